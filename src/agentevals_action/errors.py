@@ -1,0 +1,79 @@
+"""Everything a user can cause to go wrong: one tree, each class with its exit code and what to do about it."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller."""
+
+    PASSED = 0
+    FAILED = 1
+    INVALID = 2
+    COULD_NOT_TELL = 3
+    BUG = 4
+    INTERRUPTED = 130
+
+
+class AgentEvalsError(Exception):
+    """A failure that a user can cause or mend: `str(error)` is what happened, `hint` what to do."""
+
+    exit_code: ExitCode = ExitCode.BUG
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InvalidInput(AgentEvalsError):
+    """Inputs, suites or targets that mean nothing; `faults` holds one line for each, all at once."""
+
+    exit_code = ExitCode.INVALID
+
+    def __init__(self, message: str, hint: str = "", faults: Sequence[str] = ()) -> None:
+        super().__init__(message, hint)
+        self.faults = tuple(faults)
+
+
+class GitError(AgentEvalsError):
+    """Git could not do or find what was asked of it."""
+
+    exit_code = ExitCode.INVALID
+
+
+class HostError(AgentEvalsError):
+    """The code host did not answer, or refused."""
+
+    exit_code = ExitCode.COULD_NOT_TELL
+
+
+class AttemptError(AgentEvalsError):
+    """One attempt or one evaluator could not be told; never a score.
+
+    `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `configuration`.
+    """
+
+    exit_code = ExitCode.COULD_NOT_TELL
+
+    def __init__(self, kind: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.kind = kind
+
+
+class TransientError(AttemptError):
+    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds when the target said so."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__("target", message)
+        self.retry_after = retry_after
+
+
+class TargetDead(AttemptError):
+    """A target that will refuse every further call: 401, 403, a model that does not exist."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__("target", message, hint)
+
+
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM; not an `Exception`, so that nothing on the way swallows it."""

@@ -1,0 +1,1 @@
+"""The evaluator types: one file each; a new one is its file and its line here."""

@@ -1,0 +1,1 @@
+"""The code hosts: one file each."""

@@ -1,0 +1,70 @@
+"""What a code host is to a review: changed files in, one comment and one check out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agentevals_action.model.comparison import ChangedFile, Outcome
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A remark on a line of a file; plain text, `path` relative to the repository, `line` from 1."""
+
+    path: str
+    line: int
+    level: Literal["failure", "warning"]
+    title: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a finished check shows; `conclusion` as GitHub names it (`success`, `failure`, `neutral`, `cancelled`).
+
+    `annotations` are already cut to the limit, the rest is counted in the words of `summary`.
+    """
+
+    conclusion: str
+    title: str
+    summary: str
+    annotations: Sequence[Annotation] = ()
+
+
+@dataclass(frozen=True)
+class CommentReport:
+    """The comment as it should stand. `body` has no marker yet: the host adds its own. With `wanted` False a standing comment that is
+    not `passed` is still updated, but none is created."""
+
+    body: str
+    outcome: Outcome
+    wanted: bool
+
+
+class Host(Protocol):
+    """A code host. What it may not or cannot do it tells as a plain sentence in `notices` and goes on; a refusal never raises."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What could not be read or written, and what to grant: one sentence each."""
+        ...
+
+    def changed_files(self) -> Sequence[ChangedFile] | None:
+        """The change, None when git should be asked instead."""
+        ...
+
+    def merge_base(self) -> str | None:
+        """SHA of the merge base of base branch and head, None when unknown."""
+        ...
+
+    def start_check(self) -> str | None:
+        """Completes orphans of killed runs, opens the check `in_progress`; its URL if it exists now."""
+        ...
+
+    def finish_check(self, report: CheckReport) -> str | None:
+        """Completes the check, or creates it completed; its URL."""
+        ...
+
+    def publish_comment(self, report: CommentReport) -> str | None:
+        """Creates, updates or replaces the comment; its URL."""
+        ...

@@ -1,0 +1,1 @@
+"""The nouns, frozen; they import nothing of ours but one another."""

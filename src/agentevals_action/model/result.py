@@ -1,0 +1,176 @@
+"""What came out of a test, as it stands in a results file (JSONL, camelCase)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Verdict = Literal["pass", "borderline", "fail"]
+
+PASS_SCORE = 0.8
+BORDERLINE_SCORE = 0.6
+
+
+class Record(BaseModel):
+    """Base of everything in a results file; unknown fields of later versions are left alone."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+
+
+class ErrorInfo(Record):
+    """Why something could not be told; kinds as in `errors.AttemptError`."""
+
+    kind: str
+    message: str
+
+
+class EvaluatorResult(Record):
+    """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's threshold or False;
+    `passed` whether it reached its threshold (0.8 for one that is no gate), None on an error.
+    `gates_failed` are full gate names, its own and those inside it."""
+
+    name: str
+    type: str
+    score: float | None
+    weight: float = 1.0
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    details: Mapping[str, Any] = Field(default_factory=dict)
+    required: float | Literal[False] = False
+    passed: bool | None = None
+    gates_failed: tuple[str, ...] = ()
+    evaluator_results: tuple["EvaluatorResult", ...] = ()
+    error: ErrorInfo | None = None
+
+
+class TraceSummary(Record):
+    """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is in milliseconds."""
+
+    event_count: int = 0
+    tool_names: tuple[str, ...] = ()
+    tool_call_count: int | None = None
+    llm_call_count: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+
+
+class Fingerprint(Record):
+    """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's section 7."""
+
+    question: str
+    grading: str
+    agent: str
+
+
+class GateRecord(Record):
+    """A gate that the test declares: its name and where it stands (`path` relative to the repository)."""
+
+    name: str
+    path: str
+    line: int
+
+
+class SampleResult(Record):
+    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again."""
+
+    score: float | None = None
+    verdict: Verdict | None = None
+    gates_failed: tuple[str, ...] = ()
+    candidate_answer: str = ""
+    output_messages: tuple[Mapping[str, Any], ...] = ()
+    trace_summary: TraceSummary | None = None
+    evaluator_results: tuple[EvaluatorResult, ...] = ()
+    error: ErrorInfo | None = None
+
+
+class TestResult(Record):
+    """One line of a results file: one test over all its samples.
+
+    `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
+    `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the verdict is
+    shown by: the first whose verdict is the test's, else the first. `cost_usd` sums agents and judges over the samples.
+    """
+
+    __test__ = False  # pytest: a noun of ours, no test case
+
+    timestamp: str
+    eval_id: str
+    dataset: str
+    conversation_id: str | None = None
+    score: float | None
+    verdict: Verdict | None
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    candidate_answer: str = ""
+    target: str = ""
+    trace_summary: TraceSummary | None = None
+    evaluator_results: tuple[EvaluatorResult, ...] = ()
+    eval_path: str
+    path: str = ""
+    line: int = 1
+    question: str = ""
+    gates: tuple[GateRecord, ...] = ()
+    gates_failed: tuple[str, ...] = ()
+    samples: tuple[SampleResult, ...] = ()
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    error: ErrorInfo | None = None
+    fingerprint: Fingerprint | None = None
+
+
+class EvaluatorSummary(Record):
+    """How one evaluator did over a suite."""
+
+    name: str
+    type: str
+    total: int
+    error: int
+    average_score: float | None
+
+
+class SuiteSummary(Record):
+    """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored."""
+
+    eval_path: str
+    dataset: str
+    total: int
+    passed: int = Field(alias="pass")
+    borderline: int
+    failed: int = Field(alias="fail")
+    errored: int = Field(alias="error")
+    pass_rate: float | None
+    average_score: float | None
+    by_evaluator: tuple[EvaluatorSummary, ...] = ()
+    top_misses: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    duration_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Score:
+    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`), without its own name;
+    `children` are the results of a composite; `cost_usd` what its judge calls cost, None when unknown or none."""
+
+    value: float
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    gates_failed: tuple[str, ...] = ()
+    children: tuple[EvaluatorResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """All results of one suite on one tree, in suite order."""
+
+    path: str
+    name: str
+    results: tuple[TestResult, ...]
+    summary: SuiteSummary

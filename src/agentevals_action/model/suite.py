@@ -1,0 +1,143 @@
+"""What a suite means once its dialect is gone: tests, messages, evaluators, gates."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.target import TargetTable
+
+Role = Literal["system", "user", "assistant", "tool"]
+BlockType = Literal["text", "file", "image", "json"]
+Origin = Literal["test", "rubrics", "suite", "default"]
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file that a suite names: `path` relative to the repository (POSIX), `role` in words (`prompt`, `judge script`, `test file`)."""
+
+    path: str
+    role: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and `image` what the
+    suite wrote; `path` is then the absolute file (None for an inline base64 image)."""
+
+    type: BlockType
+    value: Any
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown."""
+
+    name: str
+    arguments: Any = None
+    output: Any = None
+    id: str | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message; a string content in the file is kept as a string, blocks as a tuple."""
+
+    role: Role
+    content: str | tuple[Block, ...]
+    name: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Something `required`: `name` is the path of names from the test's evaluator down, joined by `/`;
+    `location` is where an annotation goes (the gate's own entry, or the test when the gate is the suite's)."""
+
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """One effective evaluator of a test: the common fields resolved, the type's own in `options`.
+
+    `threshold` is the score (0-1) that it must reach as a gate, None when it is none. `target` names the judge, if the
+    suite names one. `gates` are its own gate (when it is one) and those inside it. `files` are what its options name.
+    """
+
+    name: str
+    type: str
+    options: BaseModel
+    origin: Origin
+    location: Location
+    weight: float = 1.0
+    threshold: float | None = None
+    negate: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+    gates: tuple[Gate, ...] = ()
+    files: tuple[NamedFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test, effective: the suite's messages and evaluators are already in it, in the order of the specification's section 2."""
+
+    __test__ = False  # pytest: a noun of ours, no test case
+
+    id: str
+    location: Location
+    input: tuple[Message, ...]
+    evaluators: tuple[Evaluator, ...]
+    criteria: str | None = None
+    expected_output: tuple[Message, ...] = ()
+    target: str | None = None
+    timeout_seconds: float | None = None
+    description: str | None = None
+    conversation_id: str | None = None
+    note: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[NamedFile, ...] = ()
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """Every gate declared for this test, in suite order."""
+        return tuple(gate for evaluator in self.evaluators for gate in evaluator.gates)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite that has no fault.
+
+    `path` is relative to the repository root `root`; `folder` is the absolute folder of its file. `tests` may be iterated again
+    and again and holds no more than one row of a JSONL file in memory at a time. `files` are the files that the suite and its
+    tests name, itself and its targets file included, each once.
+    """
+
+    path: str
+    name: str
+    root: Path
+    folder: Path
+    tests: Iterable[Test]
+    targets: TargetTable
+    files: tuple[NamedFile, ...] = ()
+    warnings: tuple[Fault, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    default_target: str | None = None
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class BrokenSuite:
+    """A suite file that cannot be used: its faults, and what files could be seen to be named by it."""
+
+    path: str
+    faults: tuple[Fault, ...]
+    files: tuple[NamedFile, ...] = ()

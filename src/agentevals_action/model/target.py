@@ -1,0 +1,66 @@
+"""A configured agent or model, and how a test finds its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from agentevals_action.model.fault import Location
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
+
+    `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings), `definition` the whole entry as
+    written, for fingerprints. `variables` are the names it needs. `is_model` says that it can judge. `timeout_seconds` and
+    `max_concurrency` are None when the target sets none; `retries` counts repetitions after the first call.
+    """
+
+    name: str
+    provider: str
+    options: BaseModel
+    definition: Mapping[str, Any]
+    location: Location
+    is_model: bool = False
+    judge_target: str | None = None
+    variables: tuple[str, ...] = ()
+    max_concurrency: int | None = None
+    retries: int = 2
+    timeout_seconds: float | None = None
+    price: Price | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetTable:
+    """The targets that a suite sees. `path` is the targets file, relative to the repository, None where there is none.
+
+    `agent_override` and `judge_override` are the user's inputs; `default_target` comes from `.agentv/config.yaml`.
+    """
+
+    path: str | None = None
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    agent_override: str | None = None
+    judge_override: str | None = None
+    default_target: str | None = None
+
+    def agent(self, wanted: str | None) -> str | None:
+        """Name of the agent's target: override, what the test or its suite says, config default, `default`; None if there is none."""
+        fallback = "default" if "default" in self.targets else None
+        return self.agent_override or wanted or self.default_target or fallback
+
+    def judge(self, evaluator_target: str | None, agent: str | None) -> str | None:
+        """Name of the judge's target: the evaluator's, override, the agent's `judge_target`, the agent if a model; else None."""
+        target = self.targets.get(agent) if agent else None
+        own = (target.judge_target or (target.name if target.is_model else None)) if target else None
+        return evaluator_target or self.judge_override or own

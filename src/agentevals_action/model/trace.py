@@ -1,0 +1,40 @@
+"""What one attempt of an agent left behind. What a provider cannot know is None, never zero."""
+
+import json
+from dataclasses import dataclass
+
+from agentevals_action.model.suite import Message, ToolCall
+
+
+def text_of(message: Message) -> str:
+    """The text of a message: its string, or its text and JSON blocks joined by newlines."""
+    if isinstance(message.content, str):
+        return message.content
+    parts = (block for block in message.content if block.type in ("text", "json"))
+    return "\n".join(block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False) for block in parts)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One attempt: the messages that the agent produced, and its figures.
+
+    `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are counts, `cost_usd` US dollars,
+    `duration_ms` milliseconds.
+    """
+
+    messages: tuple[Message, ...]
+    tool_calls: tuple[ToolCall, ...] | None = None
+    llm_call_count: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+
+    @property
+    def output(self) -> str:
+        """The answer: the text of the last assistant message, empty if there is none."""
+        for message in reversed(self.messages):
+            if message.role == "assistant":
+                return text_of(message)
+        return ""

@@ -1,0 +1,1 @@
+"""The report formats: one file each; a new one is its file and its line here."""
