@@ -1,0 +1,105 @@
+"""Pure: the policy, and every reason for the outcome (action.md, "Outcome")."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agentevals_action.errors import ExitCode
+from agentevals_action.model.comparison import BaselineInfo, Change, Decision, Outcome, SuiteComparison, TestComparison
+from agentevals_action.model.fault import Fault
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What blocks: `fail_on` of `gates`, `regressions`, `failures`, `never`; `min_pass_rate` 0-1 over what was scored;
+    `on_inconclusive` one of `fail`, `neutral`, `pass`."""
+
+    fail_on: frozenset[str]
+    min_pass_rate: float | None = None
+    on_inconclusive: str = "fail"
+
+
+def decide(policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo, invalid: Sequence[Fault] = ()) -> Decision:
+    """The outcome: invalid before all else, then failed, then inconclusive, else passed; all reasons that hold are kept, worst first."""
+    faults = [_counted(len(invalid), "fault", "in suites that the change touches")] if invalid else []
+    failed = [*_failures(policy, suites), *_under_pass_rate(policy, suites)]
+    unknown = [*_not_told(suites), *_no_baseline(policy, suites, baseline)]
+    reasons = (*faults, *failed, *unknown)
+    if faults:
+        return Decision(Outcome.INVALID, ExitCode.INVALID, "failure", reasons)
+    if failed:
+        return Decision(Outcome.FAILED, ExitCode.FAILED, "failure", reasons)
+    if unknown:
+        return _inconclusive(policy, reasons)
+    return Decision(Outcome.PASSED, ExitCode.PASSED, "success", () if suites else ("no suite is touched by the change",))
+
+
+def invalid(reasons: Sequence[str]) -> Decision:
+    """The decision on a run that could not begin: inputs, repository or event mean nothing."""
+    return Decision(Outcome.INVALID, ExitCode.INVALID, "failure", tuple(reasons))
+
+
+def _inconclusive(policy: Policy, reasons: tuple[str, ...]) -> Decision:
+    exit_code, conclusion = {
+        "fail": (ExitCode.COULD_NOT_TELL, "failure"),
+        "neutral": (ExitCode.PASSED, "neutral"),
+        "pass": (ExitCode.PASSED, "success"),
+    }[policy.on_inconclusive]
+    return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, reasons)
+
+
+def _failures(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    tests = [test for suite in suites for test in suite.tests]
+    gates = sum(len(test.head.gates_failed) for test in tests if test.head)
+    if "gates" in policy.fail_on and gates:
+        yield _counted(gates, "required gate", "failed")
+    regressions = sum(test.change is Change.REGRESSED for test in tests)
+    if "regressions" in policy.fail_on and regressions:
+        yield _counted(regressions, "test", "regressed")
+    failures = sum(test.head is not None and test.head.verdict == "fail" for test in tests)
+    if "failures" in policy.fail_on and failures:
+        yield _counted(failures, "test", "failed")
+
+
+def _under_pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    summaries = [suite.head for suite in suites if suite.head]
+    scored = sum(summary.total - summary.errored for summary in summaries)
+    passed = sum(summary.passed for summary in summaries)
+    wanted = policy.min_pass_rate
+    if wanted is not None and scored and round(passed / scored, 9) < round(wanted, 9):
+        yield f"{passed} of {scored} scored tests passed, under the `min-pass-rate` of {wanted:g}"
+
+
+def _not_told(suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    errors = sum(test.head is not None and test.head.error is not None for suite in suites for test in suite.tests)
+    if errors:
+        yield _counted(errors, "test", "ended in an error")
+    for suite in suites:
+        if suite.head is None or suite.head.total == suite.head.errored:
+            yield f"the suite {suite.path} scored no test"
+
+
+def _no_baseline(policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo) -> Iterable[str]:
+    if "regressions" not in policy.fail_on or not baseline.wanted:
+        return
+    if baseline.problem:
+        yield f"the base could not be had: {baseline.problem}"
+        return
+    yield from (f"the base of {suite.path} could not be had: {suite.problem}" for suite in suites if suite.problem)
+    bases = [suite.base for suite in suites if suite.base]
+    if bases and all(base.total == base.errored for base in bases):
+        yield "the base could not be had: all its tests ended in errors"
+        return
+    unknown = sum(_untold(test) for suite in suites if not suite.problem for test in suite.tests)
+    if unknown:
+        yield f"{_counted(unknown, 'test', 'could not be compared')} with the base and did not pass on head"
+
+
+def _untold(test: TestComparison) -> bool:
+    """An error on base, or nothing to compare by, matters only for a test that is not `pass` on head."""
+    if test.change not in (Change.BASE_ERROR, Change.NOT_COMPARABLE):
+        return False
+    return test.head is not None and test.head.verdict in ("fail", "borderline")
+
+
+def _counted(number: int, noun: str, rest: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'} {rest}"

@@ -1,0 +1,72 @@
+"""SIGINT and SIGTERM become `Interrupted`, in plain code and in an event loop, so that everything that was begun is put away."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+from agentevals_action.errors import Interrupted
+
+T = TypeVar("T")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    _listen()
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end; on a signal it is cancelled, has tidied up, and Interrupted is raised."""
+    return asyncio.run(_cancelled_by_signal(main))
+
+
+async def _cancelled_by_signal(main: Coroutine[Any, Any, T]) -> T:
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
+    received: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
+        task.cancel()
+
+    listening = signal.getsignal(signal.SIGTERM) is _raise
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if received:
+            raise Interrupted(received[0].name) from None
+        raise
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        if received:
+            _ignore()
+        elif listening:
+            _listen()
+
+
+def _listen() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, _raise)
+
+
+def _ignore() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _raise(number: int, _frame: FrameType | None) -> NoReturn:
+    _ignore()
+    raise Interrupted(signal.Signals(number).name)

@@ -1,0 +1,83 @@
+"""Builders of results, for tests of what stands behind a run."""
+
+from typing import Any
+
+from agentevals_action.model.result import (
+    ErrorInfo,
+    EvaluatorResult,
+    Fingerprint,
+    GateRecord,
+    SampleResult,
+    SuiteRun,
+    SuiteSummary,
+    TestResult,
+    Verdict,
+)
+
+SCORES: dict[str, float] = {"pass": 1.0, "borderline": 0.7, "fail": 0.2}
+
+
+def fingerprint(question: str = "q", grading: str = "g", agent: str = "a") -> Fingerprint:
+    return Fingerprint(question=question, grading=grading, agent=agent)
+
+
+def result(
+    id: str = "test",
+    verdict: Verdict | None = "pass",
+    *,
+    gates: tuple[str, ...] = (),
+    failed: tuple[str, ...] = (),
+    print: Fingerprint | None = None,
+    answer: str | None = "an answer",
+    error: str = "",
+    path: str = "evals/EVAL.yaml",
+    line: int = 3,
+    **fields: Any,
+) -> TestResult:
+    """A result of a test: a verdict of None is an error unless `error` says more."""
+    info = ErrorInfo(kind="target", message=error or "connection refused") if error or verdict is None else None
+    messages = ({"role": "assistant", "content": answer},) if answer is not None else ()
+    score = None if verdict is None else SCORES[verdict]
+    sample = SampleResult(
+        score=score, verdict=verdict, gates_failed=failed, candidate_answer=answer or "", output_messages=messages, error=info
+    )
+    return TestResult(
+        timestamp="2026-01-01T00:00:00Z",
+        eval_id=id,
+        dataset="suite",
+        score=score,
+        verdict=verdict,
+        candidate_answer=answer or "",
+        eval_path=path,
+        path=path,
+        line=line,
+        gates=tuple(GateRecord(name=name, path=path, line=line + 1) for name in gates),
+        gates_failed=failed,
+        samples=(sample,),
+        error=info,
+        fingerprint=print or fingerprint(),
+        **fields,
+    )
+
+
+def evaluated(name: str = "quality", score: float | None = 1.0, **fields: Any) -> EvaluatorResult:
+    return EvaluatorResult(name=name, type="contains", score=score, **fields)
+
+
+def run(*results: TestResult, path: str = "evals/EVAL.yaml") -> SuiteRun:
+    """A suite's run with its summary counted from the results."""
+    by = [one.verdict for one in results]
+    scored = [one.score for one in results if one.score is not None]
+    passed, errored = by.count("pass"), by.count(None)
+    summary = SuiteSummary(
+        eval_path=path,
+        dataset="suite",
+        total=len(by),
+        passed=passed,
+        borderline=by.count("borderline"),
+        failed=by.count("fail"),
+        errored=errored,
+        pass_rate=passed / (len(by) - errored) if len(by) > errored else None,
+        average_score=sum(scored) / len(scored) if scored else None,
+    )
+    return SuiteRun(path, "suite", results, summary)

@@ -1,0 +1,115 @@
+"""Head against base: what a test became, and what is never called a regression."""
+
+import pytest
+
+from agentevals_action import compare
+from agentevals_action.compare import Knowledge, Side
+from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.result import TestResult, Verdict
+from tests.support import results
+
+
+def one(head: TestResult, base: TestResult | None, knowledge: Knowledge | None = None, **side: str) -> TestComparison:
+    there = results.run(base) if base else None
+    suite = compare.compare_suite("evals/EVAL.yaml", "suite", results.run(head), Side(there, **side), knowledge)
+    return suite.tests[0]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "change"),
+    [
+        ("pass", "pass", Change.UNCHANGED),
+        ("borderline", "borderline", Change.UNCHANGED),
+        ("fail", "fail", Change.STILL_FAILING),
+        ("pass", "borderline", Change.REGRESSED),
+        ("pass", "fail", Change.REGRESSED),
+        ("borderline", "fail", Change.REGRESSED),
+        ("fail", "borderline", Change.IMPROVED),
+        ("borderline", "pass", Change.IMPROVED),
+        ("pass", None, Change.HEAD_ERROR),
+        (None, None, Change.HEAD_ERROR),
+        (None, "pass", Change.BASE_ERROR),
+        (None, "fail", Change.BASE_ERROR),
+    ],
+)
+def test_change__by_verdicts(base: Verdict | None, head: Verdict | None, change: Change) -> None:
+    assert one(results.result(verdict=head), results.result(verdict=base)).change is change
+
+
+def test_change__a_gate_that_held_fails_though_the_test_failed_before() -> None:
+    base = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
+    head = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
+    told = one(head, base)
+    assert told.change is Change.REGRESSED
+    assert told.gates_lost == ("safe",)
+
+
+def test_change__a_gate_that_is_new_on_head_is_no_lost_gate() -> None:
+    base = results.result(verdict="fail", gates=())
+    head = results.result(verdict="fail", gates=("safe",), failed=("safe",))
+    assert one(head, base).change is Change.STILL_FAILING
+
+
+def test_change__a_failed_gate_that_holds_again_improves() -> None:
+    base = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
+    head = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
+    assert one(head, base).change is Change.IMPROVED
+
+
+def test_change__a_removed_gate_is_listed() -> None:
+    base = results.result(verdict="fail", gates=("safe",), failed=("safe",))
+    told = one(results.result(verdict="pass"), base)
+    assert told.gates_removed == ("safe",)
+
+
+def test_change__another_question_is_never_a_regression() -> None:
+    base = results.result(verdict="pass")
+    head = results.result(verdict="fail", print=results.fingerprint(question="other"))
+    told = one(head, base, Knowledge(question_files={"test": ["prompts/system.md"]}))
+    assert told.change is Change.QUESTION_CHANGED
+    assert "prompts/system.md" in told.reason
+    assert "watch" in told.reason
+
+
+def test_change__another_agent_is_compared() -> None:
+    base = results.result(verdict="pass")
+    assert one(results.result(verdict="fail", print=results.fingerprint(agent="other")), base).change is Change.REGRESSED
+
+
+def test_change__another_grading_is_compared_only_when_graded_again() -> None:
+    base = results.result(verdict="pass")
+    head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
+    assert one(head, base).change is Change.NOT_COMPARABLE
+    again = one(head, base, Knowledge(regraded={"test"}))
+    assert again.change is Change.REGRESSED
+    assert again.regraded
+
+
+def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> None:
+    base = results.result(verdict=None, answer=None)
+    assert one(results.result(print=results.fingerprint(grading="other")), base).change is Change.BASE_ERROR
+
+
+def test_change__new_when_the_base_has_no_such_test() -> None:
+    assert one(results.result(), None).change is Change.NEW
+
+
+def test_change__a_base_that_could_not_be_had_makes_nothing_new() -> None:
+    told = one(results.result(), None, problem="the worktree could not be made")
+    assert told.change is Change.BASE_ERROR
+    assert told.reason == "the worktree could not be made"
+
+
+def test_change__removed_tests_come_last_with_their_gates() -> None:
+    base = results.run(results.result("gone", gates=("safe",)), results.result("kept"))
+    suite = compare.compare_suite("e", "suite", results.run(results.result("kept"), results.result("added")), Side(base))
+    assert [(test.id, test.change) for test in suite.tests] == [("kept", Change.UNCHANGED), ("added", Change.NEW), ("gone", Change.REMOVED)]
+    assert suite.tests[-1].gates_removed == ("safe",)
+
+
+def test_needs_regrading__only_the_same_question_with_a_stored_answer() -> None:
+    head = results.result(print=results.fingerprint(grading="other"))
+    assert compare.needs_regrading(head, results.result())
+    assert not compare.needs_regrading(head, results.result(answer=None))
+    assert not compare.needs_regrading(results.result(), results.result())
+    assert not compare.needs_regrading(results.result(print=results.fingerprint("other", "other")), results.result())
