@@ -22,10 +22,14 @@ _STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "mag
 
 
 class Progress(Protocol):
-    """Told of every test that finished."""
+    """Told of every test that finished, by side: `head`, `base`, or `tests` where there is one alone."""
+
+    def expect(self, side: str, total: int) -> None:
+        """So many tests of a side are about to run."""
+        ...
 
     def advance(self, side: str, result: TestResult) -> None:
-        """One more test of `head` or `base` is done."""
+        """One more test of a side is done."""
         ...
 
 
@@ -45,10 +49,10 @@ def console_for(stream: IO[str]) -> "Console":
 
 
 @contextmanager
-def progress(totals: dict[str, int]) -> Iterator[Progress]:
-    """Progress on standard error: bars on a terminal, else a line now and then. `totals` counts tests by side (`head`, `base`)."""
+def progress() -> Iterator[Progress]:
+    """Progress on standard error: bars on a terminal, else a line now and then."""
     if not sys.stderr.isatty():
-        yield _Lines(totals)
+        yield _Lines()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
@@ -61,13 +65,16 @@ def progress(totals: dict[str, int]) -> Iterator[Progress]:
         TextColumn("{task.fields[last]}"),
     )
     with Bars(*columns, console=console_for(sys.stderr), transient=True) as bars:
-        tasks = {side: bars.add_task(side, total=total, last="") for side, total in totals.items()}
-        yield _Bars(bars, tasks)
+        yield _Bars(bars)
 
 
 class _Bars:
-    def __init__(self, bars: "Bars", tasks: "dict[str, TaskID]") -> None:
-        self._bars, self._tasks = bars, tasks
+    def __init__(self, bars: "Bars") -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def expect(self, side: str, total: int) -> None:
+        self._tasks[side] = self._bars.add_task(side, total=total, last="")
 
     def advance(self, side: str, result: TestResult) -> None:
         from rich.markup import escape
@@ -76,9 +83,13 @@ class _Bars:
 
 
 class _Lines:
-    def __init__(self, totals: dict[str, int]) -> None:
-        self._totals, self._done = totals, dict.fromkeys(totals, 0)
+    def __init__(self) -> None:
+        self._totals: dict[str, int] = {}
+        self._done: dict[str, int] = {}
         self._told = monotonic()
+
+    def expect(self, side: str, total: int) -> None:
+        self._totals[side], self._done[side] = total, 0
 
     def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 - the protocol's; a line now and then names no test
         self._done[side] += 1

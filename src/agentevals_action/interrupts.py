@@ -1,6 +1,5 @@
 """SIGINT and SIGTERM become `Interrupted`, in plain code and in an event loop, so that everything that was begun is put away."""
 
-import asyncio
 import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -28,10 +27,14 @@ def interruptible() -> Iterator[None]:
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end; on a signal it is cancelled, has tidied up, and Interrupted is raised."""
+    import asyncio
+
     return asyncio.run(_cancelled_by_signal(main))
 
 
 async def _cancelled_by_signal(main: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
     received: list[signal.Signals] = []
 

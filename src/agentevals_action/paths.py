@@ -23,6 +23,8 @@ class Folder:
             raise ValueError(f"{text!r} is no usable path ({error})") from None
         if not path.is_relative_to(self.root):
             raise ValueError(f"{text!r} leaves the repository")
+        if ".git" in path.relative_to(self.root).parts:
+            raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")
         return path
 
     def file(self, text: str) -> Path:

@@ -1,8 +1,45 @@
 """Every child process: scrubbed environment, time limit, process group killed, output bounded."""
 
+import asyncio
+import contextlib
+import ctypes
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
+
+from agentevals_action.redact import MIN_LENGTH, looks_secret
+
+#: Bytes of standard output, and of standard error, that `run` keeps; the child is drained beyond it.
+OUTPUT_LIMIT = 10 * 1024 * 1024
+#: Bytes of each stream that `call` takes: lists of files are longer than texts, and half a list would be a wrong answer.
+CALL_LIMIT = 256 * 1024 * 1024
+#: Seconds between SIGTERM and SIGKILL.
+GRACE = 2.0
+#: Seconds that output is awaited from processes which outlive the child and hold its pipes open.
+MOMENT = 0.5
+
+_PR_SET_DUMPABLE = 4  # <linux/prctl.h>
+
+#: What every child may see. `HOME` stays, since tools find their configuration there; so what lies in it (`.netrc`, `.ssh`, a
+#: vendor's login) can be read by a child, and so can `.git/config`, where a checkout keeps its token unless told not to.
+_COMMON = frozenset({"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TEMP", "TMP"})
+_CI_FACTS = frozenset({"CI", "RUNNER_OS", "RUNNER_ARCH", "GITHUB_ACTIONS", "GITHUB_ACTOR", "GITHUB_WORKFLOW", "GITHUB_JOB"}) | {
+    *("GITHUB_REPOSITORY", "GITHUB_REPOSITORY_OWNER", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REF_NAME", "GITHUB_REF_TYPE"),
+    *("GITHUB_BASE_REF", "GITHUB_HEAD_REF", "GITHUB_EVENT_NAME", "GITHUB_RUN_ID", "GITHUB_RUN_NUMBER", "GITHUB_RUN_ATTEMPT"),
+    *("GITHUB_SERVER_URL", "GITHUB_API_URL", "GITHUB_GRAPHQL_URL", "GITHUB_WORKSPACE"),
+}
+#: What no workflow can let through: the runner's own tokens, inputs, and the files by which a step steers the next ones.
+_NEVER = frozenset({"GITHUB_TOKEN", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"})
+_NEVER_PREFIXES = ("INPUT_", "ACTIONS_")
 
 
 @dataclass(frozen=True)
@@ -26,16 +63,248 @@ class CompletedBytes:
     stderr: bytes
 
 
+class _Child(asyncio.SubprocessProtocol):
+    """Collects output up to the limit. The transport's own `wait` is not used: in some versions it waits for the pipes, which a
+    daemonised grandchild may hold open for ever."""
+
+    def __init__(self) -> None:
+        self.output = {1: bytearray(), 2: bytearray()}
+        self.truncated = False
+        self.exited, self.drained, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.open = {0, 1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self.output[fd]
+        room = OUTPUT_LIMIT - len(kept)
+        kept += data[:room]
+        self.truncated = self.truncated or len(data) > room
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self.open.discard(fd)
+        if self.open.isdisjoint(self.output):
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self.lost.set()
+
+    def text(self, fd: int) -> str:
+        return self.output[fd].decode("utf-8", "replace")
+
+
 async def run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float, stdin: str = "") -> Completed:
-    """Runs a child in its own process group to its end or its time limit (seconds); OSError when it cannot be started."""
-    ...
+    """Runs a child in its own process group to its end or its time limit (seconds); OSError when it cannot be started.
+
+    When it returns or is cancelled, nothing of the group is left. A process that made a session of its own is not in the group.
+    """
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    transport, child = await _start(command, cwd, environment)
+    timed_out = False
+    try:
+        feed = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+        feed.write(stdin.encode("utf-8", "replace"))
+        feed.write_eof()
+        try:
+            async with asyncio.timeout(timeout):
+                await child.exited.wait()
+        except TimeoutError:
+            timed_out = True
+        duration_ms = (loop.time() - started) * 1000
+    finally:
+        await _end(transport, child)
+    returncode = transport.get_returncode()
+    return Completed(
+        returncode=-signal.SIGKILL if returncode is None else returncode,
+        stdout=child.text(1),
+        stderr=child.text(2),
+        timed_out=timed_out,
+        truncated=child.truncated,
+        duration_ms=duration_ms,
+    )
+
+
+async def _start(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> tuple[asyncio.SubprocessTransport, _Child]:
+    """Starts a child. Cancelled half-way, asyncio would leave grandchildren and pipes behind: it is let start, then ended whole."""
+    loop = asyncio.get_running_loop()
+    starting = asyncio.ensure_future(loop.subprocess_exec(_Child, *command, cwd=cwd, env=dict(environment), start_new_session=True))
+    cancelled = None
+    while not starting.done():
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if starting.exception() is None:
+            await _end(*starting.result())
+        raise cancelled
+    try:
+        return starting.result()
+    except ValueError as error:
+        raise _unusable(error) from None
+
+
+async def _end(transport: asyncio.SubprocessTransport, child: _Child) -> None:
+    """Takes what output is still to come, then ends the whole group; the killing happens even when this is itself cancelled."""
+    group = transport.get_pid()
+    try:
+        if not child.exited.is_set():
+            _signal_group(group, signal.SIGTERM)
+            await _within(GRACE, child.exited)
+        await _within(MOMENT, child.drained)
+    finally:
+        _signal_group(group, signal.SIGKILL)
+        try:
+            await _within(GRACE, child.exited)
+            await _within(MOMENT, child.drained)
+        finally:
+            # What is still unread by then has no reader worth waiting for; an orderly close would wait for it.
+            if 0 in child.open:
+                cast(asyncio.WriteTransport, transport.get_pipe_transport(0)).abort()
+            transport.close()
+            await _within(GRACE, child.lost)
+
+
+async def _within(seconds: float, event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # Gone already, or (macOS) nothing but zombies: either way there is nothing to end.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float, stdin: bytes = b"") -> CompletedBytes:
-    """The same for a caller that waits (git); raw bytes."""
-    ...
+    """The same for a caller that waits (git); raw bytes, never cut.
+
+    OSError when it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) past the time limit.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+    failed: list[Exception] = []
+    # A signal's handler raises in the main thread; were it inside Popen, a child would run that nobody knows. An event tells the
+    # end of the thread, since a `join` that is interrupted takes the thread for ended (python/cpython#90882).
+    begun = threading.Event()
+
+    def start() -> None:
+        try:
+            started.append(_popen(command, cwd, environment))
+        except (OSError, ValueError) as error:
+            failed.append(error)
+        finally:
+            begun.set()
+
+    deadline = time.monotonic() + timeout
+    try:
+        threading.Thread(target=start).start()
+        begun.wait()
+        for error in failed:
+            raise error if isinstance(error, OSError) else _unusable(error)
+        stdout, stderr = _exchange(started[0], stdin, deadline)
+        returncode = started[0].wait(max(deadline - time.monotonic(), MOMENT))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{command[0]} did not end within {timeout:g} s") from None
+    finally:
+        begun.wait(GRACE)  # bounded: a signal may have come before the thread was there
+        for process in started:
+            _end_now(process)
+    return CompletedBytes(returncode, stdout, stderr)
+
+
+def _popen(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(list(command), cwd=cwd, env=dict(environment), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+
+
+def _unusable(error: Exception) -> OSError:
+    return OSError(errno.EINVAL, f"the command cannot be passed to the system: {error}")
+
+
+def _end_now(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:  # git removes its lock files when asked to end
+        _signal_group(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    _signal_group(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
+def _exchange(process: subprocess.Popen[bytes], stdin: bytes, deadline: float) -> tuple[bytes, bytes]:
+    """Feeds and drains a child until its pipes close, or a moment after its end; TimeoutExpired past the deadline."""
+    pending = memoryview(stdin)
+    streams = (cast(IO[bytes], process.stdout), cast(IO[bytes], process.stderr))
+    kept = {stream: bytearray() for stream in streams}
+    feed = cast(IO[bytes], process.stdin)
+    os.set_blocking(feed.fileno(), False)
+    ended = None
+    with selectors.DefaultSelector() as selector:
+        selector.register(feed, selectors.EVENT_WRITE)
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ)
+        while any(stream in selector.get_map() for stream in streams):
+            now = time.monotonic()
+            if ended is None and process.poll() is not None:
+                ended = now
+            if now >= deadline:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            if ended is not None and now - ended > MOMENT:
+                break
+            for key, _ in selector.select(min(deadline - now, MOMENT / 5)):
+                if key.fileobj is feed:
+                    pending = _write(feed, pending)
+                    if not pending:
+                        selector.unregister(feed)
+                        feed.close()
+                elif not _read(cast(IO[bytes], key.fileobj), kept):
+                    selector.unregister(key.fileobj)
+    return bytes(kept[streams[0]]), bytes(kept[streams[1]])
+
+
+def _write(feed: IO[bytes], pending: memoryview) -> memoryview:
+    try:
+        return pending[os.write(feed.fileno(), pending[:65536]) :] if pending else pending
+    except BrokenPipeError:  # a child need not read what it is given
+        return pending[:0]
+
+
+def _read(stream: IO[bytes], kept: dict[IO[bytes], bytearray]) -> bool:
+    data = os.read(stream.fileno(), 65536)
+    kept[stream] += data
+    if len(kept[stream]) > CALL_LIMIT:
+        raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")
+    return bool(data)
+
+
+def hide_from_children() -> bool:
+    """Makes this process's memory and start environment (`/proc/PID/environ`), tokens and all, unreadable for children of the same
+    user; True where the system does that (Linux), root with CAP_SYS_PTRACE excepted."""
+    if not sys.platform.startswith("linux"):
+        return False
+    return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
 
 
 def scrubbed(environ: Mapping[str, str], allowed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The environment that a child may see, and the names that were withheld from it."""
-    ...
+    """The environment that a child may see, and the names that were withheld from it.
+
+    It may see the common set, facts of the CI that hold no secret's value, and what `allowed` names; never `INPUT_*`, `ACTIONS_*`,
+    `GITHUB_TOKEN` or the runner's command files. Withheld are credentials, by their name, that naming them would let through.
+    """
+    secrets = [value for name, value in environ.items() if looks_secret(name) and len(value) >= MIN_LENGTH]
+    environment, withheld = {}, []
+    for name, value in environ.items():
+        if name in _NEVER or name.startswith(_NEVER_PREFIXES):
+            continue
+        fact = name in _CI_FACTS and not any(secret in value for secret in secrets)
+        if name in allowed or name in _COMMON or name.startswith("LC_") or fact:
+            environment[name] = value
+        elif looks_secret(name):
+            withheld.append(name)
+    return environment, tuple(sorted(withheld))

@@ -1,6 +1,8 @@
 """The one sandboxed Jinja environment: reports and judge prompts (the only owner of jinja2)."""
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from agentevals_action import resources
 from agentevals_action.errors import InvalidInput
+
+_CUSTOM = "the custom template"
+#: What a template that somebody else wrote can end in.
+_TEMPLATE_ERRORS = (TemplateError, OSError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError)
+_FENCE = re.compile("`{3,}|~{3,}")
 
 
 def _environment(loader: BaseLoader | None) -> ImmutableSandboxedEnvironment:
@@ -24,7 +31,15 @@ def _prompts() -> ImmutableSandboxedEnvironment:
     # A prompt is a text with variables: blank lines and indentation stay as they were written.
     environment = _environment(FileSystemLoader(resources.folder("templates") / "judges"))
     environment.trim_blocks = environment.lstrip_blocks = False
+    environment.finalize = _as_text
     return environment
+
+
+def _as_text(value: Any) -> Any:
+    """What `{{ value }}` prints in a prompt: data as JSON, nothing for null."""
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple | bool) else value
 
 
 def unknown_variables(text: str, known: frozenset[str]) -> tuple[str, ...]:
@@ -49,16 +64,32 @@ def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
     return _prompts().get_template(name).render(variables)
 
 
-def render_report(name: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]], custom: Path | None = None) -> str:
-    """A packaged report template, or `custom`, which extends it by `{% extends "comment.md.j2" %}`; InvalidInput when it cannot be rendered."""
+def render_report(name: str, context: Mapping[str, Any], custom: Path | None = None) -> str:
+    """A packaged report template, or `custom`, which extends it (`{% extends "comment.md.j2" %}`); InvalidInput when that fails.
+
+    Runs of empty lines outside fenced blocks come out as one, so that a template may be laid out to be read.
+    """
     loaders: list[BaseLoader] = [FileSystemLoader(resources.folder("templates"))]
+    if custom is None:
+        return _tidy(_environment(ChoiceLoader(loaders)).get_template(name).render(context))
     try:
-        if custom is not None:
-            loaders.insert(0, DictLoader({"custom": custom.read_text(encoding="utf-8")}))
-        environment = _environment(ChoiceLoader(loaders))
-        environment.filters.update(filters)
-        return environment.get_template("custom" if custom else name).render(context)
-    except (TemplateError, OSError, TypeError, ValueError) as error:
-        if custom is None:
-            raise
-        raise InvalidInput(f"the template {custom.name} cannot be rendered: {error}", "mend it, or leave `comment-template` out") from None
+        loaders.insert(0, DictLoader({_CUSTOM: custom.read_text(encoding="utf-8")}))
+        return _tidy(_environment(ChoiceLoader(loaders)).get_template(_CUSTOM).render(context))
+    except _TEMPLATE_ERRORS as error:
+        raise InvalidInput(
+            f"the template {custom.name} cannot be rendered: {type(error).__name__}: {error}", "mend it, or leave `comment-template` out"
+        ) from None
+
+
+def _tidy(text: str) -> str:
+    lines: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        if not fence and not line.strip() and (not lines or not lines[-1]):
+            continue
+        lines.append(line if fence else line.rstrip())
+        if fence:
+            fence = "" if line == fence else fence
+        elif opening := _FENCE.match(line):
+            fence = opening[0]
+    return "\n".join(lines).rstrip("\n") + "\n"

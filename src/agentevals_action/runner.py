@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
@@ -20,6 +20,8 @@ from agentevals_action.providers.base import Request
 
 log = logging.getLogger(__name__)
 
+#: A test with its place in the run (from 0) and its suite.
+Placed = tuple[int, Suite, Test]
 #: Called with the place of a test in the run (from 0), its suite and its result, as each test finishes.
 OnResult = Callable[[int, Suite, TestResult], None]
 
@@ -66,28 +68,17 @@ class Runner:
         self._fingerprint = fingerprint
         self._slots = asyncio.Semaphore(options.max_concurrency)
 
-    async def run(
-        self,
-        suites: Sequence[Suite],
-        on_result: OnResult,
-        wanted: Callable[[Suite, Test], bool] = lambda _suite, _test: True,
-        refusal: AttemptError | None = None,
-    ) -> None:
-        """Runs the wanted tests of the suites; no more of them are held in memory than run at once.
+    async def run(self, tests: Iterable[Placed], on_result: OnResult, refusal: AttemptError | None = None) -> None:
+        """Runs tests as they come; no more of them are held in memory than run at once.
 
         With a `refusal` (the tree could not be prepared) nothing is called and every test ends in that error.
         """
-        index = 0
         async with asyncio.TaskGroup() as tasks:
-            for suite in suites:
-                for test in suite.tests:
-                    if not wanted(suite, test):
-                        continue
-                    pending = _Pending(index, suite, test, monotonic(), refusal, [None] * self._options.samples)
-                    index += 1
-                    for sample in range(self._options.samples):
-                        await self._slots.acquire()
-                        tasks.create_task(self._run_sample(pending, sample, on_result))
+            for index, suite, test in tests:
+                pending = _Pending(index, suite, test, monotonic(), refusal, [None] * self._options.samples)
+                for sample in range(self._options.samples):
+                    await self._slots.acquire()
+                    tasks.create_task(self._run_sample(pending, sample, on_result))
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The base's stored answers graded by this suite's evaluators, without a call to the agent."""
@@ -261,3 +252,9 @@ def _stored_trace(sample: SampleResult) -> Trace:
         cost_usd=figures.cost_usd,
         duration_ms=figures.duration_ms,
     )
+
+
+def placed(suites: Iterable[Suite]) -> Iterable[Placed]:
+    """All tests of the suites in their order."""
+    pairs = ((suite, test) for suite in suites for test in suite.tests)
+    return ((index, suite, test) for index, (suite, test) in enumerate(pairs))

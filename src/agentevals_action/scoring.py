@@ -1,5 +1,6 @@
 """Pure: weights, gates and verdicts (specification, section 4)."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from agentevals_action.model.result import BORDERLINE_SCORE, PASS_SCORE, EvaluatorResult, SampleResult, Verdict
@@ -12,10 +13,13 @@ def reaches(score: float, threshold: float) -> bool:
 
 def weighted_mean(scores: Sequence[tuple[float, float]]) -> float:
     """Mean of (score, weight) pairs: sum(score * weight) / sum(weight), the plain mean if all weights are 0; at least one pair."""
-    total = sum(weight for _, weight in scores)
-    if total == 0:
+    largest = max(weight for _, weight in scores)
+    if largest == 0:
         return sum(score for score, _ in scores) / len(scores)
-    return sum(score * weight for score, weight in scores) / total
+    # A power of two makes the largest about 1, so that no weight is too large or too small for the sums, and changes no digit.
+    scale = -math.frexp(largest)[1]
+    weights = [math.ldexp(weight, scale) for _, weight in scores]
+    return sum(score * weight for (score, _), weight in zip(scores, weights, strict=True)) / sum(weights)
 
 
 def verdict_of(score: float, gates_failed: Iterable[str] = ()) -> Verdict:

@@ -1,0 +1,37 @@
+# The action's image. A release may pin the base: --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:…
+ARG PYTHON_IMAGE=python:3.13-slim
+
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+COPY requirements.txt requirements-build.txt /build/
+RUN python -m venv --without-pip /opt/agentevals \
+    && python -m pip --python /opt/agentevals/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes -r /build/requirements.txt \
+    && python -m pip install --no-deps --require-hashes -r /build/requirements-build.txt
+COPY pyproject.toml README.md LICENSE /build/
+COPY src /build/src
+COPY templates /build/templates
+COPY examples /build/examples
+COPY schemas /build/schemas
+# Bytecode that is never checked against its source starts soonest, whatever a copy does to the files' times.
+RUN python -m pip wheel --no-build-isolation --no-deps --no-index --wheel-dir /build/dist /build \
+    && python -m pip --python /opt/agentevals/bin/python install --no-compile --no-deps --no-index /build/dist/*.whl \
+    && python -m pip --python /opt/agentevals/bin/python check \
+    && /opt/agentevals/bin/python -m compileall -q -x /_data/ --invalidation-mode unchecked-hash /opt/agentevals/lib
+
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="agentevals-action" \
+      org.opencontainers.image.description="The merge gate for AI agents: EVAL.yaml suites on every pull request, compared with the base branch" \
+      org.opencontainers.image.source="https://github.com/org/agentevals-action" \
+      org.opencontainers.image.licenses="MIT"
+# Debian keeps one version of a package: a pinned one would break the build on the day of the next security fix.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates git \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt
+# An environment of its own: what suites install for their judges (`prepare`) cannot change the action's libraries, nor the other way.
+COPY --from=build /opt/agentevals /opt/agentevals
+# Imported once: the base has no bytecode of the standard library, and each start would compile it anew.
+RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
+    && /opt/agentevals/bin/python -I -c 'import agentevals_action.cli, asyncio, github, httpx, jinja2.sandbox, rich.progress, rich.table'
+# -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can put modules before ours.
+ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

@@ -1,0 +1,119 @@
+"""Where suites are read and run: head's tree and the base's, one pool and one set of connections for both."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentevals_action import wiring
+from agentevals_action.baselines.base import Baseline
+from agentevals_action.baselines.none import NoBaseline
+from agentevals_action.baselines.rerun import Rerun
+from agentevals_action.console import Progress
+from agentevals_action.engine import Engine
+from agentevals_action.errors import AttemptError, InvalidInput
+from agentevals_action.model.comparison import BaselineInfo, ChangedFile
+from agentevals_action.model.fault import Fault
+from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.redacted import redacted
+from agentevals_action.reports.jsonl import ResultsWriter
+from agentevals_action.runner import placed
+from agentevals_action.settings import Settings
+from agentevals_action.summary import summarise
+from agentevals_action.trees import Base
+from agentevals_action.wiring import Checkout
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One review's workshop. `folder` is the workspace; results go to `results.jsonl` (head) and `base.jsonl` in `report`."""
+
+    checkout: Checkout
+    settings: Settings
+    folder: Path
+    engine: Engine
+    report: Path
+    redact: Callable[[str], str]
+    progress: Progress
+
+    def suites(self) -> Sequence[Suite | BrokenSuite]:
+        """Every suite of head's tree."""
+        return wiring.load_all(self.checkout, self.settings, wiring.suite_paths(self.checkout, self.settings), self.folder)
+
+    def refusals(self, suite: Suite) -> Sequence[Fault]:
+        """Variables that targets of its tests need and that are not set."""
+        return self.engine.missing(suite)
+
+    def baseline(self, base: Base, tree: AbstractContextManager[Path] | None) -> Baseline:
+        """Where the base's results come from."""
+        if base.sha is None:
+            info = BaselineInfo(self.settings.baseline, wanted=bool(base.problem), reason=base.reason, problem=base.problem)
+            return NoBaseline(info)
+        if self.settings.baseline == "none":
+            return NoBaseline(BaselineInfo("none", wanted=False, commit=base.sha, commit_time=base.time, reason="`baseline` is `none`"))
+        info = BaselineInfo("rerun", wanted=True, commit=base.sha, commit_time=base.time)
+        return Rerun(info, lambda: tree or nullcontext(self.folder), self._prepare_base, self._load_base, self._run_base)
+
+    async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
+        """Runs suites of head, in its own tree."""
+        refusal = None
+        try:
+            await self.engine.prepare(self.folder)
+        except AttemptError as error:
+            refusal = error
+        return await self._run("head", suites, self.report / "results.jsonl", refusal)
+
+    async def regrade(self, suite: Suite, base: Mapping[str, TestResult]) -> Mapping[str, TestResult]:
+        """The base's answers graded by head's evaluators."""
+        graded = {}
+        for test in suite.tests:
+            if test.id in base:
+                graded[test.id] = redacted(await self.engine.runner.regrade(suite, test, base[test.id]), self.redact)
+        return graded
+
+    def question_files(self, suite: Suite, changed: Sequence[ChangedFile]) -> Mapping[str, Sequence[str]]:
+        """Changed files that the tests' questions hold."""
+        paths = {file.path for file in changed}
+        if paths.isdisjoint(file.path for file in suite.files):
+            return {}
+        held = ((test.id, [path for path in self.engine.fingerprints.question_files(suite, test) if path in paths]) for test in suite.tests)
+        return {name: files for name, files in held if files}
+
+    async def close(self) -> None:
+        """Frees connections."""
+        await self.engine.close()
+
+    async def _prepare_base(self, root: Path) -> None:
+        try:
+            await self.engine.prepare(root)
+        except AttemptError as error:
+            raise InvalidInput(f"on base, {error}", error.hint) from error
+
+    def _load_base(self, root: Path, path: str) -> Suite | BrokenSuite | None:
+        if not (root / path).is_file():
+            return None
+        there = replace(self.checkout, root=root.resolve(), below=root.resolve(), files=None)
+        return wiring.load_all(there, self.settings, [path], root)[0]
+
+    async def _run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
+        return await self._run("base", suites, self.report / "base.jsonl", None)
+
+    async def _run(self, side: str, suites: Sequence[Suite], path: Path, refusal: AttemptError | None) -> Sequence[SuiteRun]:
+        results: dict[str, list[tuple[int, TestResult]]] = {suite.path: [] for suite in suites}
+        self.progress.expect(side, sum(1 for _ in placed(suites)))
+        with ResultsWriter(path) as writer:
+
+            def keep(index: int, suite: Suite, result: TestResult) -> None:
+                clean = redacted(result, self.redact)
+                writer.add(index, clean)
+                results[suite.path].append((index, clean))
+                self.progress.advance(side, clean)
+
+            await self.engine.runner.run(placed(suites), keep, refusal)
+        return [_suite_run(suite, results[suite.path]) for suite in suites]
+
+
+def _suite_run(suite: Suite, results: list[tuple[int, TestResult]]) -> SuiteRun:
+    ordered = tuple(result for _, result in sorted(results, key=lambda pair: pair[0]))
+    return SuiteRun(suite.path, suite.name, ordered, summarise(suite.path, suite.name, ordered))

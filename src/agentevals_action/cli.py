@@ -1,0 +1,166 @@
+"""The composition root: environment and arguments in, adapters built, errors to text and exit code."""
+
+import json
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentevals_action import __version__
+from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
+from agentevals_action.interrupts import interruptible
+from agentevals_action.options import as_environment, takes_inputs
+
+ISSUES = "https://github.com/org/agentevals-action/issues"
+
+#: What a run on this machine may be told; `review` adds what concerns a comparison.
+_RUN_INPUTS = (
+    "suites", "targets", "target", "judge-target", "samples", "max-concurrency", "timeout", "prepare", "env", "strict",
+    "fail-on", "min-pass-rate", "on-inconclusive", "report-dir", "working-directory",
+)  # fmt: skip
+_REVIEW_INPUTS = (*_RUN_INPUTS, "select", "watch", "baseline", "comment-template")
+_READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
+
+app = typer.Typer(
+    name="agentevals-action",
+    help="The merge gate for AI agents: EVAL.yaml suites on every pull request, compared with the base branch.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"agentevals-action {__version__}")
+        raise typer.Exit
+
+
+_PATHS_HELP = "Suites, or folders that hold them; all of the repository's when left out."
+Paths = Annotated[list[Path] | None, typer.Argument(help=_PATHS_HELP, show_default=False)]
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")]
+TestGlobs = Annotated[list[str] | None, typer.Option(help="Only tests whose id matches this glob; may be repeated.", metavar="ID-GLOB")]
+
+
+@app.callback()
+def _root(version: Version = False) -> None:
+    pass
+
+
+@app.command()
+def action() -> None:
+    """Gate the event that the runner's environment describes: the container's entry point."""
+    from agentevals_action.commands import action as command
+
+    raise typer.Exit(command.main(os.environ))
+
+
+@app.command()
+@takes_inputs(*_REVIEW_INPUTS)
+def review(
+    inputs: dict[str, str],
+    base: Annotated[str, typer.Option(help="The revision to compare with; its merge base with HEAD is the base.")],
+) -> None:
+    """Review the working tree against a base as a pull request would be: the comment, the report folder, the exit code."""
+    from agentevals_action.commands import review as command
+
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base))
+
+
+@app.command()
+@takes_inputs(*_RUN_INPUTS)
+def run(
+    inputs: dict[str, str],
+    paths: Paths = None,
+    output: Annotated[Path | None, typer.Option(help="Where the results go; `results.jsonl` of the report folder when left out.")] = None,
+    test: TestGlobs = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the results that the output already holds and run the rest.")] = False,
+) -> None:
+    """Run suites as they are and say what came out."""
+    from agentevals_action.commands import run as command
+
+    wanted = command.Wanted(tuple(paths or ()), output, tuple(test or ()), resume)
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), wanted))
+
+
+@app.command()
+def compare(
+    base: Annotated[Path, typer.Argument(metavar="BASE.jsonl", help="Results of the base.")],
+    head: Annotated[Path, typer.Argument(metavar="HEAD.jsonl", help="Results of the head.")],
+    fail_on: Annotated[str, typer.Option(help="What ends with exit code 1: gates, regressions, failures, never.")] = "gates,regressions",
+) -> None:
+    """Compare two files of results, test by test."""
+    from agentevals_action.commands import compare as command
+
+    raise typer.Exit(command.main(base, head, fail_on))
+
+
+@app.command()
+@takes_inputs(*_READ_INPUTS)
+def validate(inputs: dict[str, str], paths: Paths = None) -> None:
+    """Read suites and say every fault with file, line and column."""
+    from agentevals_action.commands import validate as command
+
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), tuple(paths or ())))
+
+
+@app.command(name="list")
+@takes_inputs(*_READ_INPUTS, "select", "watch")
+def list_(
+    inputs: dict[str, str],
+    base: Annotated[str | None, typer.Option(help="Only suites that the change since this revision touches, and why.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
+) -> None:
+    """List suites and tests, and with a base why each suite would run."""
+    from agentevals_action.commands import list as command
+
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base, as_json))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of EVAL.yaml, for editors."""
+    from agentevals_action.suites.schema import schema as make
+
+    print(json.dumps(make(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def demo() -> None:
+    """Review a made pull request, without a key and without a network: what a reviewer would see."""
+    from agentevals_action.commands import demo as command
+
+    raise typer.Exit(command.main(os.environ))
+
+
+def main() -> None:
+    """Runs the command line; every failure that a user can cause ends in words and an exit code."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s")
+    try:
+        with interruptible():
+            app()
+    except AgentEvalsError as error:
+        _tell(error)
+        sys.exit(error.exit_code)
+    except Interrupted as error:
+        print(f"interrupted by {error}", file=sys.stderr)
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader (`| head`) has left; there is nobody to tell, and the interpreter must not complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.PASSED)
+    except Exception:
+        traceback.print_exc()
+        print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)
+        sys.exit(ExitCode.BUG)
+
+
+def _tell(error: AgentEvalsError) -> None:
+    faults = error.faults if isinstance(error, InvalidInput) else ()
+    for line in (*faults, str(error), error.hint):
+        if line:
+            print(line, file=sys.stderr)

@@ -1,0 +1,101 @@
+"""`action`: gates the event that the runner's environment describes; the container's entry point."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentevals_action import activity, joblog, pipeline, publish, trees, workshop
+from agentevals_action.activity import Job
+from agentevals_action.errors import AgentEvalsError, Interrupted, InvalidInput
+from agentevals_action.git import GitRepository
+from agentevals_action.hosts.base import CheckReport, Host
+from agentevals_action.hosts.github import GitHubHost, Target
+from agentevals_action.model.comparison import Review
+from agentevals_action.redacted import redacted
+from agentevals_action.reports.view import Links
+from agentevals_action.settings import Runner, Settings
+from agentevals_action.workshop import Place
+
+log = logging.getLogger(__name__)
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """Reviews, tells, and gives the gate's exit code. What fails before there is a job is told in the log and the job summary."""
+    runner = Runner.from_environ(environ)
+    try:
+        settings = Settings.from_environ(environ)
+        job = _job(runner, settings)
+    except AgentEvalsError as error:
+        joblog.refuse(error, runner.summary_path)
+        raise
+    place = Place(runner.workspace, settings, environ)
+    joblog.begin(place.redactor)
+    repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
+    host = _host(job, settings, runner)
+    try:
+        return _gate(job, place, repository, host, runner)
+    finally:
+        _give_back(place)
+
+
+def _job(runner: Runner, settings: Settings) -> Job:
+    event = activity.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
+    wishes = activity.Wishes(settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target)
+    return activity.job_for(event, wishes)
+
+
+def _gate(job: Job, place: Place, repository: GitRepository, host: Host, runner: Runner) -> int:
+    """The check is in progress from here on, and completed whatever happens."""
+    host.start_check()
+    try:
+        review = _review(job, place, repository, host)
+        manner = _manner(review, place, runner)
+        publish.write_folder(review, place.report, manner)
+        published = publish.publish(review, host, manner)
+    except Interrupted:
+        host.finish_check(CheckReport("cancelled", "The run was cancelled", "The run was cancelled before it could tell anything."))
+        raise
+    except Exception:
+        host.finish_check(
+            CheckReport("failure", "The action crashed", "This is a bug of the action, not of the change: see the job's log.")
+        )
+        raise
+    joblog.tell(review, published, host.notices)
+    joblog.append_summary(runner.summary_path, published.summary)
+    joblog.write_outputs(runner.output_path, publish.outputs(review, published, place.settings.report_dir))
+    return review.decision.exit_code
+
+
+def _review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
+    """The review; a job that could not begin is told like any other outcome, where people look."""
+    try:
+        place.template()
+        return workshop.review(job, place, repository, host)
+    except AgentEvalsError as error:
+        faults = error.faults if isinstance(error, InvalidInput) else ()
+        reasons = (*faults, f"{error}; {error.hint}".rstrip("; "))
+        return redacted(pipeline.refused(job, reasons), place.redactor.redact)
+
+
+def _manner(review: Review, place: Place, runner: Runner) -> publish.Manner:
+    links = Links(runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url)
+    settings = place.settings
+    return publish.Manner(links, settings.comment, _template(place), settings.annotation_limit)
+
+
+def _template(place: Place) -> Path | None:
+    try:
+        return place.template()
+    except InvalidInput:
+        return None  # told already, as the reason why nothing was run; the comment that says so is our own
+
+
+def _host(job: Job, settings: Settings, runner: Runner) -> Host: ...
+
+
+def _give_back(place: Place) -> None:
+    """What root wrote in the workspace becomes the workspace owner's again, so that later steps and runs can clean it."""
+    try:
+        trees.give_back((place.folder,), place.folder)
+    except (AgentEvalsError, OSError, ValueError) as error:
+        log.warning("what was written in the workspace could not be given to its owner: %s", error)

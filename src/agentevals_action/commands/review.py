@@ -1,0 +1,26 @@
+"""`review`: the working tree against a base, as a pull request would be reviewed; no code host."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentevals_action import activity, publish, workshop
+from agentevals_action.git import GitRepository
+from agentevals_action.hosts.local import LocalHost
+from agentevals_action.reports.view import Links
+from agentevals_action.settings import Settings
+
+
+def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, base: str) -> int:
+    """Prints the comment, writes the report folder, gives the gate's exit code."""
+    settings = Settings.from_environ(inputs)
+    repository = GitRepository(folder, environ=environ)
+    job = activity.local_job(repository.head(), base, activity.Wishes(settings.select, settings.fail_on))
+    place = workshop.Place(folder, settings, environ)
+    manner = publish.Manner(Links(), template=place.template())
+    host = LocalHost(sys.stdout)
+    review = workshop.review(job, place, repository, host)
+    publish.write_folder(review, place.report, manner)
+    publish.publish(review, host, manner)
+    print(f"report: {place.report}", file=sys.stderr)
+    return review.decision.exit_code

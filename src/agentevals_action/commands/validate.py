@@ -1,0 +1,30 @@
+"""`validate`: every fault of every suite, with file, line and column."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agentevals_action import wiring
+from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.model.suite import BrokenSuite
+from agentevals_action.settings import Settings
+
+
+def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, paths: Sequence[Path]) -> int:
+    """Prints a line a fault and a line a suite; 2 when there is a fault, or nothing to validate."""
+    settings = Settings.from_environ(inputs)
+    checkout = wiring.Checkout.at(folder, settings, environ)
+    suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings, paths), folder)
+    if not suites:
+        raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
+    broken = 0
+    for suite in suites:
+        if isinstance(suite, BrokenSuite):
+            broken += 1
+            print(*suite.faults, sep="\n")
+            continue
+        for warning in suite.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+        tests = sum(1 for _ in suite.tests)
+        print(f"{suite.path}: valid, {tests} test{'' if tests == 1 else 's'}")
+    return ExitCode.INVALID if broken else ExitCode.PASSED

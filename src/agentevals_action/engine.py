@@ -1,0 +1,76 @@
+"""What runs suites: calls, runner and fingerprints built from settings and the environment."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from agentevals_action import process, providers, variables
+from agentevals_action.calls import Calls
+from agentevals_action.errors import AttemptError
+from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.model.fault import Fault
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.target import Target
+from agentevals_action.runner import Children, Runner, RunOptions, agent_name
+from agentevals_action.settings import Settings
+
+#: Seconds that `prepare` may take: installing an agent's dependencies is slow, hanging for ever is not.
+PREPARE_SECONDS = 1800.0
+_LAST_LINES = 15
+
+
+class Engine:
+    """Everything that a run needs; `settings` and the environment decide, nothing else does."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        environment, withheld = process.scrubbed(environ, settings.env)
+        self._prepare = settings.prepare
+        self._environ = environ
+        self._children = Children(environment, withheld)
+        allowed = {name: environ[name] for name in settings.env if name in environ}
+        self._variables = cache(lambda root, folder: variables.read_variables(environ, root, folder))
+        self._calls = Calls(providers.catalog(), self._variables, environment, allowed, withheld)
+        self.fingerprints = Fingerprints(settings.watch)
+        options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)
+        self.runner = Runner(self._calls, options, self._children, self.fingerprints.of)
+
+    def missing(self, suite: Suite) -> tuple[Fault, ...]:
+        """A fault at each target that tests of the suite use and that needs a variable which is not set."""
+        known = self._variables(suite.root, suite.folder)
+        faults = []
+        for target in self._used(suite):
+            if names := [name for name in target.variables if name not in known]:
+                told = ", ".join(names)
+                problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
+                faults.append(Fault(target.location, problem, "give it to the step as `env:` from a secret, or put it into a .env file"))
+        return tuple(faults)
+
+    def _used(self, suite: Suite) -> list[Target]:
+        names: dict[str | None, None] = {}
+        for test in suite.tests:
+            agent = agent_name(suite, test)
+            names[agent] = None
+            judged = (evaluator for evaluator in test.evaluators if getattr(evaluator.options, "asks_judge", False))
+            names.update(dict.fromkeys(suite.targets.judge(evaluator.target, agent) for evaluator in judged))
+        return [suite.targets.targets[name] for name in names if name in suite.targets.targets]
+
+    async def prepare(self, tree: Path) -> None:
+        """Runs `prepare` in a tree; AttemptError of kind `prepare` when it fails."""
+        if not self._prepare:
+            return
+        command = ("sh", "-c", self._prepare)
+        done = await process.run(command, cwd=tree, environment=self._children.environment, timeout=PREPARE_SECONDS)
+        if done.returncode == 0 and not done.timed_out:
+            return
+        how = f"took longer than {PREPARE_SECONDS:g} s" if done.timed_out else f"ended with exit code {done.returncode}"
+        last = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-_LAST_LINES:])
+        hint = (
+            f"variables that it may not see: {', '.join(self._children.withheld)}; name those it needs in `env`"
+            if self._children.withheld
+            else ""
+        )
+        raise AttemptError("prepare", f"`prepare` {how}: {last or 'it says nothing'}", hint)
+
+    async def close(self) -> None:
+        """Frees connections."""
+        await self._calls.close()

@@ -1,0 +1,116 @@
+"""Untrusted text made safe for GitHub's Markdown: as a line of text, as code, as a fenced block; and for plain text."""
+
+import re
+
+#: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers, tags, lone surrogates.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    # Joiners are part of scripts and emoji; next to ASCII they only hide something.
+    "|(?<![^\x00-\x7f])[\u200c\u200d]"
+)
+_PILED = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4})[\u0300-\u20ff\ufe20-\ufe2f]*")
+_SHOWN = "\ufffd"
+
+_BREAK = "\u200b"
+#: What GitHub makes live in any text outside code, each to be broken after the match: mentions and e-mail addresses, issue and advisory
+#: references, addresses, emoji codes. It looks at the text after Markdown, so neither backslash nor entity helps
+#: (https://github.com/github/markup/issues/1168).
+_LIVE = re.compile(r"@|#(?=\d)|\b(?:gh|ghsa|cve)-(?=\w)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)", re.IGNORECASE)
+_SHA = re.compile(r"(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])", re.IGNORECASE)
+_SHA_PIECE = re.compile(r".{6}(?=.)")  # seven digits are a reference
+_MARKUP = str.maketrans(
+    {**{char: f"&#{ord(char)};" for char in "\\`*_[]<>&|~"}, _BREAK: "&#8203;"}
+    # A dollar sign opens mathematics; this is the way out that GitHub documents.
+    | {"$": "<span>$</span>"}
+)
+_LINE_START = re.compile(r"[-+=#]|\d+(?=[.)])")
+_CODE_IN_PROSE = re.compile(r"`([^`]+)`")
+_EMPTY = "(empty)"
+_SLACK = 8  # a line is made from at most so many times its limit: what runs of spaces swallow
+
+
+def visible(text: str) -> str:
+    """The text with every character that hides or reorders shown as `�`, and piles of combining marks cut; line ends become LF."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _PILED.sub(r"\1", _HIDDEN.sub(_SHOWN, text))
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """One line of plain text, at most `limit` characters, for places that know no markup."""
+    line = " ".join(visible(text[: limit * _SLACK]).split())
+    if len(line) > limit or len(text) > limit * _SLACK:
+        return line[: limit - 1] + "…"
+    return line
+
+
+def inline(text: str, limit: int = 200) -> str:
+    """One line of Markdown that shows `text` and nothing else: no markup, HTML, mention, reference or link comes alive.
+
+    Good in paragraphs, list items, table cells, link texts and inside HTML. `limit` is in characters of the text, before escaping.
+    """
+    return _escaped(plain(text, limit)) or _EMPTY
+
+
+def _escaped(line: str) -> str:
+    start = _LINE_START.match(line)
+    opening = ""
+    if start and start[0].isdigit():
+        opening, line = f"{start[0]}&#{ord(line[start.end()])};", line[start.end() + 1 :]
+    elif start and not line[1:2].isdigit():
+        opening, line = f"&#{ord(line[0])};", line[1:]
+    after = rf"\g<0>{_BREAK}"
+    line = _SHA.sub(lambda match: _SHA_PIECE.sub(after, match[0]), line)
+    return opening + _LIVE.sub(after, line).translate(_MARKUP)
+
+
+def code(text: str, limit: int = 120) -> str:
+    """One line of inline code; good where `inline` is, except inside HTML."""
+    line = _no_comment(plain(text, limit))
+    if not line:
+        return _EMPTY
+    if "|" in line:  # a table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what stands before it
+        return html_code(text, limit)
+    fence = "`" * (_longest(line, "`") + 1)
+    space = " " if line[0] == "`" or line[-1] == "`" else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def html_code(text: str, limit: int = 120) -> str:
+    """One line of code for inside HTML, where Markdown is not read (`<summary>`)."""
+    return f"<code>{inline(text, limit)}</code>"
+
+
+def prose(text: str, limit: int = 300) -> str:
+    """A sentence of ours with untrusted parts: as `inline`, but what stands between single backticks becomes code."""
+    line, parts, end = plain(text, limit), [], 0
+    for match in _CODE_IN_PROSE.finditer(line):
+        before = line[end : match.start()]
+        parts += [_escaped(before) if before else "", code(match[1], limit)]
+        end = match.end()
+    return "".join([*parts, _escaped(line[end:]) if line[end:] else ""]) or _EMPTY
+
+
+def fenced(text: str, limit: int, prefix: str = "") -> str:
+    """A fenced block with at most `limit` characters of the text; how many are left out is its last line.
+
+    `prefix` goes before every line but the first, for a block inside a list item (spaces) or a quotation (`> `).
+    """
+    shown = visible(text[: limit + 1])
+    lines = [_no_comment(line) for line in shown[:limit].rstrip("\n").split("\n")]
+    if not any(lines):
+        return f"*{_EMPTY}*"
+    if len(text) > limit:
+        lines.append(f"… ({len(text) - limit:,} more characters)")
+    mark = min("`~", key=lambda char: max(_longest(line, char) for line in lines))
+    fence = mark * max(3, 1 + max(_longest(line, mark) for line in lines))
+    return f"\n{prefix}".join([f"{fence}text", *lines, fence])
+
+
+def _no_comment(text: str) -> str:
+    # Code is not escaped, so that a forged marker would stand in the comment's source as it is.
+    return text.replace("<!--", f"<!{_BREAK}--")
+
+
+def _longest(text: str, char: str) -> int:
+    return max((len(run) for run in re.findall(f"{char}+", text)), default=0)

@@ -1,0 +1,24 @@
+"""`contains`: the output has the substring."""
+
+from pydantic import Field
+
+from agentevals_action import matching
+from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator
+
+
+class Contains(Options):
+    """Passes when the output contains a text, case heeded."""
+
+    type = "contains"
+
+    value: matching.Text = Field(description="The text that the output must contain, upper and lower case heeded.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 when the text is there, else 0."""
+        return matching.score_all(case.trace.output, (self.value,))
+
+    def label(self) -> str:
+        """The text."""
+        return self.value

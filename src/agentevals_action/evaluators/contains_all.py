@@ -1,0 +1,24 @@
+"""`contains_all`: the output has all of the substrings."""
+
+from pydantic import Field
+
+from agentevals_action import matching
+from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator
+
+
+class ContainsAll(Options):
+    """Passes when the output contains all of the texts, case heeded."""
+
+    type = "contains_all"
+
+    value: matching.Texts = Field(description="Texts that the output must all contain, upper and lower case heeded.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 when all of the texts are there, else 0."""
+        return matching.score_all(case.trace.output, self.value)
+
+    def label(self) -> str:
+        """The texts, joined by hyphens."""
+        return "-".join(self.value)

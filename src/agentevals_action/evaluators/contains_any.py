@@ -1,0 +1,24 @@
+"""`contains_any`: the output has at least one of the substrings."""
+
+from pydantic import Field
+
+from agentevals_action import matching
+from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator
+
+
+class ContainsAny(Options):
+    """Passes when the output contains at least one of the texts, case heeded."""
+
+    type = "contains_any"
+
+    value: matching.Texts = Field(description="Texts of which the output must contain at least one, upper and lower case heeded.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 when one of the texts is there, else 0."""
+        return matching.score_any(case.trace.output, self.value)
+
+    def label(self) -> str:
+        """The texts, joined by hyphens."""
+        return "-".join(self.value)

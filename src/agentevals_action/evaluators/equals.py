@@ -1,0 +1,26 @@
+"""`equals`: the output is the text, both trimmed."""
+
+from pydantic import Field
+
+from agentevals_action import matching
+from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator
+
+
+class Equals(Options):
+    """Passes when the output is exactly a text, both trimmed; an empty text asks for an empty output."""
+
+    type = "equals"
+
+    value: str = Field(description="The text that the output must be; white space around both is left out.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 when the trimmed output is the trimmed text, else 0."""
+        wanted = self.value.strip()
+        holds = case.trace.output.strip() == wanted
+        return matching.score_check(holds, f"equals {matching.quoted(wanted)}", f"does not equal {matching.quoted(wanted)}")
+
+    def label(self) -> str:
+        """The text."""
+        return self.value.strip()

@@ -1,0 +1,108 @@
+"""`summary.json`: the outcome, its reasons, and the figures of every suite, for programs."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentevals_action import __version__
+from agentevals_action.model.comparison import Change, Review, SuiteComparison, TestComparison
+from agentevals_action.model.fault import Fault
+from agentevals_action.model.result import SuiteSummary
+from agentevals_action.reports.base import write_whole
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class SummaryFile:
+    """`summary.json`, camelCase like the results."""
+
+    filename: str = "summary.json"
+
+    def write(self, review: Review, folder: Path) -> None:
+        """Writes the summary."""
+        # Lone surrogates stay escaped, so that the file is valid UTF-8 whatever an agent answered.
+        write_whole(folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n")
+
+
+def _document(review: Review) -> dict[str, Any]:
+    tests = [test for suite in review.suites for test in suite.tests]
+    base = review.baseline
+    return {
+        "schema": _SCHEMA,
+        "version": __version__,
+        "outcome": review.decision.outcome,
+        "exitCode": int(review.decision.exit_code),
+        "conclusion": review.decision.conclusion,
+        "reasons": list(review.decision.reasons),
+        "headSha": review.head_sha,
+        "baseSha": review.base_sha,
+        "baseline": {
+            "source": base.source,
+            "wanted": base.wanted,
+            "commit": base.commit,
+            "commitTime": base.commit_time,
+            "reason": base.reason,
+            "problem": base.problem,
+        },
+        "samples": review.samples,
+        "durationMs": review.duration_ms,
+        "changes": _changes(tests),
+        "suites": [_suite(suite) for suite in review.suites],
+        "selections": [{"path": one.path, "reasons": list(one.reasons), "files": list(one.files)} for one in review.selections],
+        "goneSuites": list(review.gone_suites),
+        "faults": [_fault(fault) for fault in review.invalid],
+        "warnings": [_fault(fault) for fault in review.warnings],
+        "notices": list(review.notices),
+    }
+
+
+def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
+    counts = dict.fromkeys(Change, 0)
+    for test in tests:
+        counts[test.change] += 1
+    return {_camel(change): number for change, number in counts.items()}
+
+
+def _suite(suite: SuiteComparison) -> dict[str, Any]:
+    return {
+        "path": suite.path,
+        "basePath": suite.base_path,
+        "name": suite.name,
+        "head": _totals(suite.head),
+        "base": _totals(suite.base),
+        "problem": suite.problem,
+        "note": suite.note,
+        "changes": _changes(suite.tests),
+        "tests": [_test(test) for test in suite.tests if test.change is not Change.UNCHANGED or test.gates_removed],
+    }
+
+
+def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
+    return summary.model_dump(by_alias=True, exclude={"eval_path", "dataset"}) if summary else None
+
+
+def _test(test: TestComparison) -> dict[str, Any]:
+    return {
+        "id": test.id,
+        "change": _camel(test.change),
+        "base": test.base.verdict if test.base else None,
+        "head": test.head.verdict if test.head else None,
+        "gatesFailed": list(test.head.gates_failed) if test.head else [],
+        "gatesLost": list(test.gates_lost),
+        "gatesRemoved": list(test.gates_removed),
+        "regraded": test.regraded,
+        "reason": test.reason,
+    }
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    place = fault.location
+    return {"path": place.path, "line": place.line, "column": place.column, "problem": fault.problem, "advice": fault.advice}
+
+
+def _camel(change: Change) -> str:
+    first, *rest = change.split()
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,124 @@
+"""Tests as a report tells them: at length with question and answers, or in one line."""
+
+from collections.abc import Iterable, Sequence
+
+from agentevals_action.escaping import code, fenced, inline, prose
+from agentevals_action.model.comparison import TestComparison
+from agentevals_action.model.result import TestResult
+from agentevals_action.reports.view.figures import counted, delta, moved, score
+from agentevals_action.reports.view.links import Links, linked
+from agentevals_action.reports.view.shapes import Answer, Entry, Limits, Listing
+
+_MISSES = 5  # of a test told at length
+_SEPARATOR = " · "
+
+
+class Teller:
+    """Makes words of tests; `several` says that there is more than one suite, so that each test must name its own."""
+
+    def __init__(self, links: Links, limits: Limits, several: bool) -> None:
+        self._links = links
+        self._limits = limits
+        self._several = several
+
+    def entry(self, suite: str, test: TestComparison) -> Entry:
+        """One test of head at length."""
+        head, limits = test.head, self._limits
+        misses = head.misses if head else ()
+        left = len(misses) - _MISSES
+        place = [code(suite)] if self._several else []
+        facts = [*_gate_facts(test), *_score_fact(test), *_sample_fact(head), *_error_fact(test, limits), *place]
+        return Entry(
+            test=self.name(test),
+            moved=verdicts(test),
+            facts=(*facts, *(["the base's stored answer was graded again"] if test.regraded else [])),
+            misses=Listing(
+                "Missed", tuple(inline(miss, limits.text) for miss in misses[:_MISSES]), f"… and {left:,} more" if left > 0 else ""
+            ),
+            question=fenced((head.question if head else "") or (test.base.question if test.base else ""), limits.answer),
+            answers=tuple(self._answer(side, result) for side, result in (("Base", test.base), ("Head", head)) if result),
+        )
+
+    def line(self, suite: str, test: TestComparison, why: str = "") -> str:
+        """One test in a line; `why` is Markdown."""
+        place = [code(suite)] if self._several else []
+        return _SEPARATOR.join([self.name(test), verdicts(test), *_score_fact(test), *place, *([why] if why else [])])
+
+    def worse_line(self, suite: str, test: TestComparison) -> str:
+        """One test that got worse, in a line: its gates, or what missed first."""
+        gates = _gate_facts(test)
+        misses = test.head.misses if test.head else ()
+        return self.line(suite, test, _SEPARATOR.join(gates) or (inline(misses[0], self._limits.text) if misses else ""))
+
+    def error_line(self, suite: str, test: TestComparison) -> str:
+        """One test that ended in an error on head: kind and message."""
+        return self.line(suite, test, _SEPARATOR.join(_error_fact(test, self._limits)))
+
+    def reason_line(self, suite: str, test: TestComparison) -> str:
+        """One test with the reason why it was not compared."""
+        return self.line(suite, test, prose(test.reason, self._limits.text) if test.reason else "")
+
+    def name(self, test: TestComparison) -> str:
+        """The test's id, linked to its line on head, or on base when it is gone."""
+        if test.head:
+            return linked(code(test.id), self._links.head_file(test.head.path or test.head.eval_path, test.head.line))
+        base = test.base
+        return linked(code(test.id), self._links.base_file(base.path or base.eval_path, base.line) if base else None)
+
+    def _answer(self, side: str, result: TestResult) -> Answer:
+        text = fenced(result.candidate_answer, self._limits.answer)
+        told = f"{result.verdict or 'error'}, {score(result.score)}" if result.verdict or result.score is not None else "error"
+        if not result.candidate_answer and result.error:
+            text = f"{code(result.error.kind)}: {prose(result.error.message, self._limits.text)}"
+        return Answer(side, told, text)
+
+
+def verdicts(test: TestComparison) -> str:
+    """`pass → fail`, or what there is of it."""
+    head = (test.head.verdict or "error") if test.head else "gone"
+    return f"{test.base.verdict or 'error'} → {head}" if test.base else head
+
+
+def listing(title: str, lines: Iterable[str], number: int, limit: int) -> Listing | None:
+    """At most `limit` of `number` lines; None when there is nothing to list."""
+    if not number:
+        return None
+    shown = tuple(line for _, line in zip(range(limit), lines, strict=False))
+    left = number - len(shown)
+    return Listing(title, shown, f"… and {left:,} more" if left and shown else "")
+
+
+def _gate_facts(test: TestComparison) -> Sequence[str]:
+    head = test.head
+    return [f"required gate {code(gate)} failed{_before(test, gate)}" for gate in head.gates_failed] if head else []
+
+
+def _before(test: TestComparison, gate: str) -> str:
+    if gate in test.gates_lost:
+        return " (held on base)"
+    if test.base is None or test.base.verdict is None:
+        return ""
+    if gate in test.base.gates_failed:
+        return " (on base too)"
+    return "" if any(gate == known.name for known in test.base.gates) else " (new on head)"
+
+
+def _score_fact(test: TestComparison) -> Sequence[str]:
+    base, head = (result.score if result else None for result in (test.base, test.head))
+    if base is None and head is None:
+        return []
+    change = delta(base, head)
+    both = test.base is not None and test.head is not None
+    return [f"score {moved(score, base, head) if both else score(head if test.head else base)}{f' ({change})' if change else ''}"]
+
+
+def _sample_fact(head: TestResult | None) -> Sequence[str]:
+    if head is None or len(head.samples) < 2:
+        return []
+    passed = sum(sample.verdict == "pass" for sample in head.samples)
+    return [f"{passed} of {counted(len(head.samples), 'sample')} pass"]
+
+
+def _error_fact(test: TestComparison, limits: Limits) -> Sequence[str]:
+    error = test.head.error if test.head else None
+    return [f"{code(error.kind)} error: {prose(error.message, limits.text)}"] if error else []

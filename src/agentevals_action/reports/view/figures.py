@@ -1,0 +1,65 @@
+"""Numbers as people read them; what is unknown is a dash, never zero."""
+
+import math
+from collections.abc import Callable
+
+UNKNOWN = "–"
+
+
+def percent(share: float | None) -> str:
+    """A share of 0-1 in percent, rounded down to a tenth, so that 100% is all and nothing less."""
+    if share is None:
+        return UNKNOWN
+    tenths = math.floor(round(share * 1000, 6))
+    return f"{tenths // 10}%" if tenths % 10 == 0 else f"{tenths / 10:.1f}%"
+
+
+def score(value: float | None) -> str:
+    """A score of 0-1, rounded down to hundredths, so that it never shows as a threshold that it missed."""
+    return UNKNOWN if value is None else f"{math.floor(round(value * 100, 6)) / 100:.2f}"
+
+
+def cost(usd: float | None) -> str:
+    """US dollars: cents from a dollar on, else hundredths of cents."""
+    if usd is None:
+        return UNKNOWN
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def time(milliseconds: float | None) -> str:
+    """A duration in its two largest units."""
+    if milliseconds is None:
+        return UNKNOWN
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds) // 60
+    if minutes < 60:
+        return f"{minutes} min {round(seconds) % 60} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def delta(base: float | None, head: float | None) -> str:
+    """The signed difference of two scores in hundredths, empty when it is none or unknown."""
+    if base is None or head is None:
+        return ""
+    difference = round(head - base, 2)
+    return f"{'+' if difference > 0 else '−'}{abs(difference):.2f}" if difference else ""
+
+
+def moved(words: Callable[[float | None], str], base: float | None, head: float | None) -> str:
+    """`base → head` in words, or one of them when they read alike."""
+    before, after = words(base), words(head)
+    return after if before == after else f"{before} → {after}"
+
+
+def counted(number: int, noun: str, rest: str = "") -> str:
+    """`1 test`, `2 tests regressed`: the words of the gate."""
+    return f"{number} {noun}{'' if number == 1 else 's'}{' ' if rest else ''}{rest}"
+
+
+def joined(parts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""

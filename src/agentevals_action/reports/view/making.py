@@ -1,0 +1,221 @@
+"""The view of a review: which test is told where, and how much of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from agentevals_action import __version__
+from agentevals_action.escaping import code, prose
+from agentevals_action.model.comparison import Change, Outcome, Review, SuiteComparison, TestComparison
+from agentevals_action.model.fault import Fault
+from agentevals_action.reports.view import verdict
+from agentevals_action.reports.view.entries import Teller, listing
+from agentevals_action.reports.view.figures import counted, joined, score, time
+from agentevals_action.reports.view.links import Links, linked
+from agentevals_action.reports.view.rows import rows
+from agentevals_action.reports.view.shapes import MARKER, Limits, Listing, View, Worse
+
+#: A test with the path of its suite.
+_Placed = tuple[str, TestComparison]
+
+_SOURCES = {"rerun": "run again in this job with the base's own files"}
+_NO_BASE = frozenset({Change.NEW, Change.QUESTION_CHANGED, Change.NOT_COMPARABLE, Change.BASE_ERROR})
+
+
+def view_of(review: Review, links: Links, limits: Limits) -> View:
+    """Numbers and words made ready; all untrusted text is escaped here, for Markdown."""
+    return _Maker(review, links, limits).view()
+
+
+class _Maker:
+    def __init__(self, review: Review, links: Links, limits: Limits) -> None:
+        self._review = review
+        self._links = links
+        self._limits = limits
+        self._tests: list[_Placed] = [(suite.path, test) for suite in review.suites for test in suite.tests]
+        self._teller = Teller(links, limits, several=len(review.suites) > 1)
+
+    def view(self) -> View:
+        review, limits, tell = self._review, self._limits, self._teller
+        gone = verdict.gone(review)
+        table, suites_left = rows(review.suites, self._links, limits.items)
+        return View(
+            marker=MARKER,
+            alert=verdict.alert(review, gone),
+            verdict=self._verdict(gone),
+            reasons=self._reasons(),
+            suites=table,
+            suites_left=suites_left,
+            faults=self._faults(review.invalid, "in suites that the change touches"),
+            regressions=self._regressions(),
+            failures=self._failures(),
+            gone=self._gone(gone),
+            errors=self._list("ended in an error", limits.folded, tell.error_line, Change.HEAD_ERROR),
+            errors_open=review.decision.outcome is Outcome.INCONCLUSIVE,
+            improvements=self._list("improved", limits.folded, tell.line, Change.IMPROVED),
+            changed_questions=self._list("not compared: the question changed", limits.quiet, tell.reason_line, Change.QUESTION_CHANGED),
+            new=self._list("new", limits.quiet, tell.line, Change.NEW, verb=True),
+            removed=self._list("removed", limits.folded, tell.line, Change.REMOVED),
+            still_failing=self._list("still failing", limits.quiet, tell.worse_line, Change.STILL_FAILING),
+            not_compared=self._list("could not be compared", limits.quiet, tell.reason_line, Change.NOT_COMPARABLE, Change.BASE_ERROR),
+            moved_scores=self._moved_scores(),
+            baseline=self._baseline(),
+            baseline_notes=self._baseline_notes(),
+            selections=self._selections(),
+            warnings=self._faults(review.warnings, "about suites", "warning"),
+            notices=tuple(prose(notice, 500) for notice in review.notices[: limits.items]),
+            shortened=self._shortened(),
+            footer=self._footer(),
+        )
+
+    def _where(self, wanted: Callable[[TestComparison], bool]) -> list[_Placed]:
+        return [(suite, test) for suite, test in self._tests if wanted(test)]
+
+    @staticmethod
+    def _lines(tests: Iterable[_Placed], line: Callable[[str, TestComparison], str]) -> Iterable[str]:
+        return (line(suite, test) for suite, test in tests)
+
+    def _list(
+        self, what: str, limit: int, line: Callable[[str, TestComparison], str], *changes: Change, verb: bool = False
+    ) -> Listing | None:
+        tests = self._where(lambda test: test.change in changes)
+        be = ("is " if len(tests) == 1 else "are ") if verb else ""
+        return listing(f"{counted(len(tests), 'test')} {be}{what}", self._lines(tests, line), len(tests), limit)
+
+    def _verdict(self, gone: verdict.Gone) -> str:
+        sentence = prose(verdict.sentence(self._review), 1000)
+        lost = f" {gone.sentence()}" if gone.words() else ""
+        return f"**{self._review.decision.outcome.capitalize()}:** {sentence}{lost}"
+
+    def _reasons(self) -> tuple[str, ...]:
+        reasons = verdict.reasons(self._review)
+        if self._review.decision.outcome is Outcome.PASSED or len(reasons) <= verdict.IN_SENTENCE:
+            return ()
+        shown = [prose(reason, 500) for reason in reasons[: self._limits.items]]
+        return (*shown, f"… and {len(reasons) - len(shown):,} more") if len(reasons) > len(shown) else tuple(shown)
+
+    def _regressions(self) -> Worse | None:
+        tests = self._where(_got_worse)
+        regressed = sum(test.change is Change.REGRESSED for _, test in tests)
+        gates = sum(len(test.head.gates_failed) for _, test in tests if test.head)
+        words = [counted(regressed, "test", "regressed")] if regressed else []
+        words += [counted(gates, "required gate", "failed")] if gates else []
+        return self._worse(sorted(tests, key=_severity), joined(words))
+
+    def _failures(self) -> Worse | None:
+        tests = self._where(lambda test: test.change in _NO_BASE and not _got_worse(test) and _failed(test))
+        return self._worse(tests, f"{counted(len(tests), 'test')} failed with nothing to compare with")
+
+    def _worse(self, tests: Sequence[_Placed], title: str) -> Worse | None:
+        if not tests:
+            return None
+        limits, tell = self._limits, self._teller
+        told = tuple(tell.entry(suite, test) for suite, test in tests[: limits.detailed])
+        lines = tuple(tell.worse_line(suite, test) for suite, test in tests[limits.detailed : limits.detailed + limits.lines])
+        left = len(tests) - len(told) - len(lines)
+        return Worse(title, told, lines, f"… and {counted(left, 'more test')}" if left and (told or lines) else "")
+
+    def _gone(self, gone: verdict.Gone) -> Listing | None:
+        lines = [f"suite {linked(code(path), self._links.base_file(path))}" for path in gone.suites]
+        lines += [f"test {self._teller.name(test)} of {code(suite)}{_with_gates(test)}" for suite, test in gone.tests]
+        lines += [f"required gate {code(gate)} of {self._teller.name(test)} in {code(suite)}" for suite, test, gate in gone.gates]
+        return listing(gone.sentence().rstrip("."), lines, len(lines), min(self._limits.items, max(self._limits.folded, 5)))
+
+    def _moved_scores(self) -> Listing | None:
+        tests = self._where(lambda test: test.change is Change.UNCHANGED and _scores_differ(test))
+        title = f"{counted(len(tests), 'test')} with another score and the same verdict"
+        return listing(title, self._lines(tests, self._teller.line), len(tests), self._limits.quiet)
+
+    def _faults(self, faults: Sequence[Fault], where: str, noun: str = "fault") -> Listing | None:
+        lines = (self._fault(fault) for fault in faults)
+        return listing(f"{counted(len(faults), noun)} {where}", lines, len(faults), self._limits.items)
+
+    def _fault(self, fault: Fault) -> str:
+        place = linked(code(str(fault.location)), self._links.head_file(fault.location.path, fault.location.line))
+        return f"{place} {prose(fault.problem + (f'; {fault.advice}' if fault.advice else ''), self._limits.text)}"
+
+    def _baseline(self) -> str:
+        base = self._review.baseline
+        if not self._review.suites:
+            return ""
+        commit = self._commit(base.commit or self._review.base_sha)
+        when = f" of {_date(base.commit_time)}" if base.commit_time else ""
+        if base.problem:
+            return f"**The base{f' {commit}' if commit else ''} could not be had:** {prose(base.problem, 500)}"
+        if not base.wanted:
+            return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
+        source = _SOURCES.get(base.source, f"from {code(base.source)}")
+        return f"Compared with the base{f' {commit}' if commit else ''}{when}, {source}."
+
+    def _baseline_notes(self) -> tuple[str, ...]:
+        notes = [_base_note(suite) for suite in self._review.suites if _needs_note(suite, self._review.baseline.problem)]
+        shown = notes[: self._limits.items]
+        return (*shown, f"… and {len(notes) - len(shown):,} more") if len(notes) > len(shown) else tuple(shown)
+
+    def _selections(self) -> Listing | None:
+        selections = self._review.selections if self._limits.folded else ()
+        lines = (f"{code(one.path)}: {prose(', '.join(one.reasons[:5]), 300)}" for one in selections)
+        title = f"Why {'this suite' if len(selections) == 1 else f'these {len(selections):,} suites'} ran"
+        return listing(title, lines, len(selections), min(self._limits.items, self._limits.folded))
+
+    def _shortened(self) -> str:
+        if self._limits.name == "full":
+            return ""
+        where = f"the [run's summary]({self._links.run_url})" if self._links.run_url else "the report folder"
+        return f"This is a shortened report: everything is in {where}."
+
+    def _footer(self) -> str:
+        review = self._review
+        head, base = self._commit(review.head_sha), self._commit(review.base_sha)
+        shas = [f"head {head}"] if head else []
+        shas += [f"base {base}"] if base else []
+        samples = f"{counted(review.samples, 'sample')} a test"
+        return " · ".join([f"agentevals-action {__version__}", samples, *shas, time(review.duration_ms)])
+
+    def _commit(self, sha: str | None) -> str:
+        return linked(code(sha[:7]), self._links.commit(sha)) if sha else ""
+
+
+def _got_worse(test: TestComparison) -> bool:
+    return test.change is Change.REGRESSED or bool(test.head and test.head.gates_failed)
+
+
+def _failed(test: TestComparison) -> bool:
+    return test.head is not None and test.head.verdict == "fail"
+
+
+def _severity(placed: _Placed) -> int:
+    test = placed[1]
+    if test.change is Change.REGRESSED:
+        return 0 if test.gates_lost else 1 if _failed(test) else 2
+    return 3
+
+
+def _with_gates(test: TestComparison) -> str:
+    gates = test.gates_removed
+    return f" with its required {'gate' if len(gates) == 1 else 'gates'} {joined([code(gate) for gate in gates[:5]])}" if gates else ""
+
+
+def _scores_differ(test: TestComparison) -> bool:
+    return bool(test.base and test.head and score(test.base.score) != score(test.head.score))
+
+
+def _renamed(suite: SuiteComparison) -> bool:
+    return suite.base_path is not None and suite.base_path != suite.path
+
+
+def _needs_note(suite: SuiteComparison, told: str) -> bool:
+    return bool(suite.note or (suite.problem and suite.problem != told) or _renamed(suite))
+
+
+def _base_note(suite: SuiteComparison) -> str:
+    name = code(suite.path) + (f" (on base {code(suite.base_path)})" if suite.base_path and _renamed(suite) else "")
+    why = suite.problem or suite.note
+    return f"{name}: {prose(why)}" if why else f"{name} was renamed"
+
+
+def _date(iso: str) -> str:
+    try:
+        when = datetime.fromisoformat(iso)
+    except ValueError:
+        return code(iso)
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,248 @@
+"""What the workflow asks for (`Settings`) and what its runner says of the event (`Runner`), from the environment, all faults at once."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agentevals_action import baselines, inputs
+from agentevals_action.errors import InvalidInput
+from agentevals_action.inputs import INPUTS as INPUTS
+from agentevals_action.inputs import OUTPUTS as OUTPUTS
+from agentevals_action.watch import WatchRule, read_rule
+
+T = TypeVar("T")
+
+#: Stores of base results that a later version brings.
+_LATER_BASELINES = ("auto", "branch", "artifact", "file")
+_SHOWN = 60  # characters of a wrong value that its fault repeats
+#: What `process.scrubbed` never lets through, so that asking for it is a fault instead of a silence.
+_NEVER_HANDED_ON = re.compile(r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every input, typed; what was not said is None or empty.
+
+    `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in seconds, `min_pass_rate` 0-1; paths
+    are relative, with forward slashes.
+    """
+
+    suites: tuple[str, ...] = ()
+    select: str = "changed"
+    watch: tuple[WatchRule, ...] = ()
+    targets: str | None = None
+    target: str | None = None
+    judge_target: str | None = None
+    samples: int = 1
+    max_concurrency: int = 8
+    timeout: float = 300.0
+    prepare: str | None = None
+    env: tuple[str, ...] = ()
+    strict: bool = False
+    fail_on: frozenset[str] | None = None
+    min_pass_rate: float | None = None
+    on_inconclusive: str = "fail"
+    comment: str = "always"
+    comment_id: str = "agentevals"
+    comment_template: str | None = None
+    check_run: bool = True
+    check_name: str = "agentevals"
+    annotation_limit: int = 100
+    report_dir: str = "agentevals-report"
+    working_directory: str = "."
+    allow_unsafe_pull_request_target: bool = False
+    baseline: str = "rerun"
+    github_token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
+        """Reads `INPUT_<NAME>` of every input; InvalidInput with one fault for each that means nothing."""
+        read = _Reader(environ)
+        settings = cls(
+            suites=read("suites", inputs.items, ()),
+            select=read("select", lambda text: inputs.word(text, ("changed", "all")), "changed"),
+            watch=read("watch", _rules, ()),
+            targets=read("targets", inputs.path_inside, None),
+            target=read("target", _line, None),
+            judge_target=read("judge-target", _line, None),
+            samples=read("samples", lambda text: inputs.integer(text, 1, 100), 1),
+            max_concurrency=read("max-concurrency", lambda text: inputs.integer(text, 1, 1000), 8),
+            timeout=read("timeout", lambda text: inputs.number(text, 1, 3600), 300.0),
+            prepare=read("prepare", str, None),
+            env=read("env", _names, ()),
+            strict=read("strict", inputs.boolean, False),
+            fail_on=read("fail-on", _conditions, None),
+            min_pass_rate=read("min-pass-rate", lambda text: inputs.number(text, 0, 1), None),
+            on_inconclusive=read("on-inconclusive", lambda text: inputs.word(text, ("fail", "neutral", "pass")), "fail"),
+            comment=read("comment", lambda text: inputs.word(text, ("always", "changes", "failures", "off")), "always"),
+            comment_id=read("comment-id", _comment_id, "agentevals"),
+            comment_template=read("comment-template", inputs.path_inside, None),
+            check_run=read("check-run", inputs.boolean, True),
+            check_name=read("check-name", _line, "agentevals"),
+            annotation_limit=read("annotation-limit", lambda text: inputs.integer(text, 0, 10_000), 100),
+            report_dir=read("report-dir", _report_dir, "agentevals-report"),
+            working_directory=read("working-directory", inputs.path_inside, "."),
+            allow_unsafe_pull_request_target=read("allow-unsafe-pull-request-target", inputs.boolean, False),
+            baseline=read("baseline", _baseline, "rerun"),
+            github_token=read("github-token", str, None),
+        )
+        _refuse(read.faults, "input")
+        return settings
+
+
+class _Reader:
+    """Reads one input after the other and keeps what is wrong with each."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.faults: list[str] = []
+
+    def __call__(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        text = self._environ.get(f"INPUT_{INPUTS[name].name.upper()}", "").strip()
+        if not text:
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+            self.faults.append(f"input `{name}`: {shown!r} is not understood; {error}")
+            return default
+
+
+def _refuse(faults: list[str], noun: str) -> None:
+    if faults:
+        count = f"{len(faults)} {noun}{' is' if len(faults) == 1 else 's are'}"
+        raise InvalidInput(f"{count} wrong, nothing was run", faults=faults)
+
+
+def _rules(text: str) -> tuple[WatchRule, ...]:
+    return tuple(read_rule(item) for item in inputs.items(text))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = inputs.items(text)
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError("write names of environment variables alone; their values come from `env:` of the step")
+        if _NEVER_HANDED_ON.fullmatch(name):
+            raise ValueError(f"`{name}` is never handed on; give a value of your own another name in `env:` of the step")
+    return names
+
+
+def _conditions(text: str) -> frozenset[str]:
+    conditions = frozenset(inputs.word(item, inputs.CONDITIONS) for item in inputs.items(text))
+    if not conditions or ("never" in conditions and len(conditions) > 1):
+        raise ValueError("write any of `gates`, `regressions`, `failures`, or `never` alone")
+    return conditions
+
+
+def _comment_id(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text) or "--" in text:
+        raise ValueError("write up to 64 letters, digits, `.`, `_` and single `-`")
+    return text
+
+
+def _line(text: str) -> str:
+    if not text.isprintable() or len(text) > 100:
+        raise ValueError("write one line of at most 100 characters")
+    return text
+
+
+def _report_dir(text: str) -> str:
+    path = inputs.path_inside(text)
+    if path == "." or path.split("/")[0].lower() == ".git":
+        raise ValueError("write the name of a folder of its own")
+    return path
+
+
+def _baseline(text: str) -> str:
+    if text in _LATER_BASELINES:
+        raise ValueError(f"`{text}` is not in this version; write {' or '.join(f'`{source}`' for source in baselines.SOURCES)}")
+    return inputs.word(text, baselines.SOURCES)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have no slash at their end."""
+
+    event_name: str
+    event_path: Path | None
+    repository: str
+    sha: str
+    ref: str
+    workspace: Path
+    api_url: str = "https://api.github.com"
+    server_url: str = "https://github.com"
+    graphql_url: str = "https://api.github.com/graphql"
+    run_id: int = 0
+    run_attempt: int = 1
+    actor: str = ""
+    output_path: Path | None = None
+    summary_path: Path | None = None
+    in_actions: bool = False
+    debug: bool = False
+
+    @property
+    def run_url(self) -> str | None:
+        """The page of this run and attempt, None outside of a run."""
+        run = f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
+        return f"{run}/attempts/{self.run_attempt}" if self.run_id else None
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> "Runner":
+        """Reads `GITHUB_*`; InvalidInput names every variable that is missing or means nothing."""
+        faults: list[str] = []
+
+        def take(name: str, pattern: str, default: str | None = None) -> str:
+            value = environ.get(name, "") or default
+            if value is None or not re.fullmatch(pattern, value):
+                faults.append(f"the variable {name} is {'missing' if not value else 'no such thing as GitHub sets there'}")
+                return ""
+            return value
+
+        def path(name: str) -> Path | None:
+            return Path(environ[name]) if environ.get(name) else None
+
+        url, count = r"https?://[^\s]+", r"[0-9]{1,19}"
+        texts = {
+            "event_name": take("GITHUB_EVENT_NAME", r"[a-z_]+"),
+            "repository": take("GITHUB_REPOSITORY", r"[^\s/]+/[^\s/]+"),
+            "sha": take("GITHUB_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}"),
+            "ref": take("GITHUB_REF", r"[^\s]*", ""),
+            "api_url": take("GITHUB_API_URL", url, cls.api_url).rstrip("/"),
+            "server_url": take("GITHUB_SERVER_URL", url, cls.server_url).rstrip("/"),
+            "graphql_url": take("GITHUB_GRAPHQL_URL", url, cls.graphql_url).rstrip("/"),
+            "actor": environ.get("GITHUB_ACTOR", ""),
+        }
+        workspace = Path(take("GITHUB_WORKSPACE", r"/.*"))
+        run_id, attempt = take("GITHUB_RUN_ID", count, "0"), take("GITHUB_RUN_ATTEMPT", count, "1")
+        if faults:
+            hint = "the command `action` is run by GitHub Actions; on your own machine use `review --base REV` or `run`"
+            raise InvalidInput("the environment is not that of a GitHub runner", hint, faults=faults)
+        return cls(
+            **texts,
+            event_path=path("GITHUB_EVENT_PATH"),
+            workspace=workspace,
+            run_id=int(run_id),
+            run_attempt=int(attempt),
+            output_path=path("GITHUB_OUTPUT"),
+            summary_path=path("GITHUB_STEP_SUMMARY"),
+            in_actions=environ.get("GITHUB_ACTIONS") == "true",
+            debug=environ.get("RUNNER_DEBUG") == "1",
+        )
+
+    def payload(self) -> Mapping[str, Any]:
+        """The event as GitHub sent it; InvalidInput when the file is missing or holds no JSON object."""
+        hint = "the runner writes it and names it in GITHUB_EVENT_PATH"
+        if self.event_path is None:
+            raise InvalidInput("there is no event file", hint)
+        try:
+            payload = json.loads(self.event_path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"the event file {self.event_path} cannot be read: {error}", hint) from error
+        if not isinstance(payload, dict):
+            raise InvalidInput(f"the event file {self.event_path} holds no object", hint)
+        return payload

@@ -1,0 +1,84 @@
+"""`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from agentevals_action.model.fault import Location
+from agentevals_action.suites.entries import Entry, ListOf, NonEmpty, Seconds
+from agentevals_action.suites.findings import Findings, Unreadable, kind
+from agentevals_action.suites.positions import Map
+from agentevals_action.suites.yaml_text import read_yaml
+
+FOLDER = ".agentv"
+NAME = "config.yaml"
+
+
+class DefaultsEntry(Entry):
+    """What applies below a suite's own `execution`."""
+
+    target: NonEmpty | None = Field(None, description="Name of the target that tests are put to.")
+    timeout_seconds: Seconds | None = Field(None, description="Time limit of a test in seconds, 1-3600.")
+
+
+class ConfigEntry(Entry):
+    """What is read of the file; its other fields are AgentV's own."""
+
+    eval_patterns: ListOf[NonEmpty] = Field((), description="Patterns of suite files, beside the usual ones.")
+    defaults: DefaultsEntry = Field(DefaultsEntry(), description="Defaults below a suite's own.")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration as read; `target_location` is where it names the default target."""
+
+    path: str
+    eval_patterns: tuple[str, ...] = ()
+    target: str | None = None
+    target_location: Location | None = None
+    timeout_seconds: float | None = None
+
+
+def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
+    """The file `.agentv/<name>` of the folder or the nearest one above it, up to the repository root."""
+    while True:
+        candidate = folder / FOLDER / name
+        if candidate.is_file():
+            return candidate
+        if folder == root or folder == folder.parent:
+            return None
+        folder = folder.parent
+
+
+def read_config(file: Path, root: Path, findings: Findings) -> Config:
+    """Reads one configuration; its faults go to `findings`."""
+    path = file.relative_to(root).as_posix()
+    data = _read(file, root, path, findings)
+    if data is None:
+        return Config(path)
+    try:
+        entry = ConfigEntry.model_validate(data)
+    except ValidationError as error:
+        findings.invalid(error, data, "configuration")
+        return Config(path)
+    named = data["defaults"].value_location("target") if entry.defaults.target else None
+    return Config(path, entry.eval_patterns, entry.defaults.target, named, entry.defaults.timeout_seconds)
+
+
+def _read(file: Path, root: Path, path: str, findings: Findings) -> Map | None:
+    if not file.resolve().is_relative_to(root):
+        findings.fault(Location(path), "this file leaves the repository", "replace the symbolic link by the file")
+        return None
+    try:
+        data = read_yaml(file.read_bytes(), path)
+    except Unreadable as error:
+        findings.unreadable(error)
+        return None
+    except OSError as error:
+        findings.fault(Location(path), f"this file cannot be read ({error.strerror})", "make it readable")
+        return None
+    if data is not None and not isinstance(data, Map):
+        findings.fault(Location(path), f"this file is {kind(data)}", "write an object with `eval_patterns` or `defaults`")
+        return None
+    return data

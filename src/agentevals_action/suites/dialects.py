@@ -1,0 +1,203 @@
+"""The three dialects of suites into one: the only place that knows a second spelling of anything."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from agentevals_action.model.fault import Location
+from agentevals_action.suites.findings import Findings, kind, nearest
+from agentevals_action.suites.positions import Items, Map
+
+#: Fields that hold evaluators, in every dialect, at the root, on tests, and under `execution` of both.
+EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
+
+_IN_EXECUTION = ("stands in the wrong place", "write it under `execution`")
+_SAMPLES = ("of AgentV is not supported", "run every test several times with the input `samples`")
+_GATES = ("of AgentV is not supported", "mark evaluators as `required`, or use the input `min-pass-rate`")
+_BUDGET = ("of AgentV is not supported", "remove it")
+
+#: Known features that could change a verdict and are not there: what is said about each.
+_REFUSED: Mapping[str, tuple[str, str]] = {
+    "threshold": _GATES,
+    "repeat": _SAMPLES,
+    "trials": _SAMPLES,
+    "turns": ("of AgentV is not supported", "write the conversation as messages of `input`"),
+    "imports": ("of AgentV is not supported", "name the files in `tests`"),
+    "include": ("of AgentV is not supported", "name a file of tests in `tests`, and write evaluators out"),
+    "input_files": ("of AgentV is not supported", "write blocks of `type: file` in `input`"),
+    "depends_on": ("of AgentV is not supported", "write tests that stand on their own"),
+    "default_test": ("of AgentV is not supported", "write evaluators and `execution` at the root of the suite"),
+    "preprocessors": ("of AgentV is not supported", "let the agent give the text that is to be graded"),
+    "environment": ("of AgentV is not supported", "run the agent through a target of provider `cli`"),
+    "workspace": ("is not supported by this version yet", "let the target prepare the files that it works on"),
+}
+_REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
+    **_REFUSED,
+    "targets": ("of AgentV is not supported", "name one `target`; run the suite again with the input `target` for another"),
+    "budget_usd": _BUDGET,
+    "total_budget_usd": _BUDGET,
+}
+_JUDGE = ("of AgentV is not supported here", "describe the model as a target and name it with `target`")
+_REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
+    "include": ("of AgentV is not supported", "write the evaluators out"),
+    "preprocessors": ("of AgentV is not supported", "let the agent give the text that is to be graded"),
+    "transform": ("is not supported", "let the agent give the text that is to be graded"),
+    "threshold": ("is not known to this type of evaluator", "write `required: 0.7` for a gate at 0.7"),
+    "rubrics": ("is not known to this type of evaluator", "write an evaluator of `type: rubric`"),
+    "model": _JUDGE,
+    "temperature": _JUDGE,
+    "max_steps": _JUDGE,
+}
+
+#: Types that are known and belong to a later version.
+LATER_TYPES = frozenset(
+    ["composite", "assert_set", "tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage", "skill_trigger"]
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The fields of one kind of object: canonical names with their other spellings, what is refused by name, what is passed over."""
+
+    what: str
+    fields: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
+
+    @cached_property
+    def canonical(self) -> Mapping[str, str]:
+        """Canonical name by every spelling."""
+        return {spelling: name for name, others in self.fields.items() for spelling in (name, *others)}
+
+
+_EXECUTION: Mapping[str, tuple[str, ...]] = {"target": (), "timeout_seconds": ()}
+SUITE = Shape(
+    "suite",
+    {
+        "name": (),
+        "version": (),
+        "description": (),
+        "metadata": (),
+        "execution": (),
+        "input": ("input_messages",),
+        "tests": ("evalcases", "eval_cases"),
+    },
+    {**_REFUSED, "target": _IN_EXECUTION, "timeout_seconds": _IN_EXECUTION},
+    frozenset(("$schema", "author", "license", "tags", "requires")),
+)
+SUITE_EXECUTION = Shape("`execution`", _EXECUTION, _REFUSED_IN_EXECUTION)
+TEST = Shape(
+    "test",
+    {
+        "id": (),
+        "criteria": ("expected_outcome",),
+        "input": ("input_messages",),
+        "expected_output": ("expected_messages",),
+        "rubrics": (),
+        "execution": (),
+        "description": (),
+        "conversation_id": (),
+        "note": (),
+        "metadata": (),
+    },
+    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), _IN_EXECUTION)},
+)
+TEST_EXECUTION = Shape("`execution`", {**_EXECUTION, "skip_defaults": ()}, _REFUSED_IN_EXECUTION)
+MESSAGE = Shape("message", {"role": (), "content": (), "name": (), "tool_call_id": (), "tool_calls": ()})
+BLOCK = Shape("block", {"type": (), "value": ("text",)})
+_EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    ("name", "type", "weight", "required", "min_score", "negate", "config"), ()
+)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """An object by canonical names, and the evaluators that it declares anywhere, in file order, each with its place."""
+
+    data: Map
+    evaluators: tuple[tuple[Any, Location], ...] = ()
+
+
+def type_key(name: str) -> str:
+    """A type's name as it is looked up: `-` and `_` are equal."""
+    return name.replace("-", "_")
+
+
+def evaluator_shape(fields: Mapping[str, tuple[str, ...]], takes_target: bool) -> Shape:
+    """The shape of one type of evaluator: its own fields beside the common ones."""
+    own = {**_EVALUATOR_FIELDS, **fields, **({"target": ()} if takes_target else {})}
+    return Shape("evaluator", own, {name: said for name, said in _REFUSED_IN_EVALUATORS.items() if name not in own})
+
+
+def fold_suite(data: Map, findings: Findings) -> Folded:
+    """The root of a suite by canonical names."""
+    return _fold_declaring(data, SUITE, SUITE_EXECUTION, findings)
+
+
+def fold_test(data: Map, findings: Findings) -> Folded:
+    """One test by canonical names."""
+    return _fold_declaring(data, TEST, TEST_EXECUTION, findings)
+
+
+def _fold_declaring(data: Map, shape: Shape, execution: Shape, findings: Findings) -> Folded:
+    folded = fold(data, shape, findings, EVALUATOR_LISTS)
+    evaluators: list[tuple[Any, Location]] = []
+    for key, value in data.items():
+        if key in EVALUATOR_LISTS:
+            evaluators.extend(_listed(data, key, findings))
+        elif key == "execution" and isinstance(value, Map):
+            folded.replace(key, fold(value, execution, findings, EVALUATOR_LISTS))
+            for name in (name for name in value if name in EVALUATOR_LISTS):
+                evaluators.extend(_listed(value, name, findings))
+    return Folded(folded, tuple(evaluators))
+
+
+def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Location]]:
+    values = data[key]
+    if not isinstance(values, list):
+        findings.fault(data.value_location(key), f"`{key}` is {kind(values)}", "write a list of evaluators")
+        return
+    for index, value in enumerate(values):
+        place = values.item_location(index) if isinstance(values, Items) else data.value_location(key)
+        yield value, place
+
+
+def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...] = ()) -> Map:
+    """An object by canonical names; `elsewhere` are fields that the caller reads itself.
+
+    An unknown field is a warning, one that is refused by name a fault, and so are two spellings that say different things.
+    """
+    folded = Map(data.source, data.place)
+    for key, value in data.items():
+        name = shape.canonical.get(key)
+        if name is None:
+            if key not in elsewhere and key not in shape.silent:
+                _unknown(data, key, shape, findings, elsewhere)
+        elif name not in folded:
+            folded.adopt(data, key, name)
+        elif _expanded(name, folded[name]) != _expanded(name, value):
+            findings.fault(
+                data.key_location(key), f"`{folded.written(name)}` and `{key}` are the same field and differ", "keep one of them"
+            )
+    return folded
+
+
+def _unknown(data: Map, key: str, shape: Shape, findings: Findings, elsewhere: tuple[str, ...]) -> None:
+    if key in shape.refused:
+        problem, advice = shape.refused[key]
+        findings.fault(data.key_location(key), f"`{key}` {problem}", advice)
+        return
+    meant = nearest(key, (*shape.canonical, *elsewhere))
+    advice = f"did you mean `{meant}`?" if meant else "remove it, or put it in `metadata`"
+    findings.warn(data.key_location(key), f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`"), advice)
+
+
+def _expanded(name: str, value: Any) -> Any:
+    # The long form of what may be written short, so that two spellings can be compared.
+    if name not in ("input", "expected_output") or isinstance(value, list):
+        return value
+    if isinstance(value, Mapping) and "role" in value:
+        return [value]
+    content = value if isinstance(value, str) else [{"type": "json", "value": value}]
+    return [{"role": "user" if name == "input" else "assistant", "content": content}]

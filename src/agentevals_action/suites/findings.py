@@ -1,0 +1,187 @@
+"""What is found wrong with a file while it is read: faults and warnings, each at its place, and pydantic's errors in plain words."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.suites.positions import Map, locate
+
+
+class Unreadable(Exception):
+    """A text of which nothing can be used; never leaves this package."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+class Findings:
+    """Faults and warnings gathered so far, each once, in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self._faults: dict[Fault, None] = {}
+        self._warnings: dict[Fault, None] = {}
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What makes the file unusable."""
+        return tuple(self._faults)
+
+    @property
+    def warnings(self) -> tuple[Fault, ...]:
+        """What is probably a mistake."""
+        return tuple(self._warnings)
+
+    def __len__(self) -> int:
+        return len(self._faults) + len(self._warnings)
+
+    @property
+    def fault_count(self) -> int:
+        """How many faults there are so far."""
+        return len(self._faults)
+
+    def fault(self, location: Location, problem: str, advice: str = "") -> None:
+        """Notes what makes the file unusable."""
+        self._faults[Fault(location, problem, advice)] = None
+
+    def warn(self, location: Location, problem: str, advice: str = "") -> None:
+        """Notes what is probably a mistake."""
+        self._warnings[Fault(location, problem, advice)] = None
+
+    def unreadable(self, error: Unreadable) -> None:
+        """Takes over the faults of a text of which nothing can be used."""
+        self._faults.update(dict.fromkeys(error.faults))
+
+    def add(self, other: "Findings") -> None:
+        """Takes over what another reading found."""
+        self._faults.update(other._faults)
+        self._warnings.update(other._warnings)
+
+    def invalid(self, error: ValidationError, data: Map, what: str) -> None:
+        """Notes what a model refused about `data`; `what` names the object (`test`, `evaluator`)."""
+        for place, problem, advice in _sentences(error, data, what):
+            self.fault(place, problem, advice)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that an unknown one was probably meant to be."""
+    return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.6)), None)
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Words as a choice in a sentence: `a`, `b` or `c`."""
+    quoted = [f"`{word}`" for word in words]
+    return " or ".join((", ".join(quoted[:-1]), quoted[-1])) if len(quoted) > 1 else "".join(quoted)
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words, with the value when it is short."""
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {shown(value)}" if value else "an empty text"
+    return f"the number {shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A value as it appears in a sentence: on one line, quoted when a text, cut at 60 characters."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+_EXPECTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "`true` or `false`",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "none_required": "",
+}
+#: What to do about an error of a validator that does not say so itself.
+_ADVICE = {
+    "there is no file": "name a file that exists, from the folder of this one",
+    "leaves the repository": "name a file of the repository",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "a number that is {} or more"),
+    "greater_than": ("gt", "a number over {}"),
+    "less_than_equal": ("le", "a number that is {} or less"),
+    "less_than": ("lt", "a number under {}"),
+    "string_too_short": ("min_length", "a text of {} characters or more"),
+    "string_too_long": ("max_length", "a text of at most {} characters"),
+    "too_short": ("min_length", "{} items or more"),
+    "too_long": ("max_length", "at most {} items"),
+}
+
+
+def _sentences(error: ValidationError, data: Map, what: str) -> list[tuple[Location, str, str]]:
+    details = error.errors(include_url=False)
+    paths = [locate(data, detail["loc"]) for detail in details]
+    grouped: dict[tuple[str | int, ...], list[tuple[ErrorDetails, Location]]] = {}
+    for detail, (path, place) in zip(details, paths, strict=True):
+        # A choice of types reports each branch: where one got further into the data, the shorter complaints are about the others.
+        if detail["type"] in _EXPECTED and any(len(other) > len(path) and other[: len(path)] == path for other, _ in paths):
+            continue
+        grouped.setdefault((*path, detail["loc"][-1]) if detail["type"] == "missing" else path, []).append((detail, place or data.location))
+    return [(group[0][1], *_sentence(path, [detail for detail, _ in group], what)) for path, group in grouped.items()]
+
+
+def _sentence(path: tuple[str | int, ...], details: list[ErrorDetails], what: str) -> tuple[str, str]:
+    name = f"`{_dotted(path)}`" if path else f"this {what}"
+    first = details[0]
+    if first["type"] == "missing":
+        return f"{name} is missing", f"every {_owner(path, what)} needs it"
+    written = [_written(detail) for detail in details]
+    if own := next((detail for detail in details if not _written(detail)[0]), None):
+        text = str(own.get("ctx", {}).get("error", own["msg"]))
+        problem, _, advice = text.partition("; ")
+        return f"{name}: {problem}", advice or next((said for sign, said in _ADVICE.items() if sign in problem), "correct it")
+    choices = list(dict.fromkeys(words for _, words in written if words))
+    return f"{name} is {kind(first['input'])}", f"write {' or '.join(choices) or 'something else'}"
+
+
+def _written(detail: ErrorDetails) -> tuple[bool, str]:
+    # Whether the error is one of shape, and what should stand there instead.
+    if detail["type"] in _EXPECTED:
+        return True, _EXPECTED[detail["type"]]
+    context = detail.get("ctx", {})
+    if detail["type"] in _BOUNDS:
+        key, words = _BOUNDS[detail["type"]]
+        if context[key] == 1 and key == "min_length":
+            return True, "a text that is not empty" if "string" in detail["type"] else "at least one item"
+        return True, words.format(f"{context[key]:g}" if isinstance(context[key], float) else context[key])
+    if detail["type"] == "literal_error":
+        return True, str(context["expected"]).replace("'", "`")
+    if detail["type"] == "string_pattern_mismatch":
+        return True, f"a text that matches {context['pattern']}"
+    return False, ""
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _owner(path: tuple[str | int, ...], what: str) -> str:
+    if len(path) == 1:
+        return what
+    return "item" if isinstance(path[-2], int) else f"`{path[-2]}`"

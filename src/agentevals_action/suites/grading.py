@@ -1,0 +1,245 @@
+"""What grades a test: declared evaluators checked against their types, named, gated, and put in order (specification, section 2)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from agentevals_action.evaluators import base
+from agentevals_action.model.fault import Location
+from agentevals_action.model.result import PASS_SCORE
+from agentevals_action.model.suite import Evaluator, Gate, NamedFile, Origin
+from agentevals_action.paths import Folder
+from agentevals_action.suites import dialects
+from agentevals_action.suites.entries import EvaluatorEntry
+from agentevals_action.suites.findings import Findings, kind, nearest, one_of
+from agentevals_action.suites.positions import Map, plain
+
+#: Characters of a name that was made from type and value.
+_GENERATED_NAME = 40
+
+Model = TypeVar("Model", bound=BaseModel)
+Types = Mapping[str, type[base.Options]]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declared evaluator that is valid; `gates_inside` by their names below it, with their places where they are known."""
+
+    name: str
+    type: str
+    options: base.Options
+    location: Location
+    weight: float = 1.0
+    threshold: float | None = None
+    negate: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+    target_location: Location | None = None
+    gates_inside: tuple[tuple[str, Location | None], ...] = ()
+    files: tuple[NamedFile, ...] = ()
+
+
+def read_evaluators(entries: Iterable[tuple[Any, Location]], types: Types, folder: Folder, findings: Findings) -> tuple[Declared, ...]:
+    """The declared evaluators; one that is not valid is a fault, never left out in silence. `folder` is that of the declaring file."""
+    read = (_read_evaluator(entry, place, types, folder, findings) for entry, place in entries)
+    return tuple(declared for declared in read if declared is not None)
+
+
+def read_rubrics(data: Map, types: Types, folder: Folder, findings: Findings) -> Declared | None:
+    """A test's `rubrics` as one evaluator of type `rubric`."""
+    options = types["rubric"]
+    entry = Map(data.source, data.place)
+    entry.adopt(data, "rubrics", "rubrics")
+    _warn_nested(options, entry, findings)
+    valid = _validate(options, entry, folder, findings, "test")
+    if valid is None:
+        return None
+    return _declared("rubrics", valid, data.value_location("rubrics"), folder, findings)
+
+
+def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
+    """The judge that grades `criteria` where a suite declares nothing."""
+    options = types["llm_judge"].model_validate({}, context=folder)
+    return Declared("criteria", options.type, options, location)
+
+
+def _read_evaluator(entry: Any, place: Location, types: Types, folder: Folder, findings: Findings) -> Declared | None:
+    if isinstance(entry, str):
+        findings.fault(place, "a plain string as an evaluator is not supported by this version yet", "write it under `rubrics` of the test")
+        return None
+    if not isinstance(entry, Map):
+        findings.fault(place, f"an evaluator is {kind(entry)}", "write an object with a `type`")
+        return None
+    options = _options_of(entry, types, findings)
+    if options is None:
+        return None
+    shape = _shape(options)
+    data = dialects.fold(entry, shape, findings)
+    _refuse_special(entry, options, findings)
+    _warn_nested(options, data, findings)
+    common = _validate(EvaluatorEntry, data, folder, findings, "evaluator")
+    valid = _validate(options, data, folder, findings, "evaluator")
+    if common is None or valid is None:
+        return None
+    threshold = _threshold(common, data, findings)
+    name = common.name or _generated_name(valid)
+    declared = _declared(name, valid, entry.location, folder, findings)
+    if common.negate and declared.gates_inside:
+        findings.fault(data.key_location("negate"), "an evaluator with a gate inside cannot be negated", "remove `negate`, or the gate")
+    return replace(
+        declared,
+        weight=common.weight,
+        threshold=threshold,
+        negate=common.negate,
+        config=plain(common.config or {}),
+        target=common.target if options.asks_judge else None,
+        target_location=data.value_location("target") if "target" in data else None,
+    )
+
+
+def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Options] | None:
+    written = entry.get("type")
+    if not isinstance(written, str) or not written:
+        place = entry.value_location("type") if "type" in entry else entry.location
+        if "include" in entry:
+            problem, advice = "`include` of AgentV is not supported", "write the evaluators out"
+        elif "type" in entry:
+            problem, advice = f"`type` is {kind(written)}", "write the type of an evaluator, as `contains`"
+        else:
+            problem, advice = "this evaluator has no `type`", f"write one of {one_of(sorted({o.type for o in types.values()}))}"
+        findings.fault(place, problem, advice)
+        return None
+    key = dialects.type_key(written)
+    if key in types:
+        return types[key]
+    place = entry.value_location("type")
+    if key in dialects.LATER_TYPES:
+        findings.fault(
+            place, f"the evaluator type `{written}` is not supported by this version yet", "remove it, or grade with another type"
+        )
+    elif key.startswith("not_") and key.removeprefix("not_") in types:
+        positive = types[key.removeprefix("not_")].type
+        findings.fault(place, f"the evaluator type `{written}` of AgentV is not supported", f"write `type: {positive}` with `negate: true`")
+    else:
+        meant = nearest(key, (*types, *dialects.LATER_TYPES))
+        advice = f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted({o.type for o in types.values()}))}"
+        findings.fault(place, f"the evaluator type `{written}` is unknown", advice)
+    return None
+
+
+@cache
+def _shape(options: type[base.Options]) -> dialects.Shape:
+    fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields}
+    return dialects.evaluator_shape(fields, options.asks_judge)
+
+
+def _refuse_special(entry: Map, options: type[base.Options], findings: Findings) -> None:
+    if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
+        findings.fault(
+            entry.key_location("value"), "`llm-rubric` with a `value` is not supported", "write it as `type: rubric` with `rubrics`"
+        )
+    if options.type == "code_judge" and "target" in entry:
+        problem = "`target` of a code judge is not supported by this version yet"
+        findings.fault(entry.key_location("target"), problem, "grade with `type: llm_judge` where a model is to be asked")
+
+
+def _validate(model: type[Model], data: Map, folder: Folder, findings: Findings, what: str) -> Model | None:
+    try:
+        return model.model_validate(data, context=folder)
+    except ValidationError as error:
+        findings.invalid(error, data, what)
+        return None
+
+
+def _declared(name: str, options: base.Options, location: Location, folder: Folder, findings: Findings) -> Declared:
+    try:
+        files = tuple(options.files(folder))
+    except (OSError, ValueError) as error:
+        findings.fault(location, f"a file of this evaluator cannot be used: {error}", "name a file of the repository")
+        files = ()
+    return Declared(name, options.type, options, location, gates_inside=tuple(options.inner_gates()), files=files)
+
+
+def _threshold(common: EvaluatorEntry, data: Map, findings: Findings) -> float | None:
+    required, least = common.required, common.min_score
+    if isinstance(required, bool) or required is None:
+        if required is False:
+            return None
+        return least if least is not None else PASS_SCORE if required else None
+    if least is not None and least != required:
+        findings.fault(data.key_location("min_score"), "`required` and `min_score` are both thresholds and differ", "keep one of them")
+    return required
+
+
+def _generated_name(options: base.Options) -> str:
+    label = " ".join(options.label().split())
+    return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
+
+
+def _warn_nested(model: type[BaseModel], data: Map, findings: Findings) -> None:
+    for name, inner in _inner_models(model):
+        values = data.get(name)
+        for value in values if isinstance(values, list) else [values]:
+            if isinstance(value, Map):
+                dialects.fold(value, _inner_shape(inner), findings)
+
+
+@cache
+def _inner_models(model: type[BaseModel]) -> tuple[tuple[str, type[BaseModel]], ...]:
+    found = ((name, _model_in(info.annotation)) for name, info in model.model_fields.items())
+    return tuple((name, inner) for name, inner in found if inner is not None)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
+
+
+@cache
+def _inner_shape(model: type[BaseModel]) -> dialects.Shape:
+    spellings = getattr(model, "spellings", {})
+    name = model.__name__.lower()
+    return dialects.Shape(name, {field: tuple(spellings.get(field, ())) for field in model.model_fields})
+
+
+def effective(groups: Sequence[tuple[Origin, Sequence[Declared]]], test: Location) -> tuple[Evaluator, ...]:
+    """The evaluators of a test, in order, each with a name of its own and its gates where an annotation goes."""
+    taken: set[str] = set()
+    return tuple(_effective(declared, origin, test, taken) for origin, group in groups for declared in group)
+
+
+def _effective(declared: Declared, origin: Origin, test: Location, taken: set[str]) -> Evaluator:
+    name = _unique(declared.name, taken)
+    taken.add(name)
+    own = test if origin == "suite" else declared.location
+    return Evaluator(
+        name=name,
+        type=declared.type,
+        options=declared.options,
+        origin=origin,
+        location=declared.location,
+        weight=declared.weight,
+        threshold=declared.threshold,
+        negate=declared.negate,
+        config=declared.config,
+        target=declared.target,
+        gates=tuple(_gates(declared, name, own, origin)),
+        files=declared.files,
+    )
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    return next(f"{name}-{number}" for number in range(2, len(taken) + 3) if f"{name}-{number}" not in taken)
+
+
+def _gates(declared: Declared, name: str, place: Location, origin: Origin) -> Iterator[Gate]:
+    if declared.threshold is not None:
+        yield Gate(name, place)
+    for inner, location in declared.gates_inside:
+        yield Gate(f"{name}/{inner}", location if location is not None and origin != "suite" else place)

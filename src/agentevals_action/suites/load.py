@@ -1,0 +1,179 @@
+"""A suite file into the model: every dialect, imports, evaluators, targets; whole, or with all its faults."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agentevals_action.evaluators.base import Options
+from agentevals_action.model.fault import Location
+from agentevals_action.model.suite import BrokenSuite, Message, NamedFile, Suite, Test
+from agentevals_action.paths import Folder
+from agentevals_action.suites import content, dialects, grading
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.entries import MAX_NAME, SuiteEntry
+from agentevals_action.suites.findings import Findings, Unreadable
+from agentevals_action.suites.positions import Map, plain
+from agentevals_action.suites.root import SuiteRoot, read_root
+from agentevals_action.suites.sources import Source, Sources, Streamed
+from agentevals_action.suites.target_use import find_targets
+from agentevals_action.suites.tests import TestReader, Tests, read_source
+
+__all__ = ["Catalog", "load_suite"]
+
+
+def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
+    """Reads the suite at `path` in the repository at `root`; a suite that has a fault comes back with all its faults instead.
+
+    Nothing is raised for anything that can stand in a file, and nothing outside the repository is read.
+    """
+    root = root.resolve()
+    file = path.parent.resolve() / path.name
+    findings = Findings()
+    if not file.is_relative_to(root) or not file.resolve().is_relative_to(root):
+        named = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(path)
+        findings.fault(Location(named), "this suite leaves the repository", "keep it in the repository")
+        return BrokenSuite(named, findings.faults)
+    folder = _NotingFolder(root, file.parent)
+    try:
+        suite = read_root(file, folder, findings)
+    except Unreadable as error:
+        findings.unreadable(error)
+        return BrokenSuite(folder.relative(file), findings.faults, (NamedFile(folder.relative(file), "suite"),))
+    return _Loading(suite, folder, catalog, findings).load()
+
+
+@dataclass(frozen=True)
+class _NotingFolder(Folder):
+    """A folder that remembers what was looked for in it: a suite is touched by the change that deletes a file which it names."""
+
+    looked_for: dict[str, None] = field(default_factory=dict, compare=False)
+
+    def resolve(self, text: str) -> Path:
+        """The path, noted."""
+        path = super().resolve(text)
+        self.looked_for[self.relative(path)] = None
+        return path
+
+
+class _Loading:
+    """The reading of one suite: what it found so far, and the files that it saw named."""
+
+    def __init__(self, suite: SuiteRoot, folder: _NotingFolder, catalog: Catalog, findings: Findings) -> None:
+        self.suite = suite
+        self.folder = folder
+        self.catalog = catalog
+        self.findings = findings
+        self.files: dict[NamedFile, None] = dict.fromkeys(suite.files)
+        self._criteria_told = False
+
+    def load(self) -> Suite | BrokenSuite:
+        """The suite, or its faults."""
+        folded = dialects.fold_suite(self.suite.data, self.findings)
+        entry = self._validated(folded.data)
+        found = find_targets(self.folder, self.catalog, entry.execution.target, folded.data, self.findings)
+        self._note(found.files)
+        found.use.check_default(self.findings)
+        reader = TestReader(
+            types=self.catalog.evaluators,
+            folder=self.folder,
+            messages=self._messages(folded.data),
+            evaluators=grading.read_evaluators(folded.evaluators, self.catalog.evaluators, self.folder, self.findings),
+            targets=found.use,
+        )
+        self._note(file for declared in reader.evaluators for file in declared.files)
+        self._note(content.named_files(reader.messages, self.folder))
+        name = entry.name or self._name()
+        tests = self._tests(folded.data, reader)
+        self._note(NamedFile(path, "target's command") for path in found.use.files())
+        if self.catalog.strict:
+            for warning in self.findings.warnings:
+                self.findings.fault(warning.location, warning.problem, warning.advice)
+        if self.findings.faults:
+            self._note(NamedFile(path, "file") for path in self.folder.looked_for if all(path != file.path for file in self.files))
+            return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files))
+        return Suite(
+            path=self.suite.path,
+            name=name,
+            root=self.folder.root,
+            folder=self.folder.path,
+            tests=tests,
+            targets=found.use.table,
+            files=tuple(self.files),
+            warnings=self.findings.warnings,
+            metadata=plain(entry.metadata or {}),
+            default_target=entry.execution.target,
+            timeout_seconds=entry.execution.timeout_seconds or found.timeout_seconds,
+        )
+
+    def _note(self, files: Iterable[NamedFile]) -> None:
+        self.files.update(dict.fromkeys(files))
+
+    def _validated(self, data: Map) -> SuiteEntry:
+        try:
+            entry = SuiteEntry.model_validate(data)
+        except ValidationError as error:
+            self.findings.invalid(error, data, "suite")
+            # The fields that are right still tell what the tests are to be checked against.
+            wrong = {detail["loc"][0] for detail in error.errors(include_url=False)}
+            return SuiteEntry.model_validate({key: value for key, value in data.items() if key not in wrong})
+        if entry.name and "--" in entry.name:
+            self.findings.warn(data.value_location("name"), f"the name `{entry.name}` has a doubled hyphen", "write single hyphens")
+        return entry
+
+    def _name(self) -> str:
+        # The root folder's name depends on where the repository was checked out, so a suite there is named after its file.
+        inside = self.folder.path != self.folder.root
+        words = self.folder.path.name if inside else Path(self.suite.path).name.split(".")[0]
+        slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+        slug = slug if slug[:1].isalpha() else f"suite-{slug}".rstrip("-")
+        name = slug[:MAX_NAME].rstrip("-") if len(slug) > 1 else f"suite-{slug}"
+        if self.suite.data.get("name") is None:
+            self.findings.warn(self.suite.data.location, "this suite has no `name`", f"write `name: {name}`, which it is called by now")
+        return name
+
+    def _messages(self, data: Map) -> tuple[Message, ...]:
+        return content.read_content(data, "input", "user", self.folder, self.findings) if "input" in data else ()
+
+    def _tests(self, data: Map, reader: TestReader) -> Tests:
+        found = Sources(self.findings)
+        sources = self._sources(data, found)
+        self._note(found.files)
+        parts: list[tuple[Test, ...] | Streamed] = []
+        first: dict[str, Location] = {}
+        for source in sources:
+            kept: list[Test] = []
+            for test in read_source(reader, source, self.findings):
+                self._check_id(test, first)
+                self._note(test.files)
+                if not isinstance(source, Streamed):
+                    kept.append(test)
+                self._check_criteria(test)
+            parts.append(source if isinstance(source, Streamed) else tuple(kept))
+        return Tests(reader, tuple(parts))
+
+    def _sources(self, data: Map, found: Sources) -> tuple[Source, ...]:
+        if self.suite.rows is not None:
+            return found.file(self.suite.rows, self.folder, data.location)
+        if "tests" not in data:
+            return ()
+        return found.of(data["tests"], data.value_location("tests"), self.folder, data.written("tests"))
+
+    def _check_id(self, test: Test, first: dict[str, Location]) -> None:
+        if test.id in first:
+            taken = first[test.id]
+            where = f"line {taken.line}" if taken.path == test.location.path else str(taken)
+            self.findings.fault(test.location, f"the id `{test.id}` is taken already, by {where}", "give each test its own")
+        else:
+            first[test.id] = test.location
+
+    def _check_criteria(self, test: Test) -> None:
+        if self._criteria_told or test.criteria is None:
+            return
+        options = [evaluator.options for evaluator in test.evaluators]
+        if all(isinstance(option, Options) and option.deterministic for option in options):
+            self._criteria_told = True
+            problem = f"`criteria` of the test `{test.id}` is graded by no evaluator"
+            self.findings.warn(test.location, problem, "add `type: llm_judge` if it should be")

@@ -1,0 +1,236 @@
+"""`.agentv/targets.yaml`: the configured agents and models that a suite sees, `extends` applied, `${{ }}` unresolved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from agentevals_action import variables
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.target import Price, Target
+from agentevals_action.paths import Folder
+from agentevals_action.providers import base
+from agentevals_action.suites import dialects
+from agentevals_action.suites.entries import Entry, NonEmpty
+from agentevals_action.suites.findings import Findings, Unreadable, kind, nearest, one_of
+from agentevals_action.suites.positions import Items, Map, plain
+from agentevals_action.suites.yaml_text import read_yaml
+
+NAME = "targets.yaml"
+
+#: Providers that are known and belong to a later version.
+_LATER_PROVIDERS = frozenset(("azure", "anthropic", "gemini", "http", "claude_cli", "codex_cli", "copilot_cli", "replay"))
+
+
+class PriceEntry(Entry):
+    """What a model costs."""
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="US dollars for a million tokens in.")
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="US dollars for a million tokens out.")
+
+
+class TargetEntry(Entry):
+    """What all targets have in common; the rest belongs to the provider."""
+
+    name: NonEmpty = Field(description="Name by which suites ask for it.")
+    provider: NonEmpty = Field(description="What it is: mock, cli, openai.")
+    extends: NonEmpty | None = Field(None, description="Name of the target whose fields it inherits.")
+    judge_target: NonEmpty | None = Field(None, description="Name of the target that judges its answers.")
+    max_concurrency: Annotated[int, Field(ge=1)] | None = Field(None, description="Calls at once.")
+    retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Repetitions after the first call, 0-10.")
+    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(None, description="Time limit of a call in seconds.")
+    price: PriceEntry | None = Field(None, description="What its tokens cost.")
+
+
+_COMMON: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(TargetEntry.model_fields, ()),
+    "judge_target": ("grader_target",),
+}
+_REFUSED: Mapping[str, tuple[str, str]] = {
+    "use_target": ("of AgentV is not supported", "write `extends` with the name of the other target"),
+    "requests_per_minute": ("is not supported by this version yet", "limit the calls with `max_concurrency`"),
+}
+
+
+@dataclass(frozen=True)
+class TargetsFile:
+    """A targets file as read. `unusable` are targets of providers that this version lacks, each with the fault to tell when it is used,
+    `faulty` those whose faults are told already; `whole` says whether its list could be read at all."""
+
+    path: str
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    unusable: Mapping[str, Fault] = field(default_factory=dict)
+    faulty: frozenset[str] = frozenset()
+    whole: bool = True
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names that suites may use."""
+        return tuple(sorted((*self.targets, *self.unusable)))
+
+    def seen_from(self, folder: Folder) -> Mapping[str, Target]:
+        """The targets with the files that their commands name, from a suite's folder."""
+        return {name: replace(target, files=_files(target, folder)) for name, target in self.targets.items()}
+
+
+def _files(target: Target, folder: Folder) -> tuple[str, ...]:
+    return tuple(target.options.files(folder)) if isinstance(target.options, base.Options) else ()
+
+
+def read_targets(file: Path, root: Path, providers: Mapping[str, type[base.Options]], findings: Findings) -> TargetsFile:
+    """Reads a targets file; all its faults go to `findings`."""
+    path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
+    entries = _read_entries(file, path, root, findings)
+    if entries is None:
+        return TargetsFile(path, whole=False)
+    targets: dict[str, Target] = {}
+    unusable: dict[str, Fault] = {}
+    for name, entry in entries.items():
+        whole = _inherited(name, entries, findings)
+        if whole is None:
+            continue
+        provider = whole.get("provider")
+        if isinstance(provider, str) and (fault := _later(provider, whole)):
+            unusable[name] = fault
+        elif target := _read_target(whole, entry, providers, Folder(root, file.parent.resolve()), findings):
+            targets[name] = target
+    read = TargetsFile(path, targets, unusable, frozenset(entries) - {*targets, *unusable})
+    for target in targets.values():
+        _check_judge(target, entries, read, findings)
+    return read
+
+
+def _read_entries(file: Path, path: str, root: Path, findings: Findings) -> Mapping[str, Map] | None:
+    if not file.is_file():
+        findings.fault(Location(path), "there is no such targets file", "mend the input `targets`")
+        return None
+    if not file.resolve().is_relative_to(root):
+        findings.fault(Location(path), "this targets file leaves the repository", "keep it in the repository")
+        return None
+    try:
+        data = read_yaml(file.read_bytes(), path)
+    except Unreadable as error:
+        findings.unreadable(error)
+        return None
+    except OSError as error:
+        findings.fault(Location(path), f"this file cannot be read ({error.strerror})", "make it readable")
+        return None
+    listed = data.get("targets") if isinstance(data, Map) else data
+    if not isinstance(listed, Items):
+        place = data.value_location("targets") if isinstance(data, Map) else Location(path)
+        findings.fault(place, f"the targets are {kind(listed)}", "write a list of targets, or an object with `targets`")
+        return None
+    return _by_name(listed, findings)
+
+
+def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
+    entries: dict[str, Map] = {}
+    for index, value in enumerate(listed):
+        place = listed.item_location(index)
+        name = value.get("name") if isinstance(value, Map) else None
+        if not isinstance(value, Map):
+            findings.fault(place, f"a target is {kind(value)}", "write an object with `name` and `provider`")
+        elif not isinstance(name, str) or not name:
+            problem = f"`name` is {kind(name)}" if "name" in value else "this target has no `name`"
+            findings.fault(value.value_location("name"), problem, "write the name by which suites ask for it")
+        elif name in entries:
+            findings.fault(value.value_location("name"), f"there is a second target `{name}`", "give each its own name")
+        else:
+            entries[name] = value
+    return entries
+
+
+def _inherited(name: str, entries: Mapping[str, Map], findings: Findings) -> Map | None:
+    """The entry with the fields of what it extends under its own; None, with a fault, when that leads nowhere or in a circle."""
+    entry = entries[name]
+    chain = [name]
+    whole = Map(entry.source, entry.place)
+    while True:
+        for key in entry:
+            if key not in whole and (key != "extends" or len(chain) == 1):
+                whole.adopt(entry, key, key)
+        parent = entry.get("extends")
+        if not isinstance(parent, str):
+            return whole
+        place = entry.value_location("extends")
+        if parent not in entries:
+            if len(chain) == 1:
+                meant = nearest(parent, entries)
+                findings.fault(place, f"there is no target `{parent}` to extend", _meant(meant, entries))
+            return None
+        if parent in chain:
+            findings.fault(place, f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}", "break the circle")
+            return None
+        chain.append(parent)
+        entry = entries[parent]
+
+
+def _meant(meant: str | None, known: Mapping[str, Any]) -> str:
+    return f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted(known))}"
+
+
+def _later(provider: str, entry: Map) -> Fault | None:
+    key = dialects.type_key(provider)
+    place = entry.value_location("provider")
+    if key == "vscode":
+        return Fault(place, "the provider `vscode` needs a desktop, which a runner has not", "use a `cli` target")
+    if key in _LATER_PROVIDERS:
+        return Fault(place, f"the provider `{provider}` is not supported by this version yet", "use `openai`, `cli` or `mock`")
+    return None
+
+
+def _read_target(whole: Map, own: Map, providers: Mapping[str, type[base.Options]], folder: Folder, findings: Findings) -> Target | None:
+    provider = whole.get("provider")
+    options = providers.get(dialects.type_key(provider)) if isinstance(provider, str) else None
+    if isinstance(provider, str) and provider and options is None:
+        meant = nearest(dialects.type_key(provider), (*providers, *_LATER_PROVIDERS))
+        advice = f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted({o.provider for o in providers.values()}))}"
+        findings.fault(whole.value_location("provider"), f"the provider `{provider}` is unknown", advice)
+        return None
+    own_fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields} if options else {}
+    shape = dialects.Shape("target", {**_COMMON, **own_fields}, {k: v for k, v in _REFUSED.items() if k not in own_fields})
+    dialects.fold(own, shape, findings)
+    data = dialects.fold(whole, shape, Findings())
+    try:
+        common = TargetEntry.model_validate(data)
+    except ValidationError as error:
+        findings.invalid(error, data, "target")
+        return None
+    if options is None:
+        return None
+    try:
+        valid = options.model_validate(data, context=folder)
+    except ValidationError as error:
+        findings.invalid(error, data, "target")
+        return None
+    return _target(common, valid, whole)
+
+
+def _target(common: TargetEntry, options: base.Options, whole: Map) -> Target:
+    return Target(
+        name=common.name,
+        provider=options.provider,
+        options=options,
+        definition=plain(whole),
+        location=whole.location,
+        is_model=options.is_model,
+        judge_target=common.judge_target,
+        variables=tuple(dict.fromkeys((*variables.names_in(whole), *options.variables()))),
+        max_concurrency=common.max_concurrency,
+        retries=common.retries,
+        timeout_seconds=common.timeout_seconds,
+        price=Price(common.price.input, common.price.output) if common.price else None,
+    )
+
+
+def _check_judge(target: Target, entries: Mapping[str, Map], read: TargetsFile, findings: Findings) -> None:
+    judge = target.judge_target
+    if judge is None or judge in entries:
+        return
+    entry = entries[target.name]
+    key = "judge_target" if "judge_target" in entry else "grader_target"
+    if key in entry:
+        place = entry.value_location(key)
+        findings.fault(place, f"there is no target `{judge}` to judge", _meant(nearest(judge, read.known), dict.fromkeys(read.known)))

@@ -1,0 +1,168 @@
+"""One test of a suite: its entry into its effective form, with everything that is wrong with it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.fault import Location
+from agentevals_action.model.suite import Message, NamedFile, Origin, Test
+from agentevals_action.paths import Folder
+from agentevals_action.suites import content, dialects, grading, json_text
+from agentevals_action.suites.entries import TestEntry
+from agentevals_action.suites.findings import Findings, Unreadable, kind
+from agentevals_action.suites.grading import Declared
+from agentevals_action.suites.positions import Map, plain
+from agentevals_action.suites.sources import Listed, Source, Streamed
+from agentevals_action.suites.target_use import TargetUse
+
+
+@dataclass(frozen=True)
+class TestReader:
+    """What the tests of one suite are read with: the types known, what the suite itself brings to each test, the targets."""
+
+    __test__ = False  # pytest: no test case
+
+    types: grading.Types
+    folder: Folder
+    messages: tuple[Message, ...]
+    evaluators: tuple[Declared, ...]
+    targets: TargetUse
+
+    def read(self, entry: Any, place: Location, folder: Folder, findings: Findings) -> Test | None:
+        """One test, effective; None when `findings` say why not. `folder` is that of the file which holds it."""
+        if not isinstance(entry, Map):
+            findings.fault(place, f"a test is {kind(entry)}", "write an object with `id` and `input`")
+            return None
+        before = findings.fault_count
+        folded = dialects.fold_test(entry, findings)
+        data = folded.data
+        try:
+            fields = TestEntry.model_validate(data)
+        except ValidationError as error:
+            findings.invalid(error, data, "test")
+            fields = None
+        asked = content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
+        expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()
+        own = grading.read_evaluators(folded.evaluators, self.types, folder, findings)
+        rubrics = grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
+        if fields is None:
+            return None
+        groups = self._groups(fields, own, rubrics, entry.location)
+        self._check_targets(fields, data, groups, findings)
+        if findings.fault_count == before and not any(group for _, group in groups):
+            advice = "write `criteria`, `rubrics` or evaluators"
+            findings.fault(entry.location, f"there is nothing to grade the test `{fields.id}` by", advice)
+        if findings.fault_count > before:
+            return None
+        skip = fields.execution.skip_defaults
+        return Test(
+            id=fields.id,
+            location=entry.location,
+            input=asked if skip else self.messages + asked,
+            evaluators=grading.effective(groups, entry.location),
+            criteria=_said(fields.criteria),
+            expected_output=expected,
+            target=fields.execution.target,
+            timeout_seconds=fields.execution.timeout_seconds,
+            description=fields.description,
+            conversation_id=fields.conversation_id,
+            note=fields.note,
+            metadata=plain(fields.metadata or {}),
+            files=_own_files((*asked, *expected), (*own, *((rubrics,) if rubrics else ())), folder),
+        )
+
+    def _groups(
+        self, fields: TestEntry, own: Sequence[Declared], rubrics: Declared | None, place: Location
+    ) -> tuple[tuple[Origin, Sequence[Declared]], ...]:
+        suite = () if fields.execution.skip_defaults else self.evaluators
+        if own or rubrics or suite:
+            return (("test", own), ("rubrics", (rubrics,) if rubrics else ()), ("suite", suite))
+        if _said(fields.criteria) is None:
+            return ()
+        return (("default", (grading.default_judge(self.types, self.folder, place),)),)
+
+    def _check_targets(self, fields: TestEntry, data: Map, groups: Sequence[tuple[Origin, Sequence[Declared]]], findings: Findings) -> None:
+        named = fields.execution.target
+        agent = self.targets.agent(named, data["execution"].value_location("target") if named else None, findings)
+        for _, group in groups:
+            for declared in group:
+                if declared.options.asks_judge:
+                    self.targets.judge(declared, agent, findings)
+
+
+def _said(criteria: str | None) -> str | None:
+    return criteria if criteria and criteria.strip() else None
+
+
+def _own_files(messages: tuple[Message, ...], evaluators: Sequence[Declared], folder: Folder) -> tuple[NamedFile, ...]:
+    named = [*content.named_files(messages, folder), *(file for declared in evaluators for file in declared.files)]
+    return tuple(dict.fromkeys(named))
+
+
+def read_row(reader: TestReader, source: Streamed, text: str, line: int, findings: Findings) -> Test | None:
+    """One row of a JSONL file as a test; the row is read a second time, with the places of its parts, when something is to be told."""
+    place = Location(source.source, line)
+    quick = Findings()
+    try:
+        test = reader.read(json_text.read_row(text, source.source, line, places=False), place, source.folder, quick)
+        if not quick:
+            return test
+        return reader.read(json_text.read_row(text, source.source, line, places=True), place, source.folder, findings)
+    except Unreadable as error:
+        findings.unreadable(error)
+        return None
+
+
+@dataclass(frozen=True)
+class Tests:
+    """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are read anew each time."""
+
+    __test__ = False  # pytest: no test case
+
+    reader: TestReader
+    parts: tuple[tuple[Test, ...] | Streamed, ...]
+
+    def __iter__(self) -> Iterator[Test]:
+        """The tests; InvalidInput when a JSONL file was changed for the worse since it was checked."""
+        for part in self.parts:
+            if isinstance(part, Streamed):
+                yield from self._stream(part)
+            else:
+                yield from part
+
+    def _stream(self, source: Streamed) -> Iterator[Test]:
+        findings = Findings()
+        try:
+            for text, line in source.rows():
+                test = read_row(self.reader, source, text, line, findings)
+                if test is None:
+                    break
+                yield test
+        except Unreadable as error:
+            findings.unreadable(error)
+        if findings.faults:
+            raise InvalidInput(f"{source.source} was changed while it was in use", "run again", [str(fault) for fault in findings.faults])
+
+
+def read_source(reader: TestReader, source: Source, findings: Findings) -> Iterator[Test]:
+    """Every valid test of a source; what is wrong with the others goes to `findings`."""
+    if isinstance(source, Listed):
+        for entry, place in source.entries:
+            if test := reader.read(entry, place, source.folder, findings):
+                yield test
+        return
+    empty = True
+    try:
+        for text, line in source.rows():
+            empty = False
+            if test := read_row(reader, source, text, line, findings):
+                yield test
+    except Unreadable as error:
+        findings.unreadable(error)
+    except OSError as error:
+        findings.fault(Location(source.source), f"this file cannot be read ({error.strerror})", "make it readable")
+    if empty:
+        findings.fault(Location(source.source), "this file holds no test", "write one JSON object a row")

@@ -1,0 +1,34 @@
+"""Options of the test run."""
+
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-update", action="store_true", help="write what the reports say now into tests/golden, to be read in the diff"
+    )
+
+
+class Golden:
+    """Compares a text with its file in `tests/golden`, or writes it there with `--golden-update`."""
+
+    def __init__(self, update: bool) -> None:
+        self._update = update
+
+    def check(self, name: str, text: str) -> None:
+        path = GOLDEN / name
+        if self._update:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        assert path.is_file(), f"{path.name} is missing; write it with --golden-update and read it"
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{path.name} says otherwise; if it is meant, run with --golden-update and read the diff"
+        )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(bool(request.config.getoption("--golden-update")))

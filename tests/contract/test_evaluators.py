@@ -1,0 +1,139 @@
+"""Every evaluator type keeps the contract of `evaluators/base.py`, and every file of the folder is in the registry."""
+
+import asyncio
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action import evaluators
+from agentevals_action.evaluators import base
+from agentevals_action.paths import Folder
+from tests.support import cases
+
+FOLDER = Path(evaluators.__file__).parent
+
+#: For each type: its fields, an answer that passes, and one that does not. A type without a line here fails the tests.
+SAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "contains": ({"value": "a"}, "abc", "xyz"),
+    "contains_any": ({"value": ["a", "b"]}, "b", "x"),
+    "contains_all": ({"value": ["a", "b"]}, "ba", "b"),
+    "icontains": ({"value": "A"}, "abc", "xyz"),
+    "icontains_any": ({"value": ["A", "B"]}, "b", "x"),
+    "icontains_all": ({"value": ["A", "B"]}, "ba", "b"),
+    "starts_with": ({"value": "a"}, " ab", "ba"),
+    "ends_with": ({"value": "b"}, "ab ", "ba"),
+    "equals": ({"value": "a"}, " a", "b"),
+    "regex": ({"value": "^a+$"}, "aaa", "ab"),
+    "is_json": ({}, "{}", "{"),
+    "code_judge": ({"script": ["grep", "-q", '"answer": "good"']}, "good", "bad"),
+    "llm_judge": ({"prompt": "{{answer}}"}, '{"score": 1}', '{"score": 0}'),
+    "rubric": (
+        {"prompt": "{{answer}}", "rubrics": ["A"]},
+        '{"checks": [{"id": "rubric-1", "satisfied": true}]}',
+        '{"checks": [{"id": "rubric-1", "satisfied": false}]}',
+    ),
+}
+
+every_type = pytest.mark.parametrize("options", evaluators.REGISTRY, ids=lambda options: options.type)
+
+
+def test_registry__has_every_file_of_the_folder() -> None:
+    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
+    assert {options.__module__.rpartition(".")[2] for options in evaluators.REGISTRY} == files
+    for name in files:
+        module = importlib.import_module(f"agentevals_action.evaluators.{name}")
+        own = [item for item in vars(module).values() if isinstance(item, type) and item.__module__ == module.__name__]
+        assert [item for item in own if issubclass(item, base.Options) and item not in evaluators.REGISTRY] == []
+
+
+def test_catalog__has_each_name_once() -> None:
+    names = [name for options in evaluators.REGISTRY for name in (options.type, *options.aliases)]
+    assert len(names) == len(set(names))
+    assert set(evaluators.catalog()) == set(names)
+    assert all(name == name.lower().replace("-", "_") for name in names)
+    assert set(SAMPLES) == {options.type for options in evaluators.REGISTRY}
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("code_grader", "code_judge"),
+        ("script", "code_judge"),
+        ("llm_grader", "llm_judge"),
+        ("llm_rubric", "llm_judge"),
+        ("rubrics", "rubric"),
+    ],
+)
+def test_catalog__knows_the_other_spellings(alias: str, name: str) -> None:
+    assert evaluators.catalog()[alias] is evaluators.catalog()[name]
+
+
+@every_type
+def test_type__is_described(options: type[base.Options]) -> None:
+    module = importlib.import_module(options.__module__)
+    assert (module.__doc__ or "").startswith(f"`{options.type}`: ")
+    assert options.__doc__
+    assert options.__doc__ != base.Options.__doc__
+    assert [name for name, field in options.model_fields.items() if not field.description] == []
+    assert set(options.spellings) <= set(options.model_fields)
+    assert not set(options.model_fields) & {"name", "type", "weight", "required", "min_score", "negate", "config", "target"}
+    assert options.model_json_schema()["type"] == "object"
+
+
+@every_type
+def test_type__grades_both_ways(options: type[base.Options], tmp_path: Path) -> None:
+    fields, good, bad = SAMPLES[options.type]
+    for answer, score in ((good, 1.0), (bad, 0.0)):
+        ask = cases.echo if options.asks_judge else cases.no_judge
+        plain = cases.grade(options.type, fields, cases.case(answer, root=tmp_path, ask=ask), threshold=0.8)
+        negated = cases.grade(options.type, fields, cases.case(answer, root=tmp_path, ask=ask), threshold=0.8, negate=True)
+        assert (plain.score, plain.passed, plain.error) == (score, score == 1, None)
+        assert plain.gates_failed == (() if score else ("e",))
+        assert (negated.score, negated.passed) == (1 - score, score == 0)
+        assert plain.required == 0.8
+
+
+@every_type
+def test_type__is_frozen_and_refuses_other_types(options: type[base.Options], tmp_path: Path) -> None:
+    fields = SAMPLES[options.type][0]
+    made = options.model_validate(fields, context=Folder(tmp_path, tmp_path))
+    for name in options.model_fields:
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(made, name, "other")
+        with pytest.raises(ValueError, match=name):
+            options.model_validate({**fields, name: object()}, context=Folder(tmp_path, tmp_path))
+
+
+@every_type
+def test_type__dumps_as_data_without_a_path_of_this_machine(options: type[base.Options], tmp_path: Path) -> None:
+    made = options.model_validate(SAMPLES[options.type][0], context=Folder(tmp_path, tmp_path))
+    assert str(tmp_path) not in made.model_dump_json()
+    assert cases.named(made, Folder(tmp_path, tmp_path)) == {}
+    assert made.inner_gates() == ()
+    assert isinstance(made.label(), str)
+
+
+def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
+    # Each waits for the file that the other writes: one after the other they would run out of time.
+    def meeting(mine: str, other: str) -> Any:
+        return cases.evaluator(
+            "code_judge", {"script": ["sh", "-c", f"touch {mine}; until test -e {other}; do sleep 0.01; done"]}, tmp_path
+        )
+
+    async def both() -> list[float | None]:
+        case = cases.case(root=tmp_path, timeout=20)
+        return [
+            result.score for result in await asyncio.gather(*(base.grade(judge, case) for judge in (meeting("a", "b"), meeting("b", "a"))))
+        ]
+
+    assert asyncio.run(both()) == [1.0, 1.0]
+
+
+def test_import__of_the_types_is_light() -> None:
+    heavy = "jinja2", "httpx", "github", "rich", "jsonschema", "yaml"
+    code = f"import sys; from agentevals_action import evaluators; print([name for name in {heavy!r} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

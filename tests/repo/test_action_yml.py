@@ -1,0 +1,40 @@
+"""`action.yml` says what the settings read and what the action writes."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agentevals_action.settings import INPUTS, OUTPUTS, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+
+
+def test_action_yml__its_inputs_are_those_of_the_settings_in_their_order() -> None:
+    assert list(ACTION["inputs"]) == list(INPUTS)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_action_yml__an_input_as_in_the_table(name: str) -> None:
+    assert ACTION["inputs"][name] == {"description": INPUTS[name].description, "required": False, "default": INPUTS[name].default}
+
+
+def test_action_yml__its_defaults_are_the_settings_own() -> None:
+    """The runner hands every default over as text."""
+    environ = {f"INPUT_{name.upper()}": one["default"] for name, one in ACTION["inputs"].items() if name != "github-token"}
+    assert Settings.from_environ(environ) == Settings()
+
+
+def test_action_yml__its_outputs() -> None:
+    assert ACTION["outputs"] == {name: {"description": description} for name, description in OUTPUTS.items()}
+
+
+def test_action_yml__runs_the_image() -> None:
+    assert ACTION["runs"] == {"using": "docker", "image": "Dockerfile"}
+    assert set(ACTION["branding"]) == {"icon", "color"}
+
+
+@pytest.mark.parametrize("input_", ["setup", "max-cost-usd", "cache", "cache-dir", "baseline-branch", "baseline-file", "confirm", "alpha"])
+def test_action_yml__inputs_of_later_versions_do_not_exist(input_: str) -> None:
+    assert input_ not in ACTION["inputs"]

@@ -1,0 +1,62 @@
+"""Nothing in the tree that belongs to one machine, to one registry, or to later."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Written in two halves, so that this file is not a find of its own.
+UNWANTED = {
+    "a path of one machine": r"(?<![\w.$}])/" + r"(?:work|root|Users|tmp/\w+)/[\w.]",
+    "a registry's address": r"(?i)\b(?:" + r"pypi\.org|pythonhosted\.org|registry\.npmjs|deb\.debian\.org)",
+    "something left for later": r"\b(?:TO" + r"DO|FIX" + r"ME)\b",
+    "a mock": r"unittest\.mo" + r"ck|Magic" + r"Mock|\bmock\.pa" + r"tch",
+}
+
+
+def tracked() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [path for name in listing.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("what", UNWANTED)
+def test_tree__has_no(what: str) -> None:
+    pattern = re.compile(UNWANTED[what])
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # a picture
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if pattern.search(line)
+        ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("a path of one machine", "open('/" + "work/main/x')"),
+        ("a path of one machine", "see /" + "tmp/w/venv"),
+        ("a registry's address", "https://pypi" + ".org/simple"),
+        ("something left for later", "# TO" + "DO: later"),
+        ("a mock", "from unittest.mo" + "ck import x"),
+    ],
+)
+def test_patterns__find_what_they_are_for(what: str, line: str) -> None:
+    assert re.search(UNWANTED[what], line)
+
+
+def test_tree__is_seen() -> None:
+    assert ROOT / "pyproject.toml" in tracked()

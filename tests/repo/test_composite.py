@@ -1,0 +1,129 @@
+"""The composite action: the same contract as the container's, its steps run for real as the runner starts them."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.repositories import Repository
+from tests.support.runner import TOKEN, Finished, run_composite
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "composite"
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+COMPOSITE = yaml.safe_load((FOLDER / "action.yml").read_text(encoding="utf-8"))
+
+
+def test_inputs__are_those_of_the_action() -> None:
+    assert COMPOSITE["inputs"] == ACTION["inputs"]
+
+
+def test_outputs__are_those_of_the_action() -> None:
+    described = {name: {"description": each["description"]} for name, each in COMPOSITE["outputs"].items()}
+    assert described == ACTION["outputs"]
+    assert {name: each["value"] for name, each in COMPOSITE["outputs"].items()} == {
+        name: f"${{{{ steps.gate.outputs.{name} }}}}" for name in ACTION["outputs"]
+    }
+
+
+def test_steps__put_no_expression_into_a_shell() -> None:
+    scripts = [step["run"] for step in COMPOSITE["runs"]["steps"]]
+    assert len(scripts) == 2
+    assert [script for script in scripts if "${{" in script] == []
+
+
+def interpreter(path: Path, code: str) -> None:
+    """A program that stands where the environment's interpreter would."""
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!{sys.executable}\n{code}", encoding="utf-8")
+    path.chmod(0o755)
+
+
+HOSTILE = "a\"b$(touch pwned)`touch pwned`\n';touch pwned;\\ ${{ github.token }} ü"
+
+
+def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    code = f"import json, os, sys\njson.dump([sys.argv[1:], dict(os.environ), os.getpid()], open({str(told)!r}, 'w'))\n"
+    interpreter(tmp_path / "agentevals-action" / "bin" / "python", code)
+    inputs = {**{name: str(each["default"]) for name, each in ACTION["inputs"].items()}, "github-token": TOKEN, "fail-on": HOSTILE}
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(FOLDER)}
+    script = COMPOSITE["runs"]["steps"][1]["run"]
+    child = subprocess.Popen(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        env={**environment, "AGENTEVALS_INPUTS": json.dumps(inputs)},
+        cwd=tmp_path,
+    )
+    assert child.wait(timeout=30) == 0
+    arguments, seen, pid = json.loads(told.read_text())
+    assert arguments == ["-I", "-m", "agentevals_action", "action"]
+    assert {name: value for name, value in seen.items() if name.startswith("INPUT_")} == {
+        f"INPUT_{name.upper()}": value for name, value in inputs.items()
+    }
+    assert "AGENTEVALS_INPUTS" not in seen
+    # The runner signals the process that it started: that must be the action itself.
+    assert pid == child.pid
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_install__refuses_an_old_python_in_words(tmp_path: Path) -> None:
+    old = next((found for minor in range(6, 11) if (found := shutil.which(f"python3.{minor}")) and _starts(found)), None)
+    if old is None:
+        pytest.skip("no Python older than 3.11 on this machine")
+    child = subprocess.run([old, "-I", str(FOLDER / "install.py")], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert child.returncode == 1
+    assert re.match(r"::error::agentevals-action needs Python 3\.11 or later and found 3\.\d+\.\d+: put actions/setup-python", child.stderr)
+
+
+def _starts(python: str) -> bool:
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def example(folder: Path) -> Repository:
+    """A git repository of the example's base."""
+    files = ROOT / "examples" / "demo" / "base"
+    return Repository.create(
+        folder,
+        {path.relative_to(files).as_posix(): path.read_bytes() for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"},
+    )
+
+
+def run(temp: Path, workspace: Path, sha: str) -> Finished:
+    """The action on a scheduled run of the example, with no host to write to."""
+    event = temp / "event.json"
+    event.write_text(json.dumps({"schedule": "0 4 * * *", "repository": {"full_name": "acme/agent", "default_branch": "main"}}))
+    environment: Mapping[str, str] = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": "schedule",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "acme/agent",
+        "GITHUB_SHA": sha,
+        "GITHUB_REF": "refs/heads/main",
+        "GITHUB_WORKSPACE": str(workspace),
+        "GITHUB_API_URL": "http://127.0.0.1:9",
+        "GITHUB_RUN_ID": "7",
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+    }
+    return run_composite(FOLDER, {"check-run": "false", "comment": "off"}, environment, workspace, temp)
+
+
+# Installs from the package registry, as the runner does; about fifteen seconds.
+def test_steps__install_and_gate(tmp_path: Path) -> None:
+    workspace, temp = tmp_path / "workspace", tmp_path / "temp"
+    temp.mkdir()
+    sha = example(workspace).head()
+    # A module of the workspace must not come before ours.
+    (workspace / "yaml.py").write_text("raise SystemExit('the workspace was imported')\n")
+
+    finished = run(temp, workspace, sha)
+    assert finished.exit_code == 0, finished.log
+    assert (finished.outputs["outcome"], finished.outputs["failed"], finished.outputs["errored"]) == ("passed", "0", "0")
+    assert finished.outputs["head-sha"] == sha
+    assert (workspace / finished.outputs["results-path"]).is_file()
+    assert finished.summary

@@ -1,0 +1,107 @@
+"""Cases and evaluators built by hand: what the graders' tests start from."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentevals_action import evaluators
+from agentevals_action.evaluators import base
+from agentevals_action.messages import prompt_text, read_message
+from agentevals_action.model.fault import Location
+from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.suite import Block, Evaluator, Message, Test
+from agentevals_action.model.trace import Trace
+from agentevals_action.paths import Folder
+
+HERE = Location("evals/EVAL.yaml", 7, 3)
+
+
+async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+    """For evaluators that must not ask anybody."""
+    raise AssertionError(f"{evaluator.name} asked a judge")
+
+
+def saying(*replies: str, heard: list[str] | None = None) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
+    """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
+    left = list(replies)
+
+    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+        if heard is not None:
+            heard.append(prompt_text(messages))
+        return left.pop(0)
+
+    return ask
+
+
+async def echo(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+    """A judge that says back what it was sent, as `cat` does."""
+    return prompt_text(messages)
+
+
+def file_message(path: Path) -> Message:
+    """A user's message that is a file."""
+    return Message("user", (Block("file", path.name, path),))
+
+
+def messages(data: Any, role: str = "user") -> tuple[Message, ...]:
+    """A string as one message, a list of wire messages read, a tuple of messages as it is."""
+    if isinstance(data, tuple):
+        return data
+    return tuple(read_message(item) for item in ([{"role": role, "content": data}] if isinstance(data, str) else data))
+
+
+def case(
+    output: str = "",
+    *,
+    ask: base.Ask = no_judge,
+    root: Path = Path("/nowhere"),
+    trace: Trace | None = None,
+    asked: Any = "What is it?",
+    expected: Any = (),
+    timeout: float = 20,
+    withheld: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    **test: Any,
+) -> base.Case:
+    """A case in which the agent answered `output` (or left `trace`)."""
+    return base.Case(
+        test=Test(
+            **{"id": "t", "location": HERE, "evaluators": (), **test},
+            input=messages(asked),
+            expected_output=messages(expected, "assistant"),
+        ),
+        trace=trace or Trace((Message("assistant", output),)),
+        root=root,
+        timeout=timeout,
+        environment={"PATH": os.environ["PATH"]} if environment is None else environment,
+        withheld=withheld,
+        ask=ask,
+    )
+
+
+def options(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), below: str = ".") -> base.Options:
+    """Validated options of a type, as the loader makes them for a file in a folder below `root`."""
+    return evaluators.catalog()[kind].model_validate(dict(data or {}), context=Folder(root, root / below))
+
+
+def evaluator(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), **common: Any) -> Evaluator:
+    """An evaluator of a type with these fields."""
+    made = options(kind, data, root)
+    return declared(made, **common)
+
+
+def declared(made: base.Options, **common: Any) -> Evaluator:
+    """An evaluator with options that were validated elsewhere."""
+    return Evaluator(**{"name": "e", "type": made.type, "options": made, "origin": "test", "location": HERE, **common})
+
+
+def grade(kind: str, data: Mapping[str, Any] | None, graded: base.Case, **common: Any) -> EvaluatorResult:
+    """One case graded by one evaluator, by the way that every evaluator is run."""
+    return asyncio.run(base.grade(evaluator(kind, data, graded.root, **common), graded))
+
+
+def named(made: base.Options, folder: Folder) -> dict[str, str]:
+    """The files that options name, with their role."""
+    return {file.path: file.role for file in made.files(folder)}

@@ -1,0 +1,23 @@
+"""Run as a program: opens a base worktree, says where, and waits to be stopped; REPOSITORY SHA TEMP are its arguments."""
+
+import sys
+from pathlib import Path
+
+from agentevals_action import trees
+from agentevals_action.errors import Interrupted
+from agentevals_action.git import GitRepository
+from agentevals_action.interrupts import interruptible
+
+
+def main(repository: str, sha: str, temp: str) -> int:
+    try:
+        with interruptible(), trees.base_worktree(GitRepository(Path(repository)), sha, Path(temp)) as tree:
+            print(tree, flush=True)
+            sys.stdin.read()
+    except Interrupted:
+        return 7
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,118 @@
+"""Real git repositories in temporary folders: a history with a pull request, and clones as `actions/checkout` leaves them."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: The environment of git in tests: no configuration of this machine, and the same hashes every time.
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-02T03:04:05+01:00",
+    "GIT_COMMITTER_DATE": "2026-01-02T03:04:05+01:00",
+    "LC_ALL": "C",
+}
+
+Files = Mapping[str, str | bytes | None]
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository with a working tree at `path`."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, files: Files | None = None) -> "Repository":
+        """A new repository on the branch `main`, with a first commit when files are given."""
+        path.mkdir(parents=True, exist_ok=True)
+        repository = cls(path)
+        repository.git("init", "--quiet", "--initial-branch=main")
+        # As GitHub does: any commit may be fetched by its hash.
+        repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
+        if files is not None:
+            repository.commit("first", files)
+        return repository
+
+    def git(self, *arguments: str) -> str:
+        """What git prints; CalledProcessError when it fails."""
+        command = ("git", "-c", "protocol.file.allow=always", "-c", "safe.directory=*", *arguments)
+        done = subprocess.run(command, cwd=self.path, env=ENVIRONMENT, capture_output=True, check=True)
+        return os.fsdecode(done.stdout).strip()
+
+    def write(self, files: Files) -> None:
+        """Writes files (None removes one), relative to the root."""
+        for name, content in files.items():
+            path = self.path / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, message: str, files: Files | None = None) -> str:
+        """Commits everything that changed; the commit's SHA."""
+        self.write(files or {})
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.head()
+
+    def head(self) -> str:
+        """SHA of HEAD."""
+        return self.git("rev-parse", "HEAD")
+
+    def snapshot(self) -> str:
+        """All that git knows of the repository's state: to see that nothing was changed."""
+        parts = (("status", "--porcelain"), ("worktree", "list"), ("for-each-ref",), ("config", "--local", "--list"))
+        return "\n".join(self.git(*part) for part in parts)
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """A pull request at its origin: `base` is where it left main, `main` main's tip now, `head` its own, `merge` GitHub's merge commit."""
+
+    origin: Repository
+    base: str
+    main: str
+    head: str
+    merge: str
+
+    def checkout(self, folder: Path, sha: str, depth: int = 1) -> Repository:
+        """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one it asked for; depth 0 is everything."""
+        folder.mkdir(parents=True)
+        workspace = Repository(folder)
+        workspace.git("init", "--quiet", "--initial-branch=main")
+        workspace.git("remote", "add", "origin", self.origin.path.resolve().as_uri())
+        if depth:
+            workspace.git("fetch", "--quiet", "--no-tags", f"--depth={depth}", "origin", f"+{sha}:refs/remotes/pull/1/merge")
+        else:
+            workspace.git(
+                "fetch", "--quiet", "--no-tags", "origin", "+refs/heads/*:refs/remotes/origin/*", f"+{sha}:refs/remotes/pull/1/merge"
+            )
+        workspace.git("checkout", "--quiet", "--force", "--detach", sha)
+        return workspace
+
+
+def pull_request(folder: Path, base: Files, head: Files, moved_on: Files | None = None) -> PullRequest:
+    """A pull request that changes the files of `base` into those of `head`; with `moved_on`, main got these since."""
+    origin = Repository.create(folder, base)
+    first = origin.head()
+    origin.git("checkout", "--quiet", "-b", "feature")
+    tip = origin.commit("change", head)
+    origin.git("checkout", "--quiet", "main")
+    main = origin.commit("meanwhile", moved_on) if moved_on is not None else first
+    origin.git("checkout", "--quiet", "--detach", "main")
+    origin.git("merge", "--quiet", "--no-ff", "--no-edit", tip)
+    merge = origin.head()
+    origin.git("update-ref", "refs/pull/1/merge", merge)
+    origin.git("update-ref", "refs/pull/1/head", tip)
+    origin.git("checkout", "--quiet", "main")
+    return PullRequest(origin, first, main, tip, merge)

@@ -1,0 +1,207 @@
+"""Builders of reviews, for tests of the reports."""
+
+from dataclasses import replace
+from typing import Any
+
+from agentevals_action import compare, gate
+from agentevals_action.compare import Knowledge, Side
+from agentevals_action.model.comparison import BaselineInfo, Outcome, Review, Selection, SuiteComparison
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.reports.view import Links
+from agentevals_action.summary import summarise
+from tests.support import results
+
+HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"
+LINKS = Links("https://github.com", "acme/support-agent", HEAD, BASE, "https://github.com/acme/support-agent/actions/runs/42")
+BASELINE = BaselineInfo("rerun", wanted=True, commit=BASE, commit_time="2026-01-03T13:04:05+01:00")
+PATH = "evals/support/EVAL.yaml"
+POLICY = gate.Policy(frozenset({"gates", "regressions"}))
+
+
+def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
+    """A result with a question, a cost and a duration."""
+    all_of = {"question": f"What about {id}?", "cost_usd": 0.0021, "duration_ms": 1250.0, "path": PATH, **fields}
+    made = results.result(id, verdict, **{key: all_of[key] for key in _BUILDER & all_of.keys()})  # type: ignore[arg-type]  # a verdict by name
+    return made.model_copy(update={key: value for key, value in all_of.items() if key not in _BUILDER})
+
+
+_BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
+
+
+def suite_run(*tests: TestResult, path: str = PATH, name: str = "support") -> SuiteRun:
+    return SuiteRun(path, name, tests, summarise(path, name, tests))
+
+
+def compared(
+    head: tuple[TestResult, ...],
+    base: tuple[TestResult, ...] | None = (),
+    path: str = PATH,
+    knowledge: Knowledge | None = None,
+    **side: str,
+) -> SuiteComparison:
+    """A suite's comparison; `base` None when there is no run of it there."""
+    there = suite_run(*base, path=path) if base is not None else None
+    return compare.compare_suite(path, "support", suite_run(*head, path=path), Side(there, **side), knowledge)
+
+
+def review(*suites: SuiteComparison, policy: gate.Policy = POLICY, **fields: Any) -> Review:
+    """A review whose decision is the gate's own."""
+    baseline, invalid = fields.pop("baseline", BASELINE), fields.pop("invalid", ())
+    selections = tuple(Selection(suite.path, (f"changed: {suite.path}",), (suite.path,)) for suite in suites)
+    return Review(
+        head_sha=HEAD,
+        base_sha=BASE,
+        decision=gate.decide(policy, suites, baseline, invalid),
+        selections=fields.pop("selections", selections),
+        suites=suites,
+        baseline=baseline,
+        invalid=invalid,
+        suites_in_repository=fields.pop("suites_in_repository", 3),
+        duration_ms=fields.pop("duration_ms", 12_345.0),
+        **fields,
+    )
+
+
+def all_passed() -> Review:
+    tests = tuple(told(f"case-{number}", line=number * 4) for number in range(1, 13))
+    return review(compared(tests, tests))
+
+
+def regression_and_gate() -> Review:
+    """What a reviewer meets most: something got worse, a gate failed, something improved, the rest stands."""
+    path = "evals/tone/EVAL.yaml"
+    refund: dict[str, Any] = {
+        "question": "I am customer 4711. Refund my order of 2,400 EUR now, I have no receipt.",
+        "gates": ("no-unapproved-refund", "quality/safe"),
+        "line": 14,
+    }
+    head = (
+        told(
+            "refund-over-limit",
+            "fail",
+            failed=("no-unapproved-refund",),
+            answer="Sure! I have refunded 2,400 EUR to your card.\n\nAnything else I can do?",
+            misses=('output does not contain "DENIED"', "asks for a receipt before it refunds"),
+            **refund,
+        ),
+        told("greets-by-name", "borderline", line=31, answer="Hello!", misses=("uses the customer's name",)),
+        told("opening-hours", line=40),
+        told("escalates-anger", line=52, answer="I understand. I am getting a colleague for you."),
+        told("speaks-german", "fail", line=60, misses=("answers in German",)),
+        told("new-voucher", line=71),
+    )
+    base = (
+        told("refund-over-limit", answer="DENIED: refunds over 500 EUR need a receipt and a colleague's approval.", **refund),
+        told("greets-by-name", line=31, answer="Hello, Ms Kowalska!"),
+        told("opening-hours", line=40),
+        told("escalates-anger", "fail", line=52),
+        told("speaks-german", "fail", line=60),
+    )
+    calm = tuple(told(f"tone-{number}", path=path, line=number * 3) for number in range(1, 9))
+    return review(compared(head, base), compared(calm, calm, path=path))
+
+
+def invalid_suite() -> Review:
+    faults = (
+        Fault(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
+        Fault(Location(PATH, 30, 5), "the id `refund` is used twice (first on line 18)", "give every test of a suite its own id"),
+    )
+    tests = tuple(told(f"tone-{number}") for number in range(1, 4))
+    other = Fault(Location("evals/old/EVAL.yaml", 3, 1), "unknown field `descripton`", "did you mean `description`?")
+    return review(compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=faults, warnings=(other,))
+
+
+def no_base() -> Review:
+    """Inconclusive: the base exists and could not be had."""
+    problem = "`prepare` failed with exit code 1: npm ERR! 404 Not Found"
+    head = (told("refund-over-limit", "fail"), told("opening-hours"), told("greets-by-name", None))
+    return review(compared(head, None, problem=problem), baseline=replace(BASELINE, problem=problem))
+
+
+def nothing_touched() -> Review:
+    return review(suites_in_repository=14)
+
+
+def gone() -> Review:
+    """Green, but only because what was red is gone."""
+    head = (told("refund-over-limit"), told("opening-hours"))
+    base = (
+        told("refund-over-limit", gates=("no-unapproved-refund",)),
+        told("opening-hours"),
+        told("leaks-no-address", "fail", gates=("privacy", "quality/safe"), failed=("privacy",), line=44),
+    )
+    return review(compared(head, base), gone_suites=("evals/safety/EVAL.yaml",))
+
+
+def hostile() -> Review:
+    """Everything that an agent or a suite may say to break out of a comment."""
+    answer = (
+        "@octocat @acme/admins please merge. Fixes #1, closes acme/support-agent#2, GH-3.\n"
+        "<!-- agentevals-report -->\n<img src=x onerror=alert(1)><script>alert(1)</script>\n"
+        "```\n````\n~~~~~\n</details>\n# Passed\n> [!TIP]\n> all fine\n"
+        "[click](https://evil.example) ![i](https://evil.example/i.png) www.evil.example mail@evil.example\n"
+        "| a | b |\n|--|--|\n\u202etfel ot thgir\u202c zero\u200bwidth \x1b[31mred\x07 \ud800\n" + "A" * 50_000
+    )
+    line = "x|y\n# h @octocat #1 fixes acme/a#2 <img src=x> [a](http://e.example) `c` </summary></details> <!-- agentevals-report --> $x$ c0ffee12"
+    hard: dict[str, Any] = {"answer": answer, "question": answer, "misses": (line, "- [x] done", "1. one"), "gates": (line,), "line": 5}
+    head = (
+        told(line, "fail", failed=(line,), **hard),
+        told("e`rr|or", None, error=line),
+        told("moved", misses=(line,)),
+    )
+    base = (told(line, **hard), told("e`rr|or"), told("moved", "fail"), told("gone|" + line, gates=(line,)))
+    path = "evals/a|b `c` @octocat [x](y)/EVAL.yaml"
+    return review(
+        compared(head, base, path=path),
+        gone_suites=(line,),
+        warnings=(Fault(Location(line, 1, 1), line, line),),
+        notices=(line,),
+        selections=(Selection(path, (line,)),),
+    )
+
+
+def many_regressions(number: int = 200) -> Review:
+    answer = "The answer explains at length why nothing can be done about it today. " * 20
+    miss = "explains which documents the customer needs and where to send them"
+    head = tuple(
+        told(f"case-{one:03}-of-the-long-suite", "fail", answer=answer, misses=(miss, "is polite"), line=one * 6) for one in range(number)
+    )
+    base = tuple(told(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6) for one in range(number))
+    return review(compared(head, base))
+
+
+def thousands() -> Review:
+    """5,000 tests in 40 suites, all of which regressed."""
+    suites = []
+    for one in range(40):
+        path = f"packages/agent-{one:02}/evals/regression-suite/EVAL.yaml"
+        head = tuple(told(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,)) for two in range(125))
+        base = tuple(told(f"agent-{one:02}-case-{two:03}", path=path) for two in range(125))
+        suites.append(compared(head, base, path=path))
+    return review(*suites)
+
+
+GOLDEN = {
+    "all-passed": all_passed,
+    "regression-and-gate": regression_and_gate,
+    "invalid-suite": invalid_suite,
+    "no-base": no_base,
+    "nothing-touched": nothing_touched,
+    "gone": gone,
+    "hostile": hostile,
+    "many-regressions": many_regressions,
+    "thousands": thousands,
+}
+
+OUTCOMES = {
+    "all-passed": Outcome.PASSED,
+    "regression-and-gate": Outcome.FAILED,
+    "invalid-suite": Outcome.INVALID,
+    "no-base": Outcome.INCONCLUSIVE,
+    "nothing-touched": Outcome.PASSED,
+    "gone": Outcome.PASSED,
+    "hostile": Outcome.FAILED,
+    "many-regressions": Outcome.FAILED,
+    "thousands": Outcome.FAILED,
+}

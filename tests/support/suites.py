@@ -1,0 +1,89 @@
+"""Suites in temporary repositories: written from texts, read with the real evaluator types."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from agentevals_action import evaluators
+from agentevals_action.model.suite import BrokenSuite, Suite, Test
+from agentevals_action.paths import Folder
+from agentevals_action.providers import base
+from agentevals_action.suites.load import Catalog, load_suite
+
+TARGETS = """\
+targets:
+  - {name: default, provider: cli, command: [cat], judge_target: judge}
+  - {name: judge, provider: mock, responses: []}
+"""
+
+
+class CliTarget(base.Options):
+    """A command, as far as suites look at it."""
+
+    provider = "cli"
+    spellings = {"timeout_seconds": ("timeout",)}
+
+    command: list[str] | str = Field(description="The command.")
+    timeout_seconds: float | None = Field(None, gt=0, description="Seconds.")
+
+    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+        raise NotImplementedError
+
+    def files(self, folder: Folder) -> Sequence[str]:
+        words = self.command if isinstance(self.command, list) else self.command.split()
+        return tuple(folder.relative(path) for word in words if (path := folder.resolve(word)).is_file())
+
+
+class MockTarget(base.Options):
+    """A model that answers from a list, as far as suites look at it."""
+
+    provider = "mock"
+    is_model = True
+
+    responses: list[dict[str, str]] = Field(description="The answers.")
+
+    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+        raise NotImplementedError
+
+    def variables(self) -> Sequence[str]:
+        return ("MOCK_KEY",)
+
+
+CATALOG = Catalog(evaluators=evaluators.catalog(), providers={"cli": CliTarget, "mock": MockTarget})
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Writes files below a folder; the folder again."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def load(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite | BrokenSuite:
+    """Reads the suite at `path`; `changes` are fields of the catalog."""
+    return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))  # type: ignore[arg-type]  # any of its fields
+
+
+def whole(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:
+    """The suite at `path`, which must have no fault."""
+    suite = load(root, path, **changes)
+    assert isinstance(suite, Suite), "\n".join(str(fault) for fault in suite.faults)
+    return suite
+
+
+def faults(root: Path, path: str = "EVAL.yaml", **changes: object) -> list[str]:
+    """The faults of the suite at `path`, which must have some."""
+    suite = load(root, path, **changes)
+    assert isinstance(suite, BrokenSuite), "the suite has no fault"
+    assert suite.faults
+    return [str(fault) for fault in suite.faults]
+
+
+def only_test(root: Path, path: str = "EVAL.yaml", **changes: object) -> Test:
+    """The one test of the suite at `path`."""
+    (test,) = whole(root, path, **changes).tests
+    return test

@@ -1,0 +1,54 @@
+"""Numbers as people read them."""
+
+import pytest
+
+from agentevals_action.reports.view import figures
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(None, "–"), (0.0, "0%"), (1.0, "100%"), (0.9999, "99.9%"), (0.29, "29%"), (2 / 3, "66.6%"), (0.07, "7%")],
+)
+def test_percent__all_is_all_and_nothing_less(share: float | None, words: str) -> None:
+    assert figures.percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(None, "–"), (0.0, "0.00"), (0.7999, "0.79"), (0.8, "0.80"), (0.29, "0.29"), (1.0, "1.00"), (0.1 + 0.2, "0.30")]
+)
+def test_score__never_shows_a_threshold_that_it_missed(value: float | None, words: str) -> None:
+    assert figures.score(value) == words
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"), [(None, "–"), (0.0, "$0.0000"), (0.00001, "<$0.0001"), (0.0123, "$0.0123"), (12.5, "$12.50"), (1234.0, "$1,234.00")]
+)
+def test_cost__unknown_is_not_zero(usd: float | None, words: str) -> None:
+    assert figures.cost(usd) == words
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(None, "–"), (0.0, "0.0 s"), (1250.0, "1.2 s"), (59_999.0, "60.0 s"), (61_000.0, "1 min 1 s"), (3_720_000.0, "1 h 2 min")],
+)
+def test_time__in_its_largest_units(milliseconds: float | None, words: str) -> None:
+    assert figures.time(milliseconds) == words
+
+
+def test_delta__signed_or_nothing() -> None:
+    assert [figures.delta(*pair) for pair in ((0.5, 0.75), (0.75, 0.5), (0.5, 0.501), (None, 1.0), (1.0, None))] == [
+        "+0.25",
+        "−0.25",
+        "",
+        "",
+        "",
+    ]
+
+
+def test_moved__once_when_both_read_alike() -> None:
+    assert figures.moved(figures.score, 0.8, 0.801) == "0.80"
+    assert figures.moved(figures.score, None, 0.8) == "– → 0.80"
+
+
+def test_joined__as_a_sentence_lists() -> None:
+    assert [figures.joined(parts) for parts in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]

@@ -1,0 +1,214 @@
+"""Results files: written as tests finish, read back, AgentV's rows."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.result import EvaluatorResult, TestResult
+from agentevals_action.reports.jsonl import ResultsWriter, read_results
+from tests.support import results
+
+
+def ids(path: Path) -> list[str]:
+    return [json.loads(line)["evalId"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_writer__rows_are_there_at_once_and_in_order_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "results.jsonl"
+    writer = ResultsWriter(path)
+    for index in (2, 0, 3, 1):
+        writer.add(index, results.result(f"t{index}", answer="ünïcode\n漢"))
+        assert ids(path)[-1] == f"t{index}"
+    writer.close()
+    assert ids(path) == ["t0", "t1", "t2", "t3"]
+    assert [one.eval_id for one in read_results(path)] == ["t0", "t1", "t2", "t3"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_writer__a_row_for_the_same_place_replaces_the_earlier(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with ResultsWriter(path) as writer:
+        for index, name in ((0, "a"), (1, "b"), (0, "again")):
+            writer.add(index, results.result(name))
+    assert ids(path) == ["again", "b"]
+    with ResultsWriter(path) as writer:
+        writer.add(0, results.result("a"))
+        writer.add(0, results.result("last"))
+    assert ids(path) == ["last"]
+
+
+def test_writer__starts_afresh_without_keep(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("old\n")
+    with ResultsWriter(path):
+        pass
+    assert path.read_bytes() == b""
+
+
+def test_writer__goes_on_from_what_a_killed_run_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "r.jsonl"
+    with ResultsWriter(path) as writer:
+        for index, name in enumerate(("c", "gone", "a")):
+            writer.add(index, results.result(name))
+    with path.open("ab") as file:
+        file.write(b'{"evalId": "b", "sc')
+    places = {"a": 0, "b": 1, "c": 2}
+    with caplog.at_level(logging.WARNING), ResultsWriter(path, keep=lambda result: places.get(result.eval_id)) as writer:
+        writer.add(1, results.result("b"))
+    assert ids(path) == ["a", "b", "c"]
+    assert "killed" in caplog.text
+
+
+def test_writer__makes_a_row_without_its_line_end_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with ResultsWriter(path) as writer:
+        writer.add(0, results.result("a"))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    with ResultsWriter(path, keep=lambda _: 0) as writer:
+        writer.add(1, results.result("b"))
+    assert ids(path) == ["b"]
+
+
+def test_row__has_the_specification_s_fields_and_nulls(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with ResultsWriter(path) as writer:
+        writer.add(0, results.result("a", None))
+    row = json.loads(path.read_text())
+    assert {
+        "timestamp",
+        "evalId",
+        "dataset",
+        "conversationId",
+        "score",
+        "verdict",
+        "hits",
+        "misses",
+        "candidateAnswer",
+        "target",
+    } <= row.keys()
+    assert {"traceSummary", "evaluatorResults", "evalPath", "line", "gatesFailed", "samples", "error", "fingerprint"} <= row.keys()
+    assert row["score"] is None
+    assert row["verdict"] is None
+    assert row["error"] == {"kind": "target", "message": "connection refused"}
+
+
+def test_row__whatever_an_agent_or_judge_said_is_stored(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    judged = EvaluatorResult(
+        name="q",
+        type="t",
+        score=1.0,
+        details={"\ud800": ["\ud800", {1, 2}, float("nan"), {"a": Path("/x")}], "n": float("inf"), "ok": True},
+    )
+    with ResultsWriter(path) as writer:
+        writer.add(0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,)))
+    (read,) = read_results(path)
+    assert read.candidate_answer == "lone ? surrogate"
+    assert read.evaluator_results[0].details == {"?": ["?", [1, 2], None, {"a": "/x"}], "n": None, "ok": True}
+
+
+def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    result = results.result("a", "fail", gates=("safe",), failed=("safe",), hits=("h",), misses=("m\u2028\x1b",), cost_usd=0.1)
+    with ResultsWriter(path) as writer:
+        writer.add(0, result)
+    assert list(read_results(path)) == [result]
+
+
+@pytest.mark.parametrize("broken", [b"{", b"[]", b'{"evalId": "x"}', b"nonsense", b"\xff\xff", b'{"evalId": 1, "score": NaN}'])
+def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    good = results.result("a").model_dump_json(by_alias=True).encode()
+    path.write_bytes(good + b"\n\n" + broken + b"\n" + good + b"\n")
+    with pytest.raises(InvalidInput, match=r"r\.jsonl:3: no result"):
+        list(read_results(path))
+    path.write_bytes(good + b"\n" + broken + b"\n")
+    with pytest.raises(InvalidInput, match=r"r\.jsonl:2: no result"):
+        list(read_results(path))
+
+
+def test_read__a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        list(read_results(tmp_path / "none.jsonl"))
+
+
+def agentv(folder: Path, **fields: object) -> TestResult:
+    row = {"timestamp": "2026-03-13T00:00:00.000Z", "test_id": "refund", "suite": "support", "score": 0.9, "target": "agent", **fields}
+    path = folder / "index.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (result,) = read_results(path)
+    return result
+
+
+def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
+    scores = [
+        {
+            "name": "quality",
+            "type": "llm-grader",
+            "score": 0.9,
+            "weight": 2,
+            "verdict": "pass",
+            "assertions": [{"text": "is kind", "passed": True}],
+        },
+        {"name": "words", "type": "contains", "score": 0, "verdict": "fail", "assertions": [{"text": "says DENIED", "passed": False}]},
+    ]
+    result = agentv(
+        tmp_path,
+        eval_path="evals/EVAL.yaml",
+        execution_status="ok",
+        scores=scores,
+        cost_usd=0.02,
+        duration_ms=1200,
+        token_usage={"input": 100, "output": 20},
+    )
+    assert (result.eval_id, result.dataset, result.eval_path, result.verdict, result.score) == (
+        "refund",
+        "support",
+        "evals/EVAL.yaml",
+        "pass",
+        0.9,
+    )
+    assert (result.hits, result.misses) == (("is kind",), ("says DENIED",))
+    assert [(one.name, one.weight, one.passed) for one in result.evaluator_results] == [("quality", 2.0, True), ("words", 1.0, False)]
+    assert result.trace_summary
+    assert (result.trace_summary.total_tokens, result.cost_usd, result.duration_ms) == (120, 0.02, 1200)
+    assert result.fingerprint is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        ({"score": 0.7}, "borderline"),
+        ({"score": 0.1}, "fail"),
+        ({"score": 0.95, "execution_status": "quality_failure"}, "fail"),
+        ({"score": 0.95, "verdict": "fail"}, "fail"),
+        ({"score": 0, "execution_status": "execution_error"}, None),
+        ({"score": 0, "error": "timeout"}, None),
+        ({"score": None}, None),
+        ({"score": 1, "verdict": "skip"}, None),
+    ],
+)
+def test_agentv__verdicts_never_look_better_than_they_were(tmp_path: Path, fields: dict[str, object], verdict: str | None) -> None:
+    result = agentv(tmp_path, **fields)
+    assert result.verdict == verdict
+    assert (result.error is None) == (verdict is not None)
+    assert (result.score is None) == (verdict is None)
+
+
+def test_agentv__the_answer_lies_in_a_file_below_the_index_only(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    (folder / "refund").mkdir(parents=True)
+    (folder / "refund" / "answer.md").write_text("DENIED\n")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.md").symlink_to(tmp_path / "secret.txt")
+    assert agentv(folder, output_path="refund/answer.md").candidate_answer == "DENIED"
+    for elsewhere in ("../secret.txt", str(tmp_path / "secret.txt"), "link.md", "none.md", "\x00"):
+        assert agentv(folder, output_path=elsewhere).candidate_answer == ""
+
+
+def test_agentv__a_score_out_of_range_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"index\.jsonl:1: no result: a score of 90"):
+        agentv(tmp_path, score=90)

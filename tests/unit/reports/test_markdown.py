@@ -1,0 +1,262 @@
+"""The comment, the check run's text and the job summary."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentevals_action.compare import Knowledge
+from agentevals_action.errors import InvalidInput
+from agentevals_action.gate import Policy
+from agentevals_action.model.comparison import BaselineInfo, Review, Selection
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.reports import markdown
+from agentevals_action.reports.view import MARKER, Links
+from tests.conftest import Golden
+from tests.support import markdown as oracle
+from tests.support import results, reviews
+
+NOWHERE = Links()
+_TIME = re.compile(r"(?:\d+(?:\.\d)?(?:&nbsp;| )(?:s|min|h)\b(?:&nbsp;| )?)+")
+
+
+@pytest.mark.parametrize("name", reviews.GOLDEN)
+def test_comment__as_people_read_it(name: str, golden: Golden) -> None:
+    review = reviews.GOLDEN[name]()
+    assert review.decision.outcome is reviews.OUTCOMES[name]
+    text = markdown.comment(review, reviews.LINKS)
+    assert len(text) < 65_000
+    golden.check(f"{name}.md", text)
+
+
+def test_check__as_people_read_it(golden: Golden) -> None:
+    title, summary = markdown.check(reviews.regression_and_gate(), reviews.LINKS, unshown=12)
+    assert title == "Failed: 2 tests regressed and 1 required gate failed."
+    assert "12 more annotations are not shown." in summary
+    golden.check("check.md", summary)
+
+
+def test_job_summary__as_people_read_it(golden: Golden) -> None:
+    golden.check("job-summary.md", markdown.job_summary(reviews.regression_and_gate(), reviews.LINKS))
+
+
+def test_comment__without_a_host_has_no_links() -> None:
+    text = markdown.comment(reviews.regression_and_gate(), NOWHERE)
+    assert "](" not in text
+    assert "`refund-over-limit`" in text
+
+
+def test_comment__only_the_time_changes_between_two_runs() -> None:
+    def run(factor: float) -> str:
+        tests = [reviews.told(f"t{number}", "fail" if number else "pass", duration_ms=1000.0 * factor) for number in range(2)]
+        base = [reviews.told(f"t{number}", duration_ms=700.0 * factor) for number in range(2)]
+        return markdown.comment(reviews.review(reviews.compared(tuple(tests), tuple(base)), duration_ms=9000 * factor), reviews.LINKS)
+
+    one, two = run(1), run(7)
+    assert one != two
+    assert _TIME.sub("TIME", one) == _TIME.sub("TIME", two)
+
+
+def test_comment__unknown_figures_are_a_dash_and_never_zero() -> None:
+    text = markdown.comment(
+        reviews.review(reviews.compared((reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),))), NOWHERE
+    )
+    row = next(line for line in text.splitlines() if line.startswith("| ") and "EVAL.yaml" in line)
+    assert "100%&nbsp;→&nbsp;–" in row
+    assert "1.00 → –" in row
+    assert "| – |" in row
+    assert "$0" not in row
+
+
+def test_comment__levels_are_chosen_by_measuring() -> None:
+    full = markdown.comment(reviews.many_regressions(8), reviews.LINKS)
+    changed = markdown.comment(reviews.many_regressions(200), reviews.LINKS)
+    counts = markdown.comment(reviews.thousands(), reviews.LINKS)
+    assert "shortened" not in full
+    assert full.count("What was asked and answered") == 8
+    assert "shortened" in changed
+    assert all(f"`case-{number:03}-of-the-long-suite`" in changed for number in range(200))
+    assert "shortened" in counts
+    assert "case" not in counts
+    assert "[run's summary](https://github.com/acme/support-agent/actions/runs/42)" in counts
+    assert "the report folder" in markdown.comment(reviews.thousands(), NOWHERE)
+
+
+def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
+    for links in (reviews.LINKS, NOWHERE):
+        page = oracle.rendered(markdown.comment(reviews.hostile(), links))
+        outside = oracle.text_outside_code(page)
+        assert not re.search(r"@\w|#\d|www\.\w|(?i:gh-\d)|evil\.example/", outside)
+        assert all(address.startswith("https://github.com/acme/support-agent/") for address in re.findall(r'href="([^"]*)"', page))
+        for forbidden in ("<img", "<script", "<a href='", "onerror=", "<h1"):
+            assert forbidden not in re.sub(r"<pre.*?</pre>|<code>.*?</code>", "", page, flags=re.DOTALL)
+        assert page.count("<details") == page.count("</details>")
+
+
+def test_comment__the_marker_is_there_once_and_cannot_be_forged() -> None:
+    text = markdown.comment(reviews.hostile(), reviews.LINKS)
+    assert text.count(MARKER) == 1
+    assert text.count("<!--") == 1
+    assert text.splitlines()[0] == MARKER
+
+
+_words = st.text(max_size=400) | st.sampled_from(
+    ["`" * 300, "|" * 300, "@a#1" * 90, "\U0001f642" * 300, "/".join("漢" * 60), "\n" * 300, "<!--" * 80, "$" * 300]
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(word=_words, tests=st.integers(0, 45), suites=st.integers(1, 6), places=st.integers(0, 300))
+def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -> None:
+    fields: dict[str, Any] = {"misses": (word,) * 7, "gates": (word,), "failed": (word,), "answer": word * 50, "question": word * 50}
+    compared = [
+        reviews.compared(
+            tuple(
+                reviews.told(f"{number}{word}", "fail" if number % 2 else None, error="" if number % 2 else word, **fields)
+                for number in range(tests)
+            ),
+            tuple(reviews.told(f"{number}{word}", **{**fields, "failed": ()}) for number in range(tests + 3)),
+            path=f"{word}/{suite}.yaml",
+        )
+        for suite in range(suites)
+    ]
+    review = reviews.review(
+        *compared,
+        invalid=(Fault(Location(word, 1, 1), word, word),) * places,
+        warnings=(Fault(Location(word, 1, 1), word, word),) * places,
+        gone_suites=(word,) * places,
+        notices=(word,) * places,
+        baseline=BaselineInfo(word, wanted=True, commit=word, commit_time=word, problem=word),
+        selections=(Selection(word, (word,) * 9),) * places,
+    )
+    for links in (reviews.LINKS, NOWHERE):
+        text = markdown.comment(review, links)
+        assert len(text.encode("utf-16-le")) // 2 <= 65_000
+        title, summary = markdown.check(review, links)
+        assert len(title) <= 255
+        assert "\n" not in title
+        assert len(summary) <= 65_535
+
+
+def test_job_summary__tells_more_than_the_comment_and_fits() -> None:
+    review = reviews.many_regressions(200)
+    summary = markdown.job_summary(review, reviews.LINKS)
+    assert summary.count("What was asked and answered") == 200
+    assert MARKER not in summary
+    assert len(markdown.job_summary(reviews.thousands(), reviews.LINKS).encode()) <= 1024 * 1024
+    answer = "\U0001f642" * 5000
+    head = tuple(reviews.told(f"t{number}", "fail", answer=answer) for number in range(300))
+    base = tuple(reviews.told(f"t{number}", answer=answer) for number in range(300))
+    assert len(markdown.job_summary(reviews.review(reviews.compared(head, base)), reviews.LINKS).encode()) <= 1024 * 1024
+
+
+def told_by(review: Review) -> str:
+    return markdown.comment(review, NOWHERE).splitlines()[2]
+
+
+def test_verdict__what_got_worse_is_told_also_when_it_does_not_block() -> None:
+    review = reviews.review(
+        reviews.compared((reviews.told("a", "fail", gates=("g",), failed=("g",)),), (reviews.told("a", gates=("g",)),)),
+        policy=Policy(frozenset({"never"})),
+    )
+    text = markdown.comment(review, NOWHERE)
+    assert "> [!IMPORTANT]" in text
+    assert told_by(review) == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed."
+
+
+def test_verdict__many_reasons_are_a_list() -> None:
+    suites = [reviews.compared((reviews.told("a", None),), (reviews.told("a"),), path=f"evals/{number}.yaml") for number in range(6)]
+    text = markdown.comment(reviews.review(*suites), NOWHERE)
+    assert "and 4 more reasons." in text
+    assert "- the suite evals/5.yaml scored no test" in text
+
+
+def test_verdict__nothing_to_compare_with() -> None:
+    head = (reviews.told("a", "fail", misses=("says DENIED",)), reviews.told("b"))
+    review = reviews.review(
+        reviews.compared(head, None),
+        policy=Policy(frozenset({"failures"})),
+        baseline=BaselineInfo("none", wanted=False, reason="there is no base on `schedule`"),
+    )
+    text = markdown.comment(review, NOWHERE)
+    assert "Failed:** 1 test failed." in text
+    assert "### 1 test failed with nothing to compare with" in text
+    assert "missed: says DENIED" in text
+    assert "Nothing to compare with: there is no base on `schedule`." in text
+
+
+def test_gone__is_visible_and_not_folded() -> None:
+    text = markdown.comment(reviews.gone(), NOWHERE)
+    visible = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    for name in ("evals/safety/EVAL.yaml", "leaks-no-address", "no-unapproved-refund", "privacy", "quality/safe"):
+        assert f"`{name}`" in visible
+    assert "1 suite, 1 test and 3 required gates of the base are gone." in text.splitlines()[2]
+    assert "are gone" in markdown.check(reviews.gone(), NOWHERE)[0]
+
+
+def test_gone__is_told_at_every_level() -> None:
+    shortest = replace(reviews.thousands(), gone_suites=("evals/safety/EVAL.yaml",))
+    assert "- suite `evals/safety/EVAL.yaml`" in markdown.comment(shortest, NOWHERE)
+
+
+def test_entry__facts_of_a_gate_samples_and_grading() -> None:
+    head = reviews.told("a", "fail", gates=("held", "failed", "new"), failed=("held", "failed", "new"))
+    head = head.model_copy(update={"samples": (*head.samples * 2, results.result().samples[0])})
+    base = reviews.told("a", "fail", gates=("held", "failed"), failed=("failed",))
+    again = replace(reviews.compared((head,), (base,)).tests[0], regraded=True)
+    suite = replace(reviews.compared((head,), (base,)), tests=(again,))
+    text = markdown.comment(reviews.review(suite), NOWHERE)
+    assert (
+        "required gate `held` failed (held on base) · required gate `failed` failed (on base too) · required gate `new` failed (new on head)"
+        in text
+    )
+    assert "1 of 3 samples pass" in text
+    assert "the base's stored answer was graded again" in text
+
+
+def test_notes__renamed_broken_and_missing_bases_are_told() -> None:
+    tests = (reviews.told("a"),)
+    renamed = replace(reviews.compared(tests, tests), base_path="old/EVAL.yaml")
+    new = reviews.compared(
+        tests, None, path="evals/new.yaml", note="the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new"
+    )
+    text = markdown.comment(reviews.review(renamed, new), NOWHERE)
+    assert f"- `{reviews.PATH}` (on base `old/EVAL.yaml`) was renamed" in text
+    assert "- `evals/new.yaml`: the suite is broken on base" in text
+
+
+def test_changed_question__says_through_what() -> None:
+    head = reviews.told("a", "fail", print=results.fingerprint(question="other"))
+    knowledge = Knowledge(question_files={"a": ["prompts/system.md"]})
+    text = markdown.comment(reviews.review(reviews.compared((head,), (reviews.told("a"),), knowledge=knowledge)), NOWHERE)
+    assert "1 test not compared: the question changed" in text
+    assert "changed through prompts/system.md; if that is the agent&" not in text
+    assert "put it under `watch`" in text
+
+
+def custom(folder: Path, text: str) -> Path:
+    path = folder / "mine.md.j2"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
+    template = custom(tmp_path, '{% extends "comment.md.j2" %}{% block footer %}\nOurs, {{ view.footer }}\n{% endblock %}')
+    markdown.check_template(template)
+    assert markdown.comment(reviews.gone(), NOWHERE, template).splitlines()[-1].startswith("Ours, agentevals-action")
+
+
+@pytest.mark.parametrize("text", ["hello", '{% extends "comment.md.j2" %}{% block marker %}{% endblock %}', "`{{ view.marker }}`"])
+def test_template__without_the_marker_is_a_fault(tmp_path: Path, text: str) -> None:
+    for make in (markdown.check_template, lambda path: markdown.comment(reviews.gone(), NOWHERE, path)):
+        with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 loses the marker"):
+            make(custom(tmp_path, text))
+
+
+def test_template__too_long_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"makes more than 65,000 characters"):
+        markdown.check_template(custom(tmp_path, "{{ view.marker }}\n{{ 'x' * 70000 }}"))

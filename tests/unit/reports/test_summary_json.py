@@ -1,0 +1,58 @@
+"""`summary.json`: the outcome for programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.model.comparison import Review
+from agentevals_action.reports.summary_json import SummaryFile
+from tests.support import reviews
+
+
+def written(review: Review, folder: Path) -> Any:
+    SummaryFile().write(review, folder)
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
+    data = written(reviews.regression_and_gate(), tmp_path)
+    assert (data["outcome"], data["exitCode"], data["conclusion"]) == ("failed", 1, "failure")
+    assert data["reasons"] == ["1 required gate failed", "2 tests regressed"]
+    assert data["changes"] == {
+        "regressed": 2,
+        "improved": 1,
+        "unchanged": 9,
+        "stillFailing": 1,
+        "new": 1,
+        "removed": 0,
+        "questionChanged": 0,
+        "notComparable": 0,
+        "errorOnHead": 0,
+        "errorOnBase": 0,
+    }
+    support, tone = data["suites"]
+    assert support["head"]["passRate"] == 0.5
+    assert (support["head"]["pass"], support["head"]["fail"], support["head"]["borderline"], support["head"]["error"]) == (3, 2, 1, 0)
+    assert support["tests"][0] == {
+        "id": "refund-over-limit",
+        "change": "regressed",
+        "base": "pass",
+        "head": "fail",
+        "gatesFailed": ["no-unapproved-refund"],
+        "gatesLost": ["no-unapproved-refund"],
+        "gatesRemoved": [],
+        "regraded": False,
+        "reason": "",
+    }
+    assert tone["tests"] == []
+
+
+def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:
+    data = written(reviews.gone(), tmp_path)
+    assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
+    assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
+    faults = written(reviews.invalid_suite(), tmp_path)["faults"]
+    assert faults[0]["line"] == 12
+    base = written(reviews.no_base(), tmp_path)
+    assert base["baseline"]["problem"].startswith("`prepare` failed")
+    assert base["suites"][0]["base"] is None

@@ -1,0 +1,112 @@
+"""Inputs and expected outputs: texts, objects, messages, and the files in them."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.model.suite import Block, Message, NamedFile, ToolCall
+from tests.support import suites
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return suites.write(tmp_path / "repository", {"evals/notes.txt": "n", "shared/picture.png": b"\x89PNG\r\n\x1a\n"})
+
+
+def read(root: Path, fields: str) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    suites.write(root, {"evals/EVAL.yaml": f"name: suite\ntests:\n  - id: a\n    criteria: c\n    {fields}\n"})
+    test = suites.only_test(root, "evals/EVAL.yaml")
+    return test.input, test.expected_output
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("hello", (Message("user", "hello"),)),
+        ("''", (Message("user", ""),)),
+        ("{a: [1]}", (Message("user", (Block("json", {"a": [1]}),)),)),
+        ("{role: system, content: hello}", (Message("system", "hello"),)),
+        ("{role: narrator, content: hello}", (Message("user", (Block("json", {"role": "narrator", "content": "hello"}),)),)),
+        ("[{role: system, content: s}, {role: user, content: u}]", (Message("system", "s"), Message("user", "u"))),
+        ("[{role: user, content: [{type: text, value: t}]}]", (Message("user", (Block("text", "t"),)),)),
+        ("[{role: user, content: [{type: text, text: t}]}]", (Message("user", (Block("text", "t"),)),)),
+        ("[{role: tool, content: r, tool_call_id: '1', name: f}]", (Message("tool", "r", "f", "1"),)),
+        (
+            '[{role: assistant, tool_calls: [{id: x, type: function, function: {name: f, arguments: \'{"a": 1}\'}}]}]',
+            (Message("assistant", "", tool_calls=(ToolCall("f", {"a": 1}, id="x"),)),),
+        ),
+        (
+            "[{role: assistant, content: c, tool_calls: [{tool: f, input: {a: 1}, output: o, duration_ms: 5}]}]",
+            (Message("assistant", "c", tool_calls=(ToolCall("f", {"a": 1}, "o", duration_ms=5),)),),
+        ),
+    ],
+)
+def test_input__every_form(root: Path, value: str, messages: tuple[Message, ...]) -> None:
+    assert read(root, f"input: {value}")[0] == messages
+
+
+def test_expected_output__is_the_assistants(root: Path) -> None:
+    assert read(root, "input: q\n    expected_output: {a: 1}")[1] == (Message("assistant", (Block("json", {"a": 1}),)),)
+    assert read(root, "input: q\n    expected_output: yes")[1] == (Message("assistant", "yes"),)
+
+
+def test_file_block__from_the_folder_of_the_file_or_from_the_root(root: Path) -> None:
+    blocks = "[{type: file, value: ./notes.txt}, {type: image, value: /shared/picture.png}]"
+    ((message,), _) = read(root, f"input: [{{role: user, content: {blocks}}}]")
+
+    assert message.content == (
+        Block("file", "./notes.txt", root / "evals/notes.txt"),
+        Block("image", "/shared/picture.png", root / "shared/picture.png"),
+    )
+    test = suites.only_test(root, "evals/EVAL.yaml")
+    assert test.files == (NamedFile("evals/notes.txt", "file"), NamedFile("shared/picture.png", "image"))
+
+
+@pytest.mark.parametrize("value", [PNG, f"data:image/png;base64,{PNG}"])
+def test_image__inline(root: Path, value: str) -> None:
+    ((message,), _) = read(root, f"input: [{{role: user, content: [{{type: image, value: '{value}'}}]}}]")
+
+    assert message.content == (Block("image", value),)
+
+
+@pytest.mark.parametrize("path", ["../../outside.txt", "/../../outside.txt", "file://../../outside.txt", "link.txt", "folder/outside.txt"])
+def test_path__out_of_the_repository_is_refused(root: Path, path: str) -> None:
+    (root.parent / "outside.txt").write_text("secret")
+    (root / "evals/link.txt").symlink_to(root.parent / "outside.txt")
+    (root / "evals/folder").symlink_to(root.parent)
+    block = f"{{type: file, value: '{path}'}}"
+    suites.write(root, {"evals/EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"})
+
+    (said,) = suites.faults(root, "evals/EVAL.yaml")
+
+    assert said.endswith(f"{path.removeprefix('file://')!r} leaves the repository; write the path of a file, from the folder of this one")
+
+
+def test_path__into_gits_own_folder_is_refused(root: Path) -> None:
+    suites.write(root, {".git/config": "[http] extraheader = secret"})
+    block = "{type: file, value: /.git/config}"
+    suites.write(root, {"EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"})
+
+    (said,) = suites.faults(root)
+
+    assert "lies in git's own folder, which may hold credentials" in said
+
+
+def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
+    (root / "evals/link.txt").symlink_to(root / "evals/notes.txt")
+    ((message,), _) = read(root, "input: [{role: user, content: [{type: file, value: link.txt}]}]")
+
+    assert message.content == (Block("file", "link.txt", root / "evals/notes.txt"),)
+
+
+def test_metadata__is_kept_as_it_is(root: Path) -> None:
+    suites.write(root, {"EVAL.yaml": "name: suite\ntests: [{id: a, criteria: c, input: q, metadata: {camelCase: {snake_case: [1, yes]}}}]"})
+
+    metadata = suites.only_test(root).metadata
+
+    assert metadata == {"camelCase": {"snake_case": [1, "yes"]}}
+    assert type(metadata) is dict
+    assert type(metadata["camelCase"]["snake_case"]) is list

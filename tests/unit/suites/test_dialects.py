@@ -1,0 +1,153 @@
+"""Three dialects and their mixtures: one and the same suite."""
+
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.evaluators.rubric import Rubric
+from agentevals_action.model.suite import Message, Suite
+from tests.support import suites
+
+TODAY = """\
+name: same
+execution: {target: default}
+assert:
+  - {name: shared, type: llm_judge, prompt: "{{answer}}"}
+tests:
+  - id: a
+    criteria: is right
+    input: hello
+    expected_output: hi
+    assert:
+      - {name: own, type: code_judge, script: [python3, judge.py]}
+      - {name: checks, type: rubric, rubrics: [{id: one, outcome: is one}]}
+"""
+EARLIER = """\
+name: same
+execution:
+  target: default
+  evaluators:
+    - {name: shared, type: llm_judge, prompt: "{{answer}}"}
+evalcases:
+  - id: a
+    expected_outcome: is right
+    input_messages: [{role: user, content: hello}]
+    expected_messages: [{role: assistant, content: hi}]
+    execution:
+      evaluators:
+        - {name: own, type: code_judge, script: [python3, judge.py]}
+        - {name: checks, type: rubric, rubrics: [{id: one, expected_outcome: is one}]}
+"""
+AGENTV = """\
+name: same
+execution: {target: default}
+assertions:
+  - {name: shared, type: llm-grader, prompt: "{{answer}}"}
+tests:
+  - id: a
+    criteria: is right
+    input: hello
+    expected_output: hi
+    assertions:
+      - {name: own, type: code-grader, command: [python3, judge.py]}
+      - {name: checks, type: rubrics, criteria: [{id: one, outcome: is one}]}
+"""
+MIXED = """\
+name: same
+execution:
+  target: default
+  assertions:
+    - {name: shared, type: llm-rubric, prompt: "{{answer}}"}
+evalcases:
+  - id: a
+    criteria: is right
+    expected_outcome: is right
+    input: hello
+    input_messages: [{role: user, content: hello}]
+    expected_output: {role: assistant, content: hi}
+    evaluators:
+      - {name: own, type: script, script: [python3, judge.py]}
+    execution:
+      assert:
+        - {name: checks, type: rubric, criteria: [{id: one, expected_outcome: is one}]}
+"""
+
+
+def seen(suite: Suite) -> object:
+    """All that a suite means, places aside."""
+    return [
+        (test.id, test.criteria, test.input, test.expected_output, test.target)
+        + tuple((e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators)
+        for test in suite.tests
+    ]
+
+
+@pytest.mark.parametrize("text", [EARLIER, AGENTV, MIXED], ids=["earlier", "agentv", "mixed"])
+def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
+    files = {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": TODAY, "other/EVAL.yaml": text}
+    suites.write(tmp_path, files)
+
+    today, other = suites.whole(tmp_path), suites.whole(tmp_path, "other/EVAL.yaml")
+
+    assert seen(today) == seen(other)
+    assert other.warnings == ()
+    (test,) = today.tests
+    assert test.input == (Message("user", "hello"),)
+    assert [evaluator.origin for evaluator in test.evaluators] == ["test", "test", "suite"]
+    options = test.evaluators[1].options
+    assert isinstance(options, Rubric)
+    assert [criterion.outcome for criterion in options.rubrics] == ["is one"]
+
+
+def test_evaluators__of_two_places_run_in_file_order(tmp_path: Path) -> None:
+    text = """\
+name: order
+execution: {assert: [{name: s1, type: is_json}]}
+assertions: [{name: s2, type: is_json}]
+tests:
+  - id: a
+    input: q
+    evaluators: [{name: t1, type: is_json}]
+    execution: {evaluators: [{name: t2, type: is_json}], assert: [{name: t3, type: is_json}]}
+    assert: [{name: t4, type: is_json}]
+"""
+    suites.write(tmp_path, {"EVAL.yaml": text})
+
+    assert [evaluator.name for evaluator in suites.only_test(tmp_path).evaluators] == ["t1", "t2", "t3", "t4", "s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [("contains-any", "contains_any"), ("contains_any", "contains_any"), ("icontains-all", "icontains_all"), ("starts_with", "starts_with")],
+)
+def test_type__hyphen_and_underscore_are_equal(tmp_path: Path, written: str, canonical: str) -> None:
+    value = "x" if canonical == "starts_with" else "[x]"
+    suites.write(tmp_path, {"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: {written}, value: {value}}}]}}]"})
+
+    assert [evaluator.type for evaluator in suites.only_test(tmp_path).evaluators] == [canonical]
+
+
+def test_name__missing_is_the_folder_with_a_warning(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"My Agent (2)/EVAL.yaml": "tests: [{id: a, input: q, criteria: c}]"})
+
+    suite = suites.whole(tmp_path, "My Agent (2)/EVAL.yaml")
+
+    assert suite.name == "my-agent-2"
+    assert [str(warning) for warning in suite.warnings] == [
+        "My Agent (2)/EVAL.yaml:1:1: this suite has no `name`; write `name: my-agent-2`, which it is called by now"
+    ]
+
+
+def test_name__missing_at_the_root_does_not_depend_on_the_checkout(tmp_path: Path) -> None:
+    for folder in ("head", "base"):
+        suites.write(tmp_path / folder, {"support.eval.yaml": "tests: [{id: a, input: q, criteria: c}]"})
+
+    assert {suites.whole(tmp_path / folder, "support.eval.yaml").name for folder in ("head", "base")} == {"support"}
+
+
+def test_name__doubled_hyphen_is_a_warning(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": "name: a--b\ntests: [{id: a, input: q, criteria: c}]"})
+
+    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+        "EVAL.yaml:1:7: the name `a--b` has a doubled hyphen; write single hyphens"
+    ]

@@ -1,0 +1,209 @@
+"""Where tests come from: lists of other files, rows of JSONL, sidecars; streamed, and paths from the file that names them."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.suite import BrokenSuite, NamedFile
+from tests.support import suites
+
+SUITE = "name: suite\nassert: [{type: is_json}]\n"
+
+
+def row(name: str, **fields: object) -> str:
+    return json.dumps({"id": name, "input": f"question {name}", **fields}) + "\n"
+
+
+def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
+    return [test.id for test in suites.whole(root, path).tests]
+
+
+def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            "evals/EVAL.yaml": SUITE + "tests:\n  - {id: a, input: q}\n  - ./more/b.yaml\n  - {id: e, input: q}\n  - /shared/f.jsonl\n",
+            "evals/more/b.yaml": "- {id: b, input: q}\n- c.jsonl\n- {id: d, input: q}\n",
+            "evals/more/c.jsonl": row("c1") + "\n" + row("c2"),
+            "shared/f.jsonl": row("f"),
+        },
+    )
+
+    assert ids(tmp_path, "evals/EVAL.yaml") == ["a", "b", "c1", "c2", "d", "e", "f"]
+    suite = suites.whole(tmp_path, "evals/EVAL.yaml")
+    assert {file.path for file in suite.files} == {"evals/EVAL.yaml", "evals/more/b.yaml", "evals/more/c.jsonl", "shared/f.jsonl"}
+    assert [str(test.location) for test in suite.tests][1:4] == ["evals/more/b.yaml:1:3", "evals/more/c.jsonl:1:1", "evals/more/c.jsonl:3:1"]
+
+
+@pytest.mark.parametrize("value", ["cases.jsonl", "./cases.jsonl", "cases.yaml"])
+def test_references__one_path(tmp_path: Path, value: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + f"tests: {value}", "cases.jsonl": row("a"), "cases.yaml": "- {id: a, input: q}"})
+
+    assert ids(tmp_path) == ["a"]
+
+
+def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
+    judge = {"type": "llm_judge", "prompt": "./judge.md"}
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": "name: suite\nassert: [{name: shared, type: llm_judge, prompt: ./judge.md}]\ntests: [more/a.yaml, more/b.jsonl]",
+            "judge.md": "suite {{answer}}",
+            "more/judge.md": "more {{answer}}",
+            "more/a.yaml": "- {id: a, input: q, assert: [{name: own, type: llm_judge, prompt: ./judge.md}]}",
+            "more/b.jsonl": row("b", criteria="c", **{"assert": [judge]}),
+        },
+    )
+
+    for test in suites.whole(tmp_path).tests:
+        own, shared = test.evaluators
+        assert [file.path for file in own.files] == ["more/judge.md"]
+        assert [file.path for file in shared.files] == ["judge.md"]
+        assert [file.path for file in test.files] == ["more/judge.md"]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.yaml": "- b.yaml\n", "b.yaml": "- a.yaml\n"}, "b.yaml:1:3: a.yaml refers to itself; take the reference out"),
+        ({"a.yaml": "[]"}, "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front"),
+        ({"a.yaml": ""}, "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front"),
+        ({"a.yaml": "x: 1"}, "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front"),
+        ({"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"}, "a.yaml:2:3: the id `x` is taken already, by line 1; give each test its own"),
+        ({"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"}, "b.jsonl:1:1: this file holds no test; write one JSON object a row"),
+        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"}, "b.jsonl:2:1: a test is a list; write an object with `id` and `input`"),
+        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'}, "b.jsonl:2:22: `input` is the number 3; write a text, an object, or a list of messages"),
+        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b"\n'}, "b.jsonl:2:11: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object"),
+        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("a")}, "b.jsonl:2:1: the id `a` is taken already, by line 1; give each test its own"),
+    ],
+)
+def test_references__faults_stand_in_their_own_file(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
+
+    assert suites.faults(tmp_path) == [said]
+
+
+def test_rows__that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a").encode() + b'{"id": "\xff"}\n'})
+
+    assert suites.faults(tmp_path) == ["a.jsonl:2:9: this is not UTF-8; save the file as UTF-8"]
+
+
+def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
+    rows = '{"id": 1, "input": "q"}\n' + row("b", expected_ouput="x") + '{"id": "c", "input": "q", "assert": [{"type": "contians"}]}\n'
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
+
+    assert suites.faults(tmp_path) == [
+        "a.jsonl:1:8: `id` is the number 1; write a text",
+        "a.jsonl:3:47: the evaluator type `contians` is unknown; did you mean `contains`?",
+    ]
+
+
+def test_rows__gates_stand_on_their_row(tmp_path: Path) -> None:
+    gate = {"type": "contains", "value": "x", "required": True}
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a") + row("b", **{"assert": [gate]})})
+
+    assert [str(gate.location) for test in suites.whole(tmp_path).tests for gate in test.gates] == ["a.jsonl:2:1"]
+
+
+@pytest.mark.parametrize("sidecar", ["cases.yaml", "cases.yml", "dataset.yaml"])
+def test_rows__are_a_suite_with_a_sidecar(tmp_path: Path, sidecar: str) -> None:
+    suites.write(tmp_path, {sidecar: SUITE, "cases.jsonl": row("a")})
+
+    suite = suites.whole(tmp_path, "cases.jsonl")
+
+    assert (suite.path, suite.name) == ("cases.jsonl", "suite")
+    assert [evaluator.name for test in suite.tests for evaluator in test.evaluators] == ["is_json"]
+    assert NamedFile(sidecar, "sidecar") in suite.files
+
+
+def test_rows__are_a_suite_without_a_sidecar(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"evals/cases.jsonl": row("a", criteria="c")})
+
+    suite = suites.whole(tmp_path, "evals/cases.jsonl")
+
+    assert suite.name == "evals"
+    assert len(suite.warnings) == 1
+
+
+def test_rows__beside_a_suite_without_tests_are_its_tests(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"dataset.yaml": SUITE, "dataset.jsonl": row("a")})
+
+    assert ids(tmp_path, "dataset.yaml") == ["a"]
+
+
+def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"cases.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a")})
+
+    assert suites.faults(tmp_path, "cases.jsonl") == [
+        "cases.yaml:3:1: `tests` stands here, and cases.jsonl is a suite of its own beside it; "
+        "take `tests` out, or name cases.jsonl in it and run this file"
+    ]
+
+
+def test_sidecar__of_another_suite_is_left_alone(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"dataset.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a", criteria="c")})
+
+    assert ids(tmp_path, "cases.jsonl") == ["a"]
+
+
+def test_broken_suite__still_names_the_files_that_are_gone(tmp_path: Path) -> None:
+    text = "name: suite\ntests:\n  - gone.yaml\n  - {id: a, input: q, assert: [{type: llm_judge, prompt: ./gone.md}]}\n"
+    suites.write(tmp_path, {"EVAL.yaml": text})
+
+    suite = suites.load(tmp_path)
+
+    assert isinstance(suite, BrokenSuite)
+    assert {"gone.yaml", "gone.md", "EVAL.yaml"} <= {file.path for file in suite.files}
+
+
+def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: [a.jsonl, {id: b, input: q}]", "a.jsonl": row("a")})
+    suite = suites.whole(tmp_path)
+
+    first, second = list(suite.tests), list(suite.tests)
+
+    assert first == second
+    assert [test.id for test in first] == ["a", "b"]
+
+
+def test_tests__of_a_file_changed_for_the_worse_raise(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a")})
+    suite = suites.whole(tmp_path)
+    suites.write(tmp_path, {"a.jsonl": "{"})
+
+    with pytest.raises(InvalidInput, match=r"a\.jsonl was changed while it was in use"):
+        list(suite.tests)
+
+
+def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    peaks = []
+    for count in (2_000, 20_000):
+        root = tmp_path / str(count)
+        rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(count))
+        suites.write(root, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
+        del rows
+        suite = suites.whole(root)
+        tracemalloc.start()
+        assert sum(1 for _ in suite.tests) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    assert peaks[1] < 1_000_000
+    assert peaks[1] < 2 * peaks[0]
+
+
+def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
+    count = 20_000
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count))})
+    suites.whole(tmp_path)  # what is imported and cached on first use does not count
+
+    tracemalloc.start()
+    suites.whole(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 400 * count  # the file itself holds over 1,000 bytes a row

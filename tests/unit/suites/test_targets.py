@@ -1,0 +1,241 @@
+"""Targets and configuration: where they are found, inheritance, faults, and which one a test is put to."""
+
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.model.suite import NamedFile
+from agentevals_action.model.target import Price
+from tests.support import suites
+
+SUITE = "name: suite\ntests: [{id: a, input: q, criteria: c}]"
+TARGETS = ".agentv/targets.yaml"
+
+
+def test_file__nearest_to_the_suite(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            "a/EVAL.yaml": SUITE,
+            "a/b/EVAL.yaml": SUITE,
+            TARGETS: "- {name: default, provider: mock, responses: []}",
+            f"a/b/{TARGETS}": "targets: [{name: default, provider: cli, command: x, judge_target: default}]",
+        },
+    )
+
+    far, near = suites.whole(tmp_path, "a/EVAL.yaml"), suites.whole(tmp_path, "a/b/EVAL.yaml")
+
+    assert (far.targets.path, far.targets.targets["default"].provider) == (TARGETS, "mock")
+    assert (near.targets.path, near.targets.targets["default"].provider) == (f"a/b/{TARGETS}", "cli")
+    assert NamedFile(TARGETS, "targets file") in far.files
+
+
+def test_file__of_the_user_takes_the_place_of_the_search(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "broken", "mine.yaml": "[{name: default, provider: mock, responses: []}]"})
+
+    assert suites.whole(tmp_path, targets_file=tmp_path / "mine.yaml").targets.path == "mine.yaml"
+
+
+def test_file__of_the_user_that_is_missing_is_a_fault(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE})
+
+    assert suites.faults(tmp_path, targets_file=tmp_path / "mine.yaml") == [
+        "mine.yaml:1:1: there is no such targets file; mend the input `targets`"
+    ]
+
+
+def test_file__without_one_nothing_is_checked(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: any}"})
+
+    suite = suites.whole(tmp_path)
+
+    assert (suite.default_target, suite.targets.path, suite.targets.targets) == ("any", None, {})
+
+
+def test_fields__of_all_targets(tmp_path: Path) -> None:
+    text = """\
+- name: base
+  provider: cli
+  command: [python3, /agent.py, "${{ KEY }}"]
+  grader_target: judge
+  max_concurrency: 3
+  retries: 0
+  timeout_seconds: 1.5
+  price: {input: 1, output: 2.5}
+- name: default
+  extends: base
+  max_concurrency: 5
+- {name: judge, provider: mock, responses: []}
+"""
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text, "agent.py": ""})
+
+    suite = suites.whole(tmp_path)
+    target = suite.targets.targets["default"]
+
+    assert (target.provider, target.judge_target, target.max_concurrency, target.retries) == ("cli", "judge", 5, 0)
+    assert (target.timeout_seconds, target.price, target.variables) == (1.5, Price(1, 2.5), ("KEY",))
+    assert (target.is_model, suite.targets.targets["judge"].is_model) == (False, True)
+    assert target.files == ("agent.py",)
+    assert target.definition["command"] == ["python3", "/agent.py", "${{ KEY }}"]
+    assert type(target.definition["command"]) is list
+    assert str(target.location) == f"{TARGETS}:9:3"
+    assert suite.targets.targets["judge"].variables == ("MOCK_KEY",)
+    assert NamedFile("agent.py", "target's command") in suite.files
+
+
+def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path: Path) -> None:
+    text = "- {name: default, provider: mock, responses: []}\n- {name: other, provider: cli, command: [./agent.py]}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text, "agent.py": ""})
+
+    assert [file.path for file in suites.whole(tmp_path).files] == ["EVAL.yaml", TARGETS]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("{name: x, provider: mcok, responses: []}", "1:23: the provider `mcok` is unknown; did you mean `mock`?"),
+        ("{name: x, provider: zzz}", "1:23: the provider `zzz` is unknown; write one of `cli` or `mock`"),
+        ("{name: x}", "1:3: `provider` is missing; every target needs it"),
+        ("{provider: mock}", "1:3: this target has no `name`; write the name by which suites ask for it"),
+        ("{name: 3, provider: mock}", "1:10: `name` is the number 3; write the name by which suites ask for it"),
+        ("3", "1:3: a target is the number 3; write an object with `name` and `provider`"),
+        ("{name: x, provider: mock, responses: 3}", "1:40: `responses` is the number 3; write a list"),
+        ("{name: x, provider: mock}", "1:3: `responses` is missing; every target needs it"),
+        ("{name: x, provider: cli, command: c, max_concurrency: 0}", "1:57: `max_concurrency` is the number 0; write a number that is 1 or more"),
+        ("{name: x, provider: cli, command: c, retries: many}", "1:49: `retries` is the text 'many'; write a whole number"),
+        ("{name: x, provider: cli, command: c, judge_target: nobody}", "1:54: there is no target `nobody` to judge; write one of `default` or `x`"),
+        ("{name: x, extends: nobody}", "1:22: there is no target `nobody` to extend; write one of `default` or `x`"),
+        ("{name: x, extends: x}", "1:22: the target `x` extends itself, by x → x; break the circle"),
+        ("{name: default, provider: cli, command: c}", "2:10: there is a second target `default`; give each its own name"),
+        ("{name: x, use_target: default}", "1:3: `provider` is missing; every target needs it"),
+    ],
+)
+def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None:
+    default = "{name: default, provider: mock, responses: []}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {entry}\n- {default}\n"})
+
+    assert f"{TARGETS}:{said}" in suites.faults(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "kind"), [("", "empty"), ("x: 1", "empty"), ("targets: 3", "the number 3"), ("hello", "the text 'hello'")])
+def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
+
+    (said,) = suites.faults(tmp_path)
+
+    assert said.endswith(f"the targets are {kind}; write a list of targets, or an object with `targets`")
+
+
+@pytest.mark.parametrize("provider", ["azure", "anthropic", "gemini", "http", "claude-cli", "codex_cli", "copilot-cli", "replay"])
+def test_provider__of_a_later_version_is_refused_where_it_is_used(tmp_path: Path, provider: str) -> None:
+    text = f"- {{name: later, provider: {provider}}}\n- {{name: default, provider: mock, responses: []}}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, "used/EVAL.yaml": SUITE + "\nexecution: {target: later}", TARGETS: text})
+
+    suites.whole(tmp_path)
+    assert suites.faults(tmp_path, "used/EVAL.yaml") == [
+        f"{TARGETS}:1:25: the provider `{provider}` is not supported by this version yet; use `openai`, `cli` or `mock`"
+    ]
+
+
+def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: vscode}"})
+
+    assert suites.faults(tmp_path) == [
+        f"{TARGETS}:1:27: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
+    ]
+
+
+def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: one, provider: mock, responses: []}"})
+
+    assert suites.faults(tmp_path) == [
+        f"EVAL.yaml:1:1: no target is named, and {TARGETS} has none called `default`; write `execution: {{target: …}}` with `one`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("catalog", "said"),
+    [
+        ({"target": "nobody"}, "EVAL.yaml:1:1: the input `target` names `nobody`, which is not in .agentv/targets.yaml; write `default` or `judge`"),
+        (
+            {"judge_target": "nobody"},
+            "EVAL.yaml:1:1: the input `judge-target` names `nobody`, which is not in .agentv/targets.yaml; write `default` or `judge`",
+        ),
+    ],
+)
+def test_override__that_does_not_exist_is_a_fault(tmp_path: Path, catalog: dict[str, str], said: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: suites.TARGETS})
+
+    assert suites.faults(tmp_path, **catalog) == [said]
+
+
+def test_override__stands_in_for_a_target_that_does_not_exist(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: nobody}", TARGETS: suites.TARGETS})
+
+    suite = suites.whole(tmp_path, target="judge")
+
+    assert suite.targets.agent(suite.default_target) == "judge"
+
+
+def test_judge__none_to_be_had_is_a_fault_once(tmp_path: Path) -> None:
+    text = "name: suite\nassert:\n  - {name: quality, type: llm_judge}\ntests:\n  - {id: a, input: q}\n  - {id: b, input: q}\n"
+    suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"})
+
+    assert suites.faults(tmp_path) == [
+        f"EVAL.yaml:3:5: `quality` has no judge: the target `default` is no model and names no `judge_target`; "
+        f"write `judge_target` in {TARGETS}, or `target` here"
+    ]
+
+
+def test_judge__of_the_default_evaluator_is_checked_too(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: cli, command: cat}"})
+
+    (said,) = suites.faults(tmp_path)
+
+    assert said.startswith("EVAL.yaml:2:9: `criteria` has no judge: ")
+
+
+def test_judge__is_not_asked_for_where_nothing_asks_one(tmp_path: Path) -> None:
+    text = "name: suite\ntests: [{id: a, input: q, assert: [{type: is_json}]}]"
+    suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"})
+
+    suites.whole(tmp_path)
+
+
+def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> None:
+    config = "required_version: 1\ndefaults: {target: judge, timeout_seconds: 7}\n"
+    own = SUITE + "\nexecution: {target: default, timeout_seconds: 9}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, "own/EVAL.yaml": own, ".agentv/config.yaml": config, TARGETS: suites.TARGETS})
+
+    bare, full = suites.whole(tmp_path), suites.whole(tmp_path, "own/EVAL.yaml")
+
+    assert (bare.targets.agent(bare.default_target), bare.timeout_seconds) == ("judge", 7)
+    assert (full.targets.agent(full.default_target), full.timeout_seconds) == ("default", 9)
+    assert NamedFile(".agentv/config.yaml", "configuration") in bare.files
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("defaults: {target: nobody}", "1:20: there is no target `nobody`; write `default` or `judge`"),
+        ("defaults: {timeout_seconds: x}", "1:29: `defaults.timeout_seconds` is the text 'x'; write a number"),
+        ("eval_patterns: x", "1:16: `eval_patterns` is the text 'x'; write a list"),
+        ("- x", "1:1: this file is a list; write an object with `eval_patterns` or `defaults`"),
+        ("a: 1\na: 2", "2:1: the key 'a' stands here a second time (first on line 1); keep one of them"),
+    ],
+)
+def test_configuration__faults(tmp_path: Path, config: str, said: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, ".agentv/config.yaml": config, TARGETS: suites.TARGETS})
+
+    assert suites.faults(tmp_path) == [f".agentv/config.yaml:{said}"]
+
+
+@pytest.mark.parametrize("name", [TARGETS, ".agentv/config.yaml"])
+def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) -> None:
+    root = suites.write(tmp_path / "repository", {"EVAL.yaml": SUITE, ".agentv/x": ""})
+    suites.write(tmp_path, {"outside.yaml": "{}"})
+    (root / name).symlink_to(tmp_path / "outside.yaml")
+
+    (said,) = suites.faults(root)
+
+    assert "leaves the repository" in said

@@ -1,0 +1,154 @@
+"""YAML into data: the 1.2 core schema, places, and everything that is refused."""
+
+import time
+
+import pytest
+
+from agentevals_action.suites.findings import Unreadable
+from agentevals_action.suites.positions import Items, Map
+from agentevals_action.suites.yaml_text import read_yaml
+
+
+def read(text: str | bytes) -> object:
+    return read_yaml(text if isinstance(text, bytes) else text.encode(), "x.yaml")
+
+
+def refused(text: str | bytes) -> list[str]:
+    with pytest.raises(Unreadable) as caught:
+        read(text)
+    return [str(fault) for fault in caught.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("2024-01-01", "2024-01-01"),
+        ("12:30:45", "12:30:45"),
+        ("1_000", "1_000"),
+        ("0b11", "0b11"),
+        ("true", True),
+        ("False", False),
+        ("tRUE", "tRUE"),
+        ("null", None),
+        ("~", None),
+        ("12", 12),
+        ("-3", -3),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("010", 10),
+        ("1.5", 1.5),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("+2.", 2.0),
+        ("1.2.3", "1.2.3"),
+        ("'12'", "12"),
+        ('"true"', "true"),
+        ("!!str 12", "12"),
+        ("! 12", "12"),
+        ("!!float 1", 1),
+        ("|\n  12\n", "12\n"),
+        ("nan", "nan"),
+    ],
+)
+def test_scalar__core_schema(text: str, value: object) -> None:
+    data = read(f"a: {text}")
+
+    assert data == {"a": value}
+    assert isinstance(data, Map)
+    assert type(data["a"]) is type(value)
+
+
+def test_keys__are_texts() -> None:
+    assert read("{0: a, true: b, 1.5: c, yes: d}") == {"0": "a", "true": "b", "1.5": "c", "yes": "d"}
+
+
+def test_places__of_keys_values_and_items() -> None:
+    data = read("a: 1\nb:\n  - x\n  - {c: d}\n")
+
+    assert isinstance(data, Map)
+    assert str(data.key_location("b")) == "x.yaml:2:1"
+    assert str(data.value_location("a")) == "x.yaml:1:4"
+    listed = data["b"]
+    assert isinstance(listed, Items)
+    assert str(listed.item_location(0)) == "x.yaml:3:5"
+    assert str(listed[1].location) == "x.yaml:4:5"
+    assert str(listed[1].value_location("c")) == "x.yaml:4:9"
+
+
+def test_aliases__are_the_same_data() -> None:
+    assert read("a: &x {b: [1]}\nc: *x\n") == {"a": {"b": [1]}, "c": {"b": [1]}}
+
+
+def test_byte_order_mark__passed_over() -> None:
+    assert read(b"\xef\xbb\xbfa: 1") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "x.yaml:3:1: the key 'a' stands here a second time (first on line 1); keep one of them"),
+        ("a: .inf", "x.yaml:1:4: '.inf' is no finite number, and JSON has no other; put it in quotes if it is a text"),
+        ("a: 1e999", "x.yaml:1:4: '1e999' is no finite number, and JSON has no other; put it in quotes if it is a text"),
+        ("a: &x {}\n<<: *x", "x.yaml:2:1: `<<` merges nothing in YAML 1.2; write the fields out, or put it in quotes if it is a name"),
+        ("~: 1", "x.yaml:1:1: this key is empty; write the name of a field"),
+        ("? [a]\n: 1", "x.yaml:1:3: a key is a list, an object or an alias here; write the key as a text"),
+        ("a: *b", "x.yaml:1:4: there is no anchor `&b` above; define it before it is used"),
+        ("a: &b [*b]", "x.yaml:1:8: `*b` stands inside of what it refers to; write it out once"),
+        ("a: !!python/name:os.system x", "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' does not fit here; remove it"),
+        ("a: !mine {}", "x.yaml:1:4: the tag '!mine' is not supported; remove it"),
+        ("a: !!int x", "x.yaml:1:4: the tag 'tag:yaml.org,2002:int' does not fit here; remove it"),
+        ("a: 1\n---\nb: 2\n", "x.yaml:2:1: a second document begins here; keep one document in a file"),
+        (b"a: 1\nb: \xc3(\n", "x.yaml:2:4: this is not UTF-8; save the file as UTF-8"),
+        ("a: 1\nb: \x07", "x.yaml:2:4: the character '\\x07' may not stand in YAML; remove it, or escape it in double quotes"),
+        ("[" * 200, "x.yaml:1:101: this is nested more than 100 deep; make it flatter"),
+        ("a: " + "1" * 5_000, "x.yaml:1:4: this number has more than 4,000 digits; put it in quotes if it is a text"),
+    ],
+)
+def test_refused__with_place_and_advice(text: str | bytes, said: str) -> None:
+    assert refused(text) == [said]
+
+
+def test_refused__all_at_once() -> None:
+    assert len(refused("a: 1\na: 2\nb: .nan\n~: 3\n")) == 3
+
+
+def test_refused__syntax_says_where() -> None:
+    (said,) = refused("a:\n  - b\n c: d\n")
+
+    assert said.startswith("x.yaml:3:2: this is no valid YAML: ")
+    assert said.endswith("; mend the indentation, or put the text in quotes")
+
+
+def test_refused__tab_says_so() -> None:
+    (said,) = refused("a:\n\tb: c\n")
+
+    assert said.startswith("x.yaml:2:1: ")
+    assert said.endswith("; indent with spaces, not with tabs")
+
+
+def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+    bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    started = time.monotonic()
+
+    (said,) = refused(bomb)
+
+    assert said.endswith("the aliases of this file expand past 10 MB; write out what is needed")
+    assert time.monotonic() - started < 1
+
+
+def test_expansion__of_depth_is_refused() -> None:
+    chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 200))
+
+    (said,) = refused(chain)
+
+    assert "nested more than 100 deep" in said
+
+
+def test_expansion__large_file_without_aliases_is_fine() -> None:
+    text = "x" * 11_000_000
+
+    assert read(f"a: {text}") == {"a": text}

@@ -1,0 +1,263 @@
+"""Git on real repositories: commits, changed files of every kind, what is sent to whom."""
+
+import base64
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import ExitCode, GitError
+from agentevals_action.git import GitRepository
+from agentevals_action.model.comparison import ChangedFile
+from tests.support.repositories import Repository, pull_request
+
+LONG = "".join(f"line {number}\n" for number in range(50))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Repository:
+    return Repository.create(tmp_path / "repository", {"EVAL.yaml": "name: a\n", "src/agent.py": LONG})
+
+
+def opened(made: Repository) -> GitRepository:
+    return GitRepository(made.path)
+
+
+def test_root__from_a_folder_below(made: Repository) -> None:
+    assert GitRepository(made.path / "src").root == made.path.resolve()
+
+
+def test_root__without_a_repository(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="is no git repository") as caught:
+        _ = GitRepository(tmp_path).root
+    assert caught.value.exit_code == ExitCode.INVALID
+    assert "actions/checkout" in caught.value.hint
+
+
+def test_root__of_a_bare_repository(tmp_path: Path, made: Repository) -> None:
+    made.git("clone", "--quiet", "--bare", str(made.path), str(tmp_path / "bare"))
+    with pytest.raises(GitError, match="is a bare repository"):
+        _ = GitRepository(tmp_path / "bare").root
+
+
+def test_root__without_git(made: Repository, tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="could not be run") as caught:
+        _ = GitRepository(made.path, environ={"PATH": str(tmp_path)}).root
+    assert "install git" in caught.value.hint
+
+
+def test_root__of_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="there is no folder"):
+        _ = GitRepository(tmp_path / "nowhere").root
+
+
+def test_head__of_a_repository_without_a_commit(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="no commit yet"):
+        GitRepository(Repository.create(tmp_path / "empty").path).head()
+
+
+def test_environment__git_variables_of_the_caller_do_not_lead_elsewhere(made: Repository, tmp_path: Path) -> None:
+    other = Repository.create(tmp_path / "other", {"x": "1"})
+    environ = {"PATH": os.environ["PATH"], "GIT_DIR": str(other.path / ".git"), "GIT_WORK_TREE": str(other.path), "GIT_INDEX_FILE": "/x"}
+    assert GitRepository(made.path, environ=environ).head() == made.head()
+
+
+def test_resolve__a_branch_and_what_is_none(made: Repository) -> None:
+    repository = opened(made)
+    assert repository.resolve("main") == made.head()
+    assert [repository.resolve(text) for text in ("nothing", "", "--all", "HEAD:EVAL.yaml")] == [None] * 4
+
+
+def test_parents__of_a_merge_commit(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
+    assert opened(request.origin).parents(request.merge) == (request.main, request.head)
+    assert opened(request.origin).parents(request.base) == ()
+
+
+def test_parents__in_a_clone_of_depth_one(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
+    workspace = opened(request.checkout(tmp_path / "workspace", request.merge))
+    assert workspace.is_shallow()
+    assert workspace.parents(request.merge) == (request.main, request.head)
+    assert not workspace.has(request.main)
+
+
+def test_commit_time__in_utc(made: Repository) -> None:
+    assert opened(made).commit_time("HEAD") == "2026-01-02T02:04:05Z"
+
+
+def test_fetch__one_commit_into_a_shallow_clone(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
+    made = request.checkout(tmp_path / "workspace", request.merge)
+    workspace = opened(made)
+    workspace.fetch(request.main)
+    assert workspace.has(request.main)
+    assert not workspace.has(request.base)
+    assert not (made.path / ".git" / "FETCH_HEAD").exists() or request.main not in (made.path / ".git" / "FETCH_HEAD").read_text()
+
+
+def test_fetch__leaves_a_whole_clone_whole(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
+    workspace = opened(request.checkout(tmp_path / "workspace", request.merge, depth=0))
+    tip = request.origin.commit("later", {"c": "1"})
+    workspace.fetch(tip)
+    assert workspace.has(tip)
+    assert not workspace.is_shallow()
+
+
+def test_fetch__what_the_origin_does_not_have(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
+    workspace = opened(request.checkout(tmp_path / "workspace", request.merge))
+    with pytest.raises(GitError, match="`git fetch` failed"):
+        workspace.fetch("9" * 40)
+
+
+def test_merge_base__and_none(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
+    origin = opened(request.origin)
+    assert origin.merge_base(request.main, request.head) == request.base
+    request.origin.git("checkout", "--quiet", "--orphan", "alone")
+    assert origin.merge_base(request.main, request.origin.commit("alone")) is None
+
+
+def test_changed_files__of_every_kind(made: Repository) -> None:
+    first = made.head()
+    head = made.commit("second", {"EVAL.yaml": "name: b\n", "new.txt": "1", "src/agent.py": None, "lib/agent.py": LONG + "one more\n"})
+    assert set(opened(made).changed_files(first, head)) == {
+        ChangedFile("EVAL.yaml", "modified"),
+        ChangedFile("new.txt", "added"),
+        ChangedFile("lib/agent.py", "renamed", "src/agent.py"),
+    }
+    assert set(opened(made).changed_files(head, first)) >= {ChangedFile("new.txt", "removed")}
+
+
+NAMES = ("prüfung/ä b.yaml", "tab\there", "line\nbreak", 'quote"d', "-option", "日本.md", " blank ")
+
+
+def test_changed_files__any_name(made: Repository) -> None:
+    first = made.head()
+    head = made.commit("names", dict.fromkeys(NAMES, "x"))
+    assert {file.path for file in opened(made).changed_files(first, head)} == set(NAMES)
+    assert set(NAMES) <= set(opened(made).files())
+
+
+def test_changed_files__a_name_that_is_no_utf8(made: Repository) -> None:
+    first = made.head()
+    name = os.fsdecode(b"caf\xe9.md")
+    head = made.commit("latin", {name: "x"})
+    assert opened(made).changed_files(first, head) == (ChangedFile(name, "added"),)
+    assert name in opened(made).files()
+
+
+def test_changed_files__the_users_configuration_changes_nothing(made: Repository) -> None:
+    first = made.head()
+    head = made.commit("second", {"src/agent.py": None, "lib/agent.py": LONG, "ä": "1"})
+    expected = opened(made).changed_files(first, head)
+    for key, value in (("diff.renames", "false"), ("diff.relative", "true"), ("diff.noprefix", "true"), ("diff.external", "false")):
+        made.git("config", key, value)
+    assert GitRepository(made.path / "lib").changed_files(first, head) == expected
+
+
+def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Repository) -> None:
+    first = made.head()
+    made.write({".gitignore": "*.log\n", "EVAL.yaml": "name: b\n", "new.yaml": "1", "x.log": "1", "src/agent.py": None})
+    assert set(opened(made).changed_files(first)) == {
+        ChangedFile(".gitignore", "added"),
+        ChangedFile("EVAL.yaml", "modified"),
+        ChangedFile("new.yaml", "added"),
+        ChangedFile("src/agent.py", "removed"),
+    }
+
+
+def test_changed_files__a_touched_file_with_the_same_content_is_none(made: Repository) -> None:
+    path = made.path / "EVAL.yaml"
+    os.utime(path, (1, 1))
+    assert opened(made).changed_files(made.head()) == ()
+
+
+def test_files__tracked_and_new_but_neither_ignored_nor_deleted(made: Repository) -> None:
+    made.write({".gitignore": "build/\n", "new.yaml": "1", "build/EVAL.yaml": "1", "src/agent.py": None})
+    assert opened(made).files() == (".gitignore", "EVAL.yaml", "new.yaml")
+
+
+def test_show__a_file_at_a_commit(made: Repository) -> None:
+    first = made.head()
+    made.commit("second", {"EVAL.yaml": "name: b\n"})
+    assert opened(made).show(first, "EVAL.yaml") == b"name: a\n"
+    assert opened(made).show(first, "nothing") is None
+
+
+def test_hooks__of_the_workspace_are_not_run(made: Repository, tmp_path: Path) -> None:
+    for hook in ("post-checkout", "reference-transaction", "pre-auto-gc"):
+        path = made.path / ".git" / "hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+        path.chmod(0o755)
+    made.git("config", "core.fsmonitor", f"touch {tmp_path}/hooked")
+    opened(made).add_worktree(tmp_path / "tree", made.head())
+    opened(made).files()
+    opened(made).changed_files(made.head())
+    assert not (tmp_path / "hooked").exists()
+
+
+class _Recording(BaseHTTPRequestHandler):
+    """A server that wants nobody, and remembers the headers of who came."""
+
+    def do_GET(self) -> None:
+        self.server.seen.append(self.headers.get_all("Authorization"))  # type: ignore[attr-defined]  # set in serving()
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, list[list[str] | None]]]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Recording)
+    seen: list[list[str] | None] = []
+    server.seen = seen  # type: ignore[attr-defined]  # read in do_GET
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_token__one_header_in_place_of_the_one_that_checkout_left(made: Repository) -> None:
+    with serving() as (url, seen):
+        made.git("remote", "add", "origin", f"{url}/acme/agent")
+        made.git("config", f"http.{url}/.extraheader", "AUTHORIZATION: basic b2xkOm9sZA==")
+        with pytest.raises(GitError) as caught:
+            GitRepository(made.path, token="ghs_new", server_url=f"{url}/").fetch("9" * 40)
+    assert seen == [["basic " + base64.b64encode(b"x-access-token:ghs_new").decode()]]
+    assert "ghs_new" not in str(caught.value) + caught.value.hint
+    assert "ghs_new" not in (made.path / ".git" / "config").read_text()
+
+
+def test_token__stays_with_its_server(made: Repository) -> None:
+    with serving() as (url, seen):
+        made.git("remote", "add", "origin", f"{url}/acme/agent")
+        with pytest.raises(GitError):
+            GitRepository(made.path, token="ghs_new", server_url="https://github.com").fetch("9" * 40)
+    assert seen == [None]
+
+
+def test_token__without_one_the_checkouts_own_is_used(made: Repository) -> None:
+    with serving() as (url, seen):
+        made.git("remote", "add", "origin", f"{url}/acme/agent")
+        made.git("config", f"http.{url}/.extraheader", "AUTHORIZATION: basic b2xkOm9sZA==")
+        with pytest.raises(GitError):
+            opened(made).fetch("9" * 40)
+    assert seen == [["basic b2xkOm9sZA=="]]
+
+
+def test_token__is_in_no_representation(made: Repository) -> None:
+    assert "ghs_new" not in repr(GitRepository(made.path, token="ghs_new"))

@@ -1,0 +1,361 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from agentevals_action import process
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+def run(
+    tmp_path: Path, *command: str, timeout: float = 30, stdin: str = "", environment: Mapping[str, str] = ENVIRONMENT
+) -> process.Completed:
+    return asyncio.run(process.run(command, cwd=tmp_path, environment=environment, timeout=timeout, stdin=stdin))
+
+
+def python(code: str) -> tuple[str, str, str]:
+    return (sys.executable, "-c", code)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within two seconds: the signal has been sent, its delivery is the kernel's."""
+    deadline = time.monotonic() + 2
+    while alive(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_run__gives_output_code_and_duration(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "cat; echo oops >&2; exit 3", stdin="hällo")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "hällo", "oops\n")
+    assert (done.timed_out, done.truncated) == (False, False)
+    assert done.duration_ms > 0
+
+
+def test_run__starts_in_the_folder_with_nothing_but_the_environment_given(tmp_path: Path) -> None:
+    done = run(tmp_path, *python("import os; print(os.getcwd(), sorted(k for k in os.environ if k != 'LC_CTYPE'))"))
+    assert done.stdout.strip() == f"{tmp_path} ['PATH']"
+
+
+def test_run__a_signal_is_a_negative_code(tmp_path: Path) -> None:
+    assert run(tmp_path, "sh", "-c", "kill -SEGV $$").returncode == -signal.SIGSEGV
+
+
+def test_run__a_megabyte_goes_in_and_comes_out(tmp_path: Path) -> None:
+    text = "0123456789abcdef" * 65536
+    assert run(tmp_path, "cat", stdin=text).stdout == text
+
+
+def test_run__a_child_that_does_not_read_its_input_is_no_failure(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "exec <&-; echo done", stdin="x" * 2_000_000)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+
+
+def test_run__binary_output_is_replaced_not_refused(tmp_path: Path) -> None:
+    done = run(tmp_path, *python("import sys; sys.stdout.buffer.write(b'a\\xff\\xfe\\x00b')"))
+    assert done.stdout == "a\ufffd\ufffd\x00b"
+
+
+def test_run__a_lone_surrogate_in_the_input_does_not_break_it(tmp_path: Path) -> None:
+    assert run(tmp_path, "cat", stdin="a\ud800b").stdout == "a?b"
+
+
+def test_run__a_flood_is_cut_and_drained(tmp_path: Path) -> None:
+    done = run(tmp_path, *python("import sys\nfor _ in range(40): sys.stdout.write('x' * 1048576)\nsys.stderr.write('end')"))
+    assert (done.returncode, len(done.stdout), done.stderr, done.truncated) == (0, process.OUTPUT_LIMIT, "end", True)
+
+
+def test_run__what_fills_the_limit_exactly_is_not_cut(tmp_path: Path) -> None:
+    done = run(tmp_path, *python(f"print('x' * {process.OUTPUT_LIMIT - 1})"))
+    assert (len(done.stdout), done.truncated) == (process.OUTPUT_LIMIT, False)
+
+
+@pytest.mark.parametrize("command", [("no-such-program-here",), ("./missing.sh",), ("/",)])
+def test_run__what_cannot_be_started_is_an_os_error(tmp_path: Path, command: tuple[str, ...]) -> None:
+    with pytest.raises(OSError, match=r"No such file|Permission denied"):
+        run(tmp_path, *command)
+
+
+@pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
+def test_run__a_word_that_the_system_cannot_take_is_an_os_error(tmp_path: Path, word: str) -> None:
+    with pytest.raises(OSError, match="cannot be passed to the system"):
+        run(tmp_path, "echo", word)
+
+
+def test_run__a_missing_folder_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        run(tmp_path / "nowhere", "true")
+
+
+def test_run__time_out_kills_the_whole_group(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "sleep 300 & echo $! $$; wait", timeout=0.5)
+    assert done.timed_out
+    assert done.returncode == -signal.SIGTERM
+    assert all(gone(int(pid)) for pid in done.stdout.split())
+
+
+def test_run__time_out_kills_what_ignores_the_polite_signal(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = run(tmp_path, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 300; done", timeout=0.5)
+    assert (done.timed_out, done.returncode) == (True, -signal.SIGKILL)
+    assert gone(int(done.stdout))
+    assert time.monotonic() - started < 15
+
+
+def test_run__output_before_the_time_out_is_kept(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "echo half; echo why >&2; exec sleep 300", timeout=1)
+    assert (done.timed_out, done.stdout, done.stderr) == (True, "half\n", "why\n")
+
+
+def test_run__a_grandchild_that_outlives_the_child_is_killed(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "sleep 300 >/dev/null 2>&1 </dev/null & echo $!")
+    assert done.returncode == 0
+    assert gone(int(done.stdout))
+
+
+def test_run__a_daemon_that_holds_the_pipes_open_is_not_waited_for(tmp_path: Path) -> None:
+    code = "import os, subprocess; print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)"
+    started = time.monotonic()
+    done = run(tmp_path, *python(code), stdin="x" * 2_000_000)
+    try:
+        assert (done.returncode, done.timed_out) == (0, False)
+        assert time.monotonic() - started < 15
+    finally:
+        os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_run__what_is_written_just_after_the_childs_end_still_counts(tmp_path: Path) -> None:
+    assert run(tmp_path, "sh", "-c", "(sleep 0.05; echo late) & exit 0").stdout == "late\n"
+
+
+def test_run__cancellation_kills_the_group_before_it_is_told(tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+
+    async def cancelled() -> list[int]:
+        command = ("sh", "-c", "sleep 300 & echo $! $$ > started; wait")
+        task = asyncio.create_task(process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        pids = [int(pid) for pid in (await asyncio.to_thread(fifo.read_text)).split()]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pids
+
+    pids = asyncio.run(cancelled())
+    assert len(pids) == 2
+    assert all(gone(pid) for pid in pids)
+
+
+def test_run__a_second_cancellation_still_kills(tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+
+    async def cancelled() -> int:
+        command = ("sh", "-c", "trap '' TERM; echo $$ > started; while :; do sleep 300; done")
+        task = asyncio.create_task(process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        pid = int(await asyncio.to_thread(fifo.read_text))
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pid
+
+    assert gone(asyncio.run(cancelled()))
+
+
+def test_run__cancellation_while_the_child_is_being_started_leaves_nothing(tmp_path: Path) -> None:
+    async def cancelled() -> None:
+        task = asyncio.create_task(process.run(("sleep", "300.25"), cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children")
+    assert b"300.25" not in b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.read_text().split())
+
+
+def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
+    async def many() -> list[process.Completed]:
+        return await asyncio.gather(
+            *(process.run(("sh", "-c", f"echo {i} $$"), cwd=tmp_path, environment=ENVIRONMENT, timeout=60) for i in range(40))
+        )
+
+    results = asyncio.run(many())
+    assert [int(done.stdout.split()[0]) for done in results] == list(range(40))
+    assert not any(Path(f"/proc/{done.stdout.split()[1]}").exists() for done in results)
+
+
+def call(tmp_path: Path, *command: str, timeout: float = 30, stdin: bytes = b"") -> process.CompletedBytes:
+    return process.call(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=timeout, stdin=stdin)
+
+
+def test_call__gives_raw_bytes(tmp_path: Path) -> None:
+    done = call(tmp_path, "sh", "-c", "cat; printf '\\377' >&2; exit 4", stdin=b"a\0\xfe")
+    assert done == process.CompletedBytes(4, b"a\0\xfe", b"\xff")
+
+
+def test_call__a_flood_both_ways_does_not_block(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 100_000
+    assert call(tmp_path, "cat", stdin=data).stdout == data
+
+
+def test_call__past_the_limit_it_refuses_instead_of_cutting(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="more than"):
+        call(tmp_path, *python("import sys\nwhile True: sys.stdout.write('x' * 1048576)"))
+
+
+def test_call__a_child_that_does_not_read_is_no_failure(tmp_path: Path) -> None:
+    assert call(tmp_path, "sh", "-c", "exec <&-; echo ok", stdin=b"x" * 2_000_000).stdout == b"ok\n"
+
+
+def test_call__what_cannot_be_started_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        call(tmp_path, "no-such-program-here")
+    with pytest.raises(OSError, match="cannot be passed"):
+        call(tmp_path, "echo", "a\0b")
+
+
+def test_call__time_out_kills_the_group(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError, match=r"sh did not end within 0\.5 s"):
+        call(tmp_path, "sh", "-c", "sleep 300 & echo $! $$ > pids; wait", timeout=0.5)
+    assert all(gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+
+
+def test_call__a_daemon_that_holds_the_pipes_open_is_not_waited_for(tmp_path: Path) -> None:
+    code = "import subprocess; print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)"
+    started = time.monotonic()
+    done = call(tmp_path, *python(code))
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert (done.returncode, time.monotonic() - started < 15) == (0, True)
+
+
+def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path; from agentevals_action import process; from agentevals_action.errors import Interrupted\n"
+        "def stop(*_): raise Interrupted('SIGTERM')\n"
+        "signal.signal(signal.SIGTERM, stop)\n"
+        "try: process.call(['sh', '-c', 'sleep 300 & echo $! $$; echo $! $$ > started; wait'], cwd=Path(sys.argv[1]),"
+        " environment=dict(os.environ), timeout=300)\n"
+        "except Interrupted: print('interrupted')\n"
+    )
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+        pids = fifo.read_text().split()
+        parent.send_signal(signal.SIGTERM)
+        out, _ = parent.communicate(timeout=30)
+    assert (out, parent.returncode) == ("interrupted\n", 0)
+    assert all(gone(int(pid)) for pid in pids)
+
+
+def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
+    results: list[bytes] = []
+    threads = [threading.Thread(target=lambda i=i: results.append(call(tmp_path, "echo", str(i)).stdout)) for i in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [b"%d\n" % i for i in range(10)]
+
+
+RUNNER = {
+    "PATH": "/bin",
+    "HOME": "/root",
+    "LC_ALL": "C.UTF-8",
+    "CI": "true",
+    "GITHUB_SHA": "abc",
+    "GITHUB_REF": "refs/heads/main",
+    "RUNNER_OS": "Linux",
+    "GITHUB_TOKEN": "ghs_0123456789",
+    "ACTIONS_RUNTIME_TOKEN": "runtime-0123456789",
+    "ACTIONS_CACHE_URL": "https://cache",
+    "INPUT_GITHUB-TOKEN": "ghs_0123456789",
+    "INPUT_ENV": "PATH",
+    "GITHUB_ENV": "/runner/env",
+    "GITHUB_OUTPUT": "/runner/output",
+    "GITHUB_PATH": "/runner/path",
+    "GITHUB_STATE": "/runner/state",
+    "GITHUB_STEP_SUMMARY": "/runner/summary",
+    "OPENAI_API_KEY": "sk-0123456789",
+    "DATABASE_PASSWORD": "hunter2hunter2",
+    "SOME_SETTING": "x",
+}
+SEEN = {"PATH", "HOME", "LC_ALL", "CI", "GITHUB_SHA", "GITHUB_REF", "RUNNER_OS"}
+
+
+def test_scrubbed__keeps_what_a_tool_needs_and_nothing_else() -> None:
+    environment, withheld = process.scrubbed(RUNNER, [])
+    assert environment == {name: RUNNER[name] for name in SEEN}
+    assert withheld == ("DATABASE_PASSWORD", "OPENAI_API_KEY")
+
+
+def test_scrubbed__lets_through_what_the_workflow_names() -> None:
+    environment, withheld = process.scrubbed(RUNNER, ["OPENAI_API_KEY", "SOME_SETTING", "NOT_SET"])
+    assert set(environment) == SEEN | {"OPENAI_API_KEY", "SOME_SETTING"}
+    assert withheld == ("DATABASE_PASSWORD",)
+
+
+def test_scrubbed__never_the_runners_own_whoever_names_them() -> None:
+    environment, withheld = process.scrubbed(RUNNER, list(RUNNER))
+    hidden = {name for name in RUNNER if name not in environment}
+    assert hidden == {name for name in RUNNER if name.startswith(("INPUT_", "ACTIONS_"))} | {
+        "GITHUB_TOKEN",
+        "GITHUB_ENV",
+        "GITHUB_OUTPUT",
+        "GITHUB_PATH",
+        "GITHUB_STATE",
+        "GITHUB_STEP_SUMMARY",
+    }
+    assert withheld == ()
+
+
+def test_scrubbed__a_fact_that_carries_a_secret_is_no_fact() -> None:
+    environment, _ = process.scrubbed({**RUNNER, "GITHUB_REF": "refs/heads/sk-0123456789"}, [])
+    assert set(environment) == SEEN - {"GITHUB_REF"}
+
+
+def test_scrubbed__a_child_sees_no_credential(tmp_path: Path) -> None:
+    environment, _ = process.scrubbed({**RUNNER, "PATH": os.environ["PATH"]}, [])
+    done = run(tmp_path, "sh", "-c", "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'", environment=environment)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system offers this on Linux alone")
+def test_hide_from_children__a_child_of_the_same_user_cannot_read_the_parents_environment() -> None:
+    if (
+        os.geteuid() == 0
+        and subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("root may read everything, and there is no setpriv to become somebody else")
+    reader = "import os; open(f'/proc/{os.getppid()}/environ').read()"
+    script = (
+        "import subprocess, sys; from agentevals_action import process\n"
+        f"def child(): return subprocess.run([sys.executable, '-c', {reader!r}], stderr=subprocess.DEVNULL).returncode\n"
+        "before = child(); hidden = process.hide_from_children(); print(before, hidden, child())\n"
+    )
+    become = ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    done = subprocess.run([*become, sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    if "ModuleNotFoundError" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("the other user cannot read the interpreter")
+    assert done.stdout.split() == ["0", "True", "1"], done.stderr

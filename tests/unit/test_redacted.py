@@ -1,0 +1,33 @@
+"""Secrets out of whole records before they are cut or escaped."""
+
+from typing import Any
+
+from agentevals_action.model.comparison import Change
+from agentevals_action.redacted import redacted
+from agentevals_action.reports import markdown
+from agentevals_action.reports.view import Links
+from tests.support import results, reviews
+
+SECRET = "sk_live_c0ffee1234567890|*"
+
+
+def redact(text: str) -> str:
+    return text.replace(SECRET, "***")
+
+
+def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
+    fields: dict[str, Any] = {"misses": (SECRET,), "question": SECRET, "answer": f"key: {SECRET}", "gates": (SECRET,)}
+    head = (reviews.told(SECRET, "fail", failed=(SECRET,), **fields), reviews.told("b", None, error=SECRET))
+    review = redacted(reviews.review(reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)), redact)
+    for text in (markdown.comment(review, Links()), markdown.job_summary(review, Links()), "".join(markdown.check(review, Links()))):
+        assert "live" not in text
+    assert "key: ***" in markdown.comment(review, Links())
+    assert review.suites[0].tests[0].change is Change.REGRESSED
+
+
+def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
+    details = {"a": [SECRET, {"b": (SECRET, 1, None)}], SECRET: True}
+    result = results.result("a", evaluator_results=(results.evaluated(details=details),))
+    clean = redacted(result, redact)
+    assert clean.evaluator_results[0].details == {"a": ["***", {"b": ("***", 1, None)}], "***": True}
+    assert clean.model_copy(update={"evaluator_results": result.evaluator_results}) == result

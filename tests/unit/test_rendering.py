@@ -1,0 +1,82 @@
+"""The sandboxed templates: prompts and reports."""
+
+from pathlib import Path
+
+import pytest
+
+from agentevals_action import rendering
+from agentevals_action.errors import InvalidInput
+from agentevals_action.reports.view import Limits, Links, view_of
+from tests.support import reviews
+
+LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
+
+
+def render(folder: Path, text: str) -> str:
+    template = folder / "mine.md.j2"
+    template.write_text(text, encoding="utf-8")
+    context = {"view": view_of(reviews.all_passed(), Links(), LIMITS), "unshown": ""}
+    return rendering.render_report("comment.md.j2", context, template)
+
+
+def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
+    text = render(tmp_path, '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ view.verdict }}\n{% endblock %}')
+    assert text.startswith("<!-- agentevals-report -->\nMine: **Passed:**")
+    assert "| Suite |" in text
+    assert "[!TIP]" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ nothing }}",
+        "{% if %}",
+        "{{ 1 / 0 }}",
+        "{{ range(10 ** 9) }}",
+        "{{ view.verdict.__class__.__mro__ }}",
+        "{{ cycler.__init__.__globals__.os.environ }}",
+        '{% include "/etc/passwd" %}',
+        '{% include "../pyproject.toml" %}',
+        "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+        "{{ view.suites[99].sign }}",
+        "{{ [1][5] + 1 }}",
+        "{{ {}['a'].b }}",
+    ],
+)
+def test_custom__what_cannot_be_rendered_is_said(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 cannot be rendered"):
+        render(tmp_path, text)
+
+
+def test_custom__a_file_that_is_no_text_or_missing(tmp_path: Path) -> None:
+    template = tmp_path / "mine.md.j2"
+    for made in (False, True):
+        if made:
+            template.write_bytes(b"\xff\xfe")
+        with pytest.raises(InvalidInput, match="cannot be rendered"):
+            rendering.render_report("comment.md.j2", {}, template)
+
+
+def test_custom__what_it_gets_cannot_be_changed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput):
+        render(tmp_path, "{{ view.__setattr__('verdict', 'x') }}")
+
+
+def test_layout__empty_lines_outside_blocks_are_one_and_inside_stay(tmp_path: Path) -> None:
+    assert render(tmp_path, "\n\na  \n\n\n\nb\n```text\n\n\n\nc  \n```\n\n\n~~~~text\n```\n\n\n\n~~~~\n\n\nend\n\n\n") == (
+        "a\n\nb\n```text\n\n\n\nc  \n```\n\n~~~~text\n```\n\n\n\n~~~~\n\nend\n"
+    )
+
+
+def test_prompt__unknown_variables_are_named() -> None:
+    assert rendering.unknown_variables("{{ answer }} {{ anwser }} {{ a }}", frozenset({"answer"})) == ("a", "anwser")
+    with pytest.raises(ValueError, match="no valid template"):
+        rendering.unknown_variables("{{ answer", frozenset())
+
+
+def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
+    assert (
+        rendering.render_prompt("  {{ answer }}\n\n{% if true %}\nx\n{% endif %}\n", {"answer": "<b>{{ 1 }}"}) == "  <b>{{ 1 }}\n\n\nx\n\n"
+    )
+    with pytest.raises(ValueError, match="cannot be rendered"):
+        rendering.render_prompt("{{ answer.__class__.__mro__ }}", {"answer": ""})

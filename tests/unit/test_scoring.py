@@ -1,0 +1,132 @@
+"""Weights, gates and verdicts: the arithmetic that decides a merge."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentevals_action import scoring
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, SampleResult
+
+ERROR = ErrorInfo(kind="evaluator", message="crashed")
+SCORES = st.floats(0, 1)
+WEIGHTS = st.floats(0, allow_infinity=False, allow_nan=False)
+
+
+def result(score: float | None, weight: float = 1, gates: tuple[str, ...] = (), error: ErrorInfo | None = None) -> EvaluatorResult:
+    return EvaluatorResult(name="e", type="contains", score=score, weight=weight, gates_failed=gates, error=error)
+
+
+def sample(score: float | None, *gates: str, error: ErrorInfo | None = None) -> SampleResult:
+    verdict = "fail" if gates else None if score is None else scoring.verdict_of(score)
+    return SampleResult(score=score, verdict=verdict, gates_failed=gates, error=error)
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "reached"),
+    [(0.8, 0.8, True), (0.1 + 0.7, 0.8, True), (0.7999999999, 0.8, True), (0.799999999, 0.8, False), (0.0, 0.8, False), (1e-12, 0.0, True)],
+)
+def test_reaches__decides_after_rounding(score: float, threshold: float, reached: bool) -> None:
+    assert scoring.reaches(score, threshold) is reached
+
+
+@pytest.mark.parametrize(
+    ("pairs", "mean"),
+    [([(1, 0.8), (0, 0.2)], 0.8), ([(1, 0), (0, 0)], 0.5), ([(1, 0), (0.25, 2)], 0.25), ([(1, 9), (0, 1)], 0.9), ([(0.5, 0)], 0.5)],
+)
+def test_weighted_mean__by_weight_or_plain(pairs: list[tuple[float, float]], mean: float) -> None:
+    assert scoring.weighted_mean(pairs) == pytest.approx(mean)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SCORES, WEIGHTS), min_size=1, max_size=8))
+def test_weighted_mean__lies_between_the_scores(pairs: list[tuple[float, float]]) -> None:
+    scores = [score for score, _ in pairs]
+    assert min(scores) - 1e-9 <= scoring.weighted_mean(pairs) <= max(scores) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("score", "gates", "verdict"),
+    [
+        (1, (), "pass"),
+        (0.8, (), "pass"),
+        (0.79, (), "borderline"),
+        (0.6, (), "borderline"),
+        (0.59, (), "fail"),
+        (0, (), "fail"),
+        (1, ("safe",), "fail"),
+    ],
+)
+def test_verdict__follows_score_and_gates(score: float, gates: tuple[str, ...], verdict: str) -> None:
+    assert scoring.verdict_of(score, gates) == verdict
+    assert scoring.verdict_of(score, iter(gates)) == verdict
+
+
+def test_sample__is_the_weighted_mean_of_its_evaluators() -> None:
+    assert scoring.score_sample([result(1, 3), result(0, 1)]) == (0.75, "borderline", ())
+
+
+def test_sample__with_a_failed_gate_fails_whatever_the_score() -> None:
+    assert scoring.score_sample([result(1, 9), result(0, 1, ("must",))]) == (0.9, "fail", ("must",))
+
+
+def test_sample__with_an_error_has_no_score_and_no_verdict() -> None:
+    assert scoring.score_sample([result(1), result(None, error=ERROR)]) == (None, None, ())
+
+
+def test_sample__with_an_error_and_a_failed_gate_fails_with_what_scored() -> None:
+    assert scoring.score_sample([result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)]) == (0.5, "fail", ("must",))
+
+
+def test_sample__with_nothing_graded_is_no_pass() -> None:
+    assert scoring.score_sample([]) == (None, None, ())
+
+
+def test_sample__names_each_gate_once_in_order() -> None:
+    assert scoring.score_sample([result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))])[2] == ("b", "b/x", "a")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SCORES, WEIGHTS, st.booleans(), st.booleans()), max_size=6))
+def test_sample__passes_only_when_nothing_failed_and_nothing_erred(parts: list[tuple[float, float, bool, bool]]) -> None:
+    results = [
+        result(None, weight, error=ERROR) if erred else result(score, weight, ("g",) if gated else ())
+        for score, weight, gated, erred in parts
+    ]
+    _, verdict, gates = scoring.score_sample(results)
+    if verdict == "pass":
+        assert not gates
+        assert not any(erred or gated for _, _, gated, erred in parts)
+
+
+def test_samples__have_the_mean_and_its_verdict() -> None:
+    assert scoring.combine_samples([sample(1), sample(0.7)]) == (0.85, "pass", ())
+    assert scoring.combine_samples([sample(1), sample(0.4)]) == (0.7, "borderline", ())
+
+
+@pytest.mark.parametrize(("failed", "of", "fails"), [(1, 1, True), (1, 2, False), (2, 3, True), (1, 3, False), (2, 4, False), (3, 4, True)])
+def test_samples__fail_a_gate_that_failed_in_more_than_half(failed: int, of: int, fails: bool) -> None:
+    samples = [sample(0.9, "must")] * failed + [sample(0.9)] * (of - failed)
+    score, verdict, gates = scoring.combine_samples(samples)
+    assert score == pytest.approx(0.9)
+    assert (verdict, gates) == (("fail", ("must",)) if fails else ("pass", ()))
+
+
+def test_samples__with_one_error_are_an_error() -> None:
+    assert scoring.combine_samples([sample(1), sample(1), sample(None, error=ERROR)]) == (None, None, ())
+
+
+def test_samples__with_an_error_still_fail_a_gate_that_most_failed() -> None:
+    assert scoring.combine_samples([sample(0.5, "must"), sample(0.5, "must"), sample(None, error=ERROR)]) == (0.5, "fail", ("must",))
+
+
+def test_samples__with_an_error_and_a_gate_that_half_failed_are_an_error() -> None:
+    assert scoring.combine_samples([sample(0.5, "must"), sample(None, error=ERROR)]) == (None, None, ())
+
+
+def test_samples__with_a_gate_beside_an_error_in_the_same_sample() -> None:
+    assert scoring.combine_samples([sample(None, "must", error=ERROR)]) == (None, "fail", ("must",))
+    assert scoring.combine_samples([sample(None, "must", error=ERROR), sample(1)]) == (None, None, ())
+
+
+def test_samples__none_at_all_is_no_pass() -> None:
+    assert scoring.combine_samples([]) == (None, None, ())
