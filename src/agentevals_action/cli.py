@@ -124,9 +124,10 @@ def list_(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of EVAL.yaml, for editors."""
+    from agentevals_action import evaluators
     from agentevals_action.suites.schema import schema as make
 
-    print(json.dumps(make(), indent=2, ensure_ascii=False))
+    print(json.dumps(make(evaluators.catalog()), indent=2, ensure_ascii=False))
 
 
 @app.command()

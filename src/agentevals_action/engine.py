@@ -52,7 +52,7 @@ class Engine:
             names[agent] = None
             judged = (evaluator for evaluator in test.evaluators if getattr(evaluator.options, "asks_judge", False))
             names.update(dict.fromkeys(suite.targets.judge(evaluator.target, agent) for evaluator in judged))
-        return [suite.targets.targets[name] for name in names if name in suite.targets.targets]
+        return [target for name in names if name and (target := suite.targets.targets.get(name))]
 
     async def prepare(self, tree: Path) -> None:
         """Runs `prepare` in a tree; AttemptError of kind `prepare` when it fails."""

@@ -75,7 +75,7 @@ def _not_told(suites: Sequence[SuiteComparison]) -> Iterable[str]:
         yield _counted(errors, "test", "ended in an error")
     for suite in suites:
         if suite.head is None or suite.head.total == suite.head.errored:
-            yield f"the suite {suite.path} scored no test"
+            yield f"the suite `{suite.path}` scored no test"
 
 
 def _no_baseline(policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo) -> Iterable[str]:
@@ -84,7 +84,7 @@ def _no_baseline(policy: Policy, suites: Sequence[SuiteComparison], baseline: Ba
     if baseline.problem:
         yield f"the base could not be had: {baseline.problem}"
         return
-    yield from (f"the base of {suite.path} could not be had: {suite.problem}" for suite in suites if suite.problem)
+    yield from (f"the base of `{suite.path}` could not be had: {suite.problem}" for suite in suites if suite.problem)
     bases = [suite.base for suite in suites if suite.base]
     if bases and all(base.total == base.errored for base in bases):
         yield "the base could not be had: all its tests ended in errors"

@@ -14,16 +14,23 @@ def read_message(data: Any) -> Message:
     """One message in either wire form; files in it are not looked up. ValueError says what is wrong with it."""
     if not isinstance(data, Mapping) or data.get("role") not in ROLES:
         raise ValueError(f"a message is an object with a role of {', '.join(ROLES)}")
-    calls = data.get("tool_calls") or data.get("toolCalls") or ()
-    if not isinstance(calls, Sequence) or isinstance(calls, str):
+    calls = data.get("tool_calls", data.get("toolCalls"))
+    if calls is not None and (not isinstance(calls, Sequence) or isinstance(calls, str)):
         raise ValueError("tool_calls is a list")
     return Message(
         role=data["role"],
         content=_read_content(data.get("content")),
-        name=data.get("name"),
-        tool_call_id=data.get("tool_call_id"),
-        tool_calls=tuple(read_tool_call(call) for call in calls),
+        name=_optional_text(data, "name"),
+        tool_call_id=_optional_text(data, "tool_call_id"),
+        tool_calls=tuple(read_tool_call(call) for call in calls or ()),
     )
+
+
+def _optional_text(data: Mapping[str, Any], key: str) -> str | None:
+    value = data.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key} is a string")
+    return value
 
 
 def _read_content(content: Any) -> str | tuple[Block, ...]:
@@ -60,7 +67,7 @@ def read_tool_call(data: Any) -> ToolCall:
     duration = data.get("duration_ms", data.get("durationMs"))
     if duration is not None and (isinstance(duration, bool) or not isinstance(duration, int | float)):
         raise ValueError("a tool call's duration_ms is a number")
-    return ToolCall(name=name, arguments=arguments, output=data.get("output"), id=data.get("id"), duration_ms=duration)
+    return ToolCall(name=name, arguments=arguments, output=data.get("output"), id=_optional_text(data, "id"), duration_ms=duration)
 
 
 def _decoded(arguments: Any) -> Any:
@@ -70,7 +77,7 @@ def _decoded(arguments: Any) -> Any:
         return {}
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("a tool call's function.arguments is a string of JSON") from None
 
 

@@ -120,7 +120,8 @@ def _base_suites(settings: Settings, files: Sequence[ChangedFile]) -> tuple[str,
 def _ready(found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: Bench, job: Job) -> tuple[dict[str, Suite], list[Fault]]:
     """The selected suites that can run, and why others cannot. Without secrets they run all the same: their tests say what is missing."""
     by_path = {suite.path: suite for suite in everything if isinstance(suite, Suite)}
-    ready, faults = {}, []
+    ready: dict[str, Suite] = {}
+    faults: list[Fault] = []
     for selection in found.selections:
         refusals = () if job.without_secrets else bench.refusals(by_path[selection.path])
         faults.extend(refusals)

@@ -11,6 +11,7 @@ from agentevals_action import scoring
 from agentevals_action.calls import Calls
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
+from agentevals_action.figures import summary_of
 from agentevals_action.messages import read_message, wire_messages
 from agentevals_action.model.result import ErrorInfo, Fingerprint, GateRecord, SampleResult, TestResult, TraceSummary
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
@@ -25,7 +26,6 @@ Placed = tuple[int, Suite, Test]
 #: Called with the place of a test in the run (from 0), its suite and its result, as each test finishes.
 OnResult = Callable[[int, Suite, TestResult], None]
 
-_QUESTION_LIMIT = 4_000  # characters of the question that a result keeps for its readers
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Runner:
             line=test.location.line,
             question=_question(test),
             gates=tuple(GateRecord(name=gate.name, path=gate.location.path, line=gate.location.line) for gate in test.gates),
-            gates_failed=gates,
+            gates_failed=tuple(sorted(gates, key=_place_in(test))),
             samples=samples,
             cost_usd=sum(pending.costs) if pending.costs else None,
             duration_ms=round((monotonic() - pending.started) * 1000, 1),
@@ -212,31 +212,19 @@ def _target(suite: Suite, name: str | None, what: str) -> Target:
     return target
 
 
+def _place_in(test: Test) -> Callable[[str], int]:
+    """The place of a gate among those that the test declares."""
+    places = {gate.name: place for place, gate in enumerate(test.gates)}
+    return lambda name: places.get(name, len(places))
+
+
 def _error_info(error: AttemptError) -> ErrorInfo:
     return ErrorInfo(kind=error.kind, message=f"{error} {error.hint}".strip())
 
 
 def _question(test: Test) -> str:
     asked = [message for message in test.input if message.role == "user"] or list(test.input)
-    text = text_of(asked[-1]) if asked else ""
-    return text if len(text) <= _QUESTION_LIMIT else text[: _QUESTION_LIMIT - 1] + "…"
-
-
-def summary_of(trace: Trace) -> TraceSummary:
-    """The figures of a trace as a result keeps them."""
-    calls = trace.tool_calls
-    both = trace.input_tokens is not None and trace.output_tokens is not None
-    return TraceSummary(
-        event_count=len(calls or ()),
-        tool_names=tuple(dict.fromkeys(call.name for call in calls or ())),
-        tool_call_count=None if calls is None else len(calls),
-        llm_call_count=trace.llm_call_count,
-        input_tokens=trace.input_tokens,
-        output_tokens=trace.output_tokens,
-        total_tokens=(trace.input_tokens or 0) + (trace.output_tokens or 0) if both else None,
-        cost_usd=trace.cost_usd,
-        duration_ms=trace.duration_ms,
-    )
+    return text_of(asked[-1]) if asked else ""
 
 
 def _stored_trace(sample: SampleResult) -> Trace:

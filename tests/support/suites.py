@@ -23,7 +23,6 @@ class CliTarget(base.Options):
     """A command, as far as suites look at it."""
 
     provider = "cli"
-    spellings = {"timeout_seconds": ("timeout",)}
 
     command: list[str] | str = Field(description="The command.")
     timeout_seconds: float | None = Field(None, gt=0, description="Seconds.")

@@ -85,7 +85,7 @@ def test_decide__a_failed_gate_beats_an_error_and_keeps_both_reasons() -> None:
 
 
 def test_decide__a_suite_that_scored_nothing_is_inconclusive() -> None:
-    assert "the suite evals/EVAL.yaml scored no test" in decide(suite((ERROR, PASSED))).reasons
+    assert "the suite `evals/EVAL.yaml` scored no test" in decide(suite((ERROR, PASSED))).reasons
     assert decide(suite()).outcome is Outcome.INCONCLUSIVE
 
 
@@ -110,7 +110,7 @@ def test_decide__a_base_that_could_not_be_had_does_not_matter_without_regression
 
 def test_decide__a_base_that_could_not_be_had_for_one_suite() -> None:
     told = decide(suite((PASSED, PASSED)), suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml"))
-    assert told.reasons == ("the base of b/EVAL.yaml could not be had: `prepare` failed",)
+    assert told.reasons == ("the base of `b/EVAL.yaml` could not be had: `prepare` failed",)
 
 
 def test_decide__a_base_of_nothing_but_errors_could_not_be_had() -> None:

@@ -59,7 +59,9 @@ def test_error_of_the_call__is_passed_on() -> None:
         asked(ask)
 
 
-@pytest.mark.parametrize("prompt", ["Judge it.", 'The answer: {"score": 8.5}', '{"score": 1', 'half: {"score": '])
+@pytest.mark.parametrize(
+    "prompt", ["Judge it.", 'The answer: {"score": 1} {', 'The answer: {"score": 8.5}', '{"score": 1', 'half: {"score": ']
+)
 def test_echo__never_scores(prompt: str) -> None:
     with pytest.raises(AttemptError) as error:
         asked(cases.echo, prompt)

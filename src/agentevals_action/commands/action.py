@@ -90,7 +90,24 @@ def _template(place: Place) -> Path | None:
         return None  # told already, as the reason why nothing was run; the comment that says so is our own
 
 
-def _host(job: Job, settings: Settings, runner: Runner) -> Host: ...
+def _host(job: Job, settings: Settings, runner: Runner) -> Host:
+    return GitHubHost(
+        Target(
+            repository=runner.repository,
+            head_sha=job.check_sha or job.head_sha,
+            token=settings.github_token,
+            api_url=runner.api_url,
+            graphql_url=runner.graphql_url,
+            pull=job.pull.number if job.pull else None,
+            base=job.pull.base_sha if job.pull else None,
+            check_name=settings.check_name if settings.check_run and job.check_sha else None,
+            comment_id=settings.comment_id,
+            run_id=runner.run_id,
+            run_attempt=runner.run_attempt,
+            run_url=runner.run_url,
+            without_secrets=job.without_secrets,
+        )
+    )
 
 
 def _give_back(place: Place) -> None:

@@ -127,7 +127,7 @@ def _existing(folder: Path, word: str, root: Path) -> Path | None:
     """The file that a word names inside the repository, links in it kept; None for most words of a command."""
     path = Path(os.path.normpath(folder / word))
     try:
-        return path if path.is_relative_to(root) and path.resolve().is_relative_to(root) and path.is_file() else None
+        return path if path.is_relative_to(root) and path.is_file() else None
     except (OSError, RuntimeError, ValueError):
         return None  # no word that could be a path
 

@@ -46,11 +46,11 @@ class Findings:
 
     def fault(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what makes the file unusable."""
-        self._faults[Fault(location, problem, advice)] = None
+        self._faults[Fault(location, _line(problem), _line(advice))] = None
 
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what is probably a mistake."""
-        self._warnings[Fault(location, problem, advice)] = None
+        self._warnings[Fault(location, _line(problem), _line(advice))] = None
 
     def unreadable(self, error: Unreadable) -> None:
         """Takes over the faults of a text of which nothing can be used."""
@@ -65,6 +65,13 @@ class Findings:
         """Notes what a model refused about `data`; `what` names the object (`test`, `evaluator`)."""
         for place, problem, advice in _sentences(error, data, what):
             self.fault(place, problem, advice)
+
+
+def _line(text: str) -> str:
+    # A fault is one line, whatever a file calls its tests and types.
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -41,6 +41,8 @@ class TargetUse:
         name = self.table.agent(wanted or self.suite_target)
         if self.file is None or not self.file.whole:
             return name
+        if name is None and "default" in (*self.file.unusable, *self.file.faulty):
+            name = "default"
         if name is None:
             problem = f"no target is named, and {self.file.path} has none called `default`"
             findings.fault(self.suite, problem, f"write `execution: {{target: …}}` with {self._known()}")
@@ -112,7 +114,7 @@ def find_targets(folder: Folder, catalog: Catalog, wanted: str | None, suite: Ma
         files.append(NamedFile(listed.path, "targets file"))
     table = TargetTable(
         path=listed.path if listed else None,
-        targets=listed.seen_from(folder) if listed else {},
+        targets=listed.seen_from(folder, findings) if listed else {},
         agent_override=catalog.target,
         judge_override=catalog.judge_target,
         default_target=settings.target,

@@ -70,13 +70,19 @@ class TargetsFile:
         """The names that suites may use."""
         return tuple(sorted((*self.targets, *self.unusable)))
 
-    def seen_from(self, folder: Folder) -> Mapping[str, Target]:
+    def seen_from(self, folder: Folder, findings: Findings) -> Mapping[str, Target]:
         """The targets with the files that their commands name, from a suite's folder."""
-        return {name: replace(target, files=_files(target, folder)) for name, target in self.targets.items()}
+        return {name: replace(target, files=_files(target, folder, findings)) for name, target in self.targets.items()}
 
 
-def _files(target: Target, folder: Folder) -> tuple[str, ...]:
-    return tuple(target.options.files(folder)) if isinstance(target.options, base.Options) else ()
+def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...]:
+    if not isinstance(target.options, base.Options):
+        return ()
+    try:
+        return tuple(target.options.files(folder))
+    except (OSError, ValueError) as error:
+        findings.fault(target.location, f"a file of the target `{target.name}` cannot be used: {error}", "name a file of the repository")
+        return ()
 
 
 def read_targets(file: Path, root: Path, providers: Mapping[str, type[base.Options]], findings: Findings) -> TargetsFile:

@@ -309,7 +309,17 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
     (tmp_path / "outside.py").write_text("")
     (evals / "judges" / "link_out.py").symlink_to(tmp_path / "outside.py")
     folder = Folder(root, evals)
-    script = ["python3", "judges/check.py", "./tool.sh", "../../outside.py", str(tmp_path / "outside.py"), "--flag", "judges", "x" * 5000]
+    script = [
+        "python3",
+        "judges/check.py",
+        "./tool.sh",
+        "../../outside.py",
+        str(tmp_path / "outside.py"),
+        "judges/link_out.py",
+        "--flag",
+        "judges",
+        "x" * 5000,
+    ]
     options = cases.options("code_judge", {"script": script}, root, "evals")
     assert cases.named(options, folder) == {
         "evals/judges/check.py": "judge script",

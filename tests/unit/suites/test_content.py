@@ -35,7 +35,7 @@ def read(root: Path, fields: str) -> tuple[tuple[Message, ...], tuple[Message, .
         ("[{role: user, content: [{type: text, text: t}]}]", (Message("user", (Block("text", "t"),)),)),
         ("[{role: tool, content: r, tool_call_id: '1', name: f}]", (Message("tool", "r", "f", "1"),)),
         (
-            '[{role: assistant, tool_calls: [{id: x, type: function, function: {name: f, arguments: \'{"a": 1}\'}}]}]',
+            "[{role: assistant, tool_calls: [{id: x, type: function, function: {name: f, arguments: '{\"a\": 1}'}}]}]",
             (Message("assistant", "", tool_calls=(ToolCall("f", {"a": 1}, id="x"),)),),
         ),
         (

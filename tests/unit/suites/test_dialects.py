@@ -76,8 +76,10 @@ evalcases:
 def seen(suite: Suite) -> object:
     """All that a suite means, places aside."""
     return [
-        (test.id, test.criteria, test.input, test.expected_output, test.target)
-        + tuple((e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators)
+        (
+            (test.id, test.criteria, test.input, test.expected_output, test.target),
+            [(e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators],
+        )
         for test in suite.tests
     ]
 
@@ -118,7 +120,12 @@ tests:
 
 @pytest.mark.parametrize(
     ("written", "canonical"),
-    [("contains-any", "contains_any"), ("contains_any", "contains_any"), ("icontains-all", "icontains_all"), ("starts_with", "starts_with")],
+    [
+        ("contains-any", "contains_any"),
+        ("contains_any", "contains_any"),
+        ("icontains-all", "icontains_all"),
+        ("starts_with", "starts_with"),
+    ],
 )
 def test_type__hyphen_and_underscore_are_equal(tmp_path: Path, written: str, canonical: str) -> None:
     value = "x" if canonical == "starts_with" else "[x]"

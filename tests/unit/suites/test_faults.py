@@ -13,7 +13,7 @@ KNOWN_TYPES = (
     "`icontains_any`, `is_json`, `llm_judge`, `regex`, `rubric` or `starts_with`"
 )
 
-CASES = {
+CASES: dict[str, tuple[str | bytes, str]] = {
     "unknown type": (
         EVALUATORS + "{type: contians, value: a}",
         "6:16: the evaluator type `contians` is unknown; did you mean `contains`?",
@@ -42,17 +42,26 @@ CASES = {
     "operand no list": (EVALUATORS + "{type: contains-any, value: a}", "6:37: `value` is the text 'a'; write a list"),
     "weight below 0": (EVALUATORS + "{type: is_json, weight: -1}", "6:33: `weight` is the number -1; write a number that is 0 or more"),
     "weight of wrong type": (EVALUATORS + "{type: is_json, weight: heavy}", "6:33: `weight` is the text 'heavy'; write a number"),
-    "required 0": (EVALUATORS + "{type: is_json, required: 0}", "6:35: `required` is the number 0; write `true` or `false` or a number over 0"),
+    "required 0": (
+        EVALUATORS + "{type: is_json, required: 0}",
+        "6:35: `required` is the number 0; write `true` or `false` or a number over 0",
+    ),
     "required over 1": (
         EVALUATORS + "{type: is_json, required: 1.1}",
         "6:35: `required` is the number 1.1; write `true` or `false` or a number that is 1 or less",
     ),
-    "required yes": (EVALUATORS + "{type: is_json, required: yes}", "6:35: `required` is the text 'yes'; write `true` or `false` or a number"),
+    "required yes": (
+        EVALUATORS + "{type: is_json, required: yes}",
+        "6:35: `required` is the text 'yes'; write `true` or `false` or a number",
+    ),
     "required empty": (
         EVALUATORS + "{type: is_json, required: }",
         "6:35: `required`: it is empty; write `true`, a number over 0 and up to 1, or leave it out",
     ),
-    "min_score over 1": (EVALUATORS + "{type: is_json, min_score: 7}", "6:36: `min_score` is the number 7; write a number that is 1 or less"),
+    "min_score over 1": (
+        EVALUATORS + "{type: is_json, min_score: 7}",
+        "6:36: `min_score` is the number 7; write a number that is 1 or less",
+    ),
     "two thresholds": (
         EVALUATORS + "{type: is_json, required: 0.5, min_score: 0.7}",
         "6:40: `required` and `min_score` are both thresholds and differ; keep one of them",
@@ -130,7 +139,10 @@ CASES = {
         f"name: suite\ndescription: {'x' * 2049}\ntests: [{{id: a, input: q, criteria: c}}]",
         f"2:14: `description` is the text '{'x' * 58}…; write a text of at most 2048 characters",
     ),
-    "metadata of wrong type": ("name: suite\nmetadata: 3\ntests: [{id: a, input: q, criteria: c}]", "2:11: `metadata` is the number 3; write an object"),
+    "metadata of wrong type": (
+        "name: suite\nmetadata: 3\ntests: [{id: a, input: q, criteria: c}]",
+        "2:11: `metadata` is the number 3; write an object",
+    ),
     "spellings that differ": (
         HEAD + "    criteria: c\n    expected_outcome: d",
         "6:5: `criteria` and `expected_outcome` are the same field and differ; keep one of them",
@@ -179,7 +191,10 @@ CASES = {
         EVALUATORS + "{type: llm_judge, prompt: ../no.md}",
         "6:35: `prompt`: '../no.md' leaves the repository; name a file of the repository",
     ),
-    "duplicate key": ("name: suite\nname: other\ntests: []", "2:1: the key 'name' stands here a second time (first on line 1); keep one of them"),
+    "duplicate key": (
+        "name: suite\nname: other\ntests: []",
+        "2:1: the key 'name' stands here a second time (first on line 1); keep one of them",
+    ),
     "not UTF-8": (b"name: suite\ndescription: \xff", "2:14: this is not UTF-8; save the file as UTF-8"),
 }
 
@@ -197,7 +212,17 @@ REFUSED = [
     "environment: {docker: x}",
     "workspace: {template: x}",
 ]
-LATER = ["composite", "assert-set", "tool_trajectory", "field-accuracy", "execution_metrics", "latency", "cost", "token-usage", "skill-trigger"]
+LATER = [
+    "composite",
+    "assert-set",
+    "tool_trajectory",
+    "field-accuracy",
+    "execution_metrics",
+    "latency",
+    "cost",
+    "token-usage",
+    "skill-trigger",
+]
 
 
 @pytest.fixture
@@ -269,6 +294,12 @@ def test_unknown_field__of_a_criterion_is_told(root: Path) -> None:
     assert [str(warning) for warning in suites.whole(root).warnings] == [
         "EVAL.yaml:5:28: the field `requird` of this criterion is unknown; did you mean `required`?"
     ]
+
+
+def test_fault__is_one_line_whatever_a_name_holds(root: Path) -> None:
+    suites.write(root, {"EVAL.yaml": EVALUATORS + '{type: "my\\n::error::\\e[31m"}'})
+
+    assert suites.faults(root) == [f"EVAL.yaml:6:16: the evaluator type `my ::error::\ufffd[31m` is unknown; {KNOWN_TYPES}"]
 
 
 def test_strict__warnings_are_faults(root: Path) -> None:

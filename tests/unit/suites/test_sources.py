@@ -35,7 +35,11 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
     assert ids(tmp_path, "evals/EVAL.yaml") == ["a", "b", "c1", "c2", "d", "e", "f"]
     suite = suites.whole(tmp_path, "evals/EVAL.yaml")
     assert {file.path for file in suite.files} == {"evals/EVAL.yaml", "evals/more/b.yaml", "evals/more/c.jsonl", "shared/f.jsonl"}
-    assert [str(test.location) for test in suite.tests][1:4] == ["evals/more/b.yaml:1:3", "evals/more/c.jsonl:1:1", "evals/more/c.jsonl:3:1"]
+    assert [str(test.location) for test in suite.tests][1:4] == [
+        "evals/more/b.yaml:1:3",
+        "evals/more/c.jsonl:1:1",
+        "evals/more/c.jsonl:3:1",
+    ]
 
 
 @pytest.mark.parametrize("value", ["cases.jsonl", "./cases.jsonl", "cases.yaml"])
@@ -72,12 +76,24 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ({"a.yaml": "[]"}, "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front"),
         ({"a.yaml": ""}, "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front"),
         ({"a.yaml": "x: 1"}, "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front"),
-        ({"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"}, "a.yaml:2:3: the id `x` is taken already, by line 1; give each test its own"),
+        (
+            {"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"},
+            "a.yaml:2:3: the id `x` is taken already, by line 1; give each test its own",
+        ),
         ({"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"}, "b.jsonl:1:1: this file holds no test; write one JSON object a row"),
         ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"}, "b.jsonl:2:1: a test is a list; write an object with `id` and `input`"),
-        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'}, "b.jsonl:2:22: `input` is the number 3; write a text, an object, or a list of messages"),
-        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b"\n'}, "b.jsonl:2:11: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object"),
-        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("a")}, "b.jsonl:2:1: the id `a` is taken already, by line 1; give each test its own"),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'},
+            "b.jsonl:2:22: `input` is the number 3; write a text, an object, or a list of messages",
+        ),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b"\n'},
+            "b.jsonl:2:11: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object",
+        ),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("a")},
+            "b.jsonl:2:1: the id `a` is taken already, by line 1; give each test its own",
+        ),
     ],
 )
 def test_references__faults_stand_in_their_own_file(tmp_path: Path, files: dict[str, str], said: str) -> None:
@@ -198,7 +214,9 @@ def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
     count = 20_000
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count))})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count))}
+    )
     suites.whole(tmp_path)  # what is imported and cached on first use does not count
 
     tracemalloc.start()

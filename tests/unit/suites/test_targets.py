@@ -101,9 +101,15 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ("3", "1:3: a target is the number 3; write an object with `name` and `provider`"),
         ("{name: x, provider: mock, responses: 3}", "1:40: `responses` is the number 3; write a list"),
         ("{name: x, provider: mock}", "1:3: `responses` is missing; every target needs it"),
-        ("{name: x, provider: cli, command: c, max_concurrency: 0}", "1:57: `max_concurrency` is the number 0; write a number that is 1 or more"),
+        (
+            "{name: x, provider: cli, command: c, max_concurrency: 0}",
+            "1:57: `max_concurrency` is the number 0; write a number that is 1 or more",
+        ),
         ("{name: x, provider: cli, command: c, retries: many}", "1:49: `retries` is the text 'many'; write a whole number"),
-        ("{name: x, provider: cli, command: c, judge_target: nobody}", "1:54: there is no target `nobody` to judge; write one of `default` or `x`"),
+        (
+            "{name: x, provider: cli, command: c, judge_target: nobody}",
+            "1:54: there is no target `nobody` to judge; write one of `default` or `x`",
+        ),
         ("{name: x, extends: nobody}", "1:22: there is no target `nobody` to extend; write one of `default` or `x`"),
         ("{name: x, extends: x}", "1:22: the target `x` extends itself, by x → x; break the circle"),
         ("{name: default, provider: cli, command: c}", "2:10: there is a second target `default`; give each its own name"),
@@ -117,7 +123,9 @@ def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None
     assert f"{TARGETS}:{said}" in suites.faults(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "kind"), [("", "empty"), ("x: 1", "empty"), ("targets: 3", "the number 3"), ("hello", "the text 'hello'")])
+@pytest.mark.parametrize(
+    ("text", "kind"), [("", "empty"), ("x: 1", "empty"), ("targets: 3", "the number 3"), ("hello", "the text 'hello'")]
+)
 def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
 
@@ -133,16 +141,14 @@ def test_provider__of_a_later_version_is_refused_where_it_is_used(tmp_path: Path
 
     suites.whole(tmp_path)
     assert suites.faults(tmp_path, "used/EVAL.yaml") == [
-        f"{TARGETS}:1:25: the provider `{provider}` is not supported by this version yet; use `openai`, `cli` or `mock`"
+        f"{TARGETS}:1:27: the provider `{provider}` is not supported by this version yet; use `openai`, `cli` or `mock`"
     ]
 
 
 def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: vscode}"})
 
-    assert suites.faults(tmp_path) == [
-        f"{TARGETS}:1:27: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
-    ]
+    assert suites.faults(tmp_path) == [f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"]
 
 
 def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
@@ -156,7 +162,10 @@ def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("catalog", "said"),
     [
-        ({"target": "nobody"}, "EVAL.yaml:1:1: the input `target` names `nobody`, which is not in .agentv/targets.yaml; write `default` or `judge`"),
+        (
+            {"target": "nobody"},
+            "EVAL.yaml:1:1: the input `target` names `nobody`, which is not in .agentv/targets.yaml; write `default` or `judge`",
+        ),
         (
             {"judge_target": "nobody"},
             "EVAL.yaml:1:1: the input `judge-target` names `nobody`, which is not in .agentv/targets.yaml; write `default` or `judge`",

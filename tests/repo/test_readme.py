@@ -1,0 +1,102 @@
+"""The README says what the code does: its tables are the code's, its examples are valid, its commands run."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agentevals_action import evaluators, providers, settings
+from agentevals_action.suites.load import Catalog, load_suite
+from tests.support.repositories import Repository
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+#: What the project's own check and its reader run, not its tests: they install, and the second is the tests themselves.
+INSTALLING = ("python3 -m pip install",)
+
+
+def commands() -> list[str]:
+    lines = [line.split("#")[0].strip() for language, block in BLOCKS if language == "sh" for line in block.splitlines()]
+    return [line for line in lines if line and not line.startswith(INSTALLING)]
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """First cell to the others, of the table whose header begins so."""
+    lines = README[README.index(table) :].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines]
+    return {row[0].strip("`"): row[1:] for row in cells}
+
+
+def test_inputs__the_table_is_the_code_s() -> None:
+    told = rows("| input | default |")
+    assert list(told) == list(settings.INPUTS)
+    for name, described in settings.INPUTS.items():
+        assert told[name] == [f"`{described.default}`" if described.default else "–", described.description.replace("|", "\\|")]
+
+
+def test_outputs__the_table_is_the_code_s() -> None:
+    assert rows("| output | meaning |") == {name: [meaning] for name, meaning in settings.OUTPUTS.items()}
+
+
+def test_evaluators_and_providers__all_are_named() -> None:
+    told = README.replace("`icontains…`", "`icontains`, `icontains_any`, `icontains_all`")
+    for name in (*(options.type for options in evaluators.REGISTRY), *providers.catalog()):
+        assert f"`{name}`" in told
+
+
+def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
+    for language, block in BLOCKS:
+        if language == "yaml" and (named := re.match(r"# (\S+)\n", block)) and not named[1].startswith(".github"):
+            (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / named[1]).write_text(block)
+    suite = load_suite(tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog()))
+    assert not getattr(suite, "faults", ())
+    assert not getattr(suite, "warnings", ())
+
+
+def test_examples__the_workflow_takes_inputs_that_exist() -> None:
+    workflow = next(yaml.safe_load(block) for language, block in BLOCKS if "runs-on" in block)
+    step = workflow["jobs"]["evals"]["steps"][-1]
+    assert set(step["with"]) <= set(settings.INPUTS)
+
+
+def test_evaluator_example__is_the_one_in_the_code() -> None:
+    shown = next(block for language, block in BLOCKS if language == "python")
+    code = (ROOT / "src/agentevals_action/evaluators/starts_with.py").read_text(encoding="utf-8")
+    assert shown.strip() in code
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The demo's pull request as a working tree, with the results of one run."""
+    repository = Repository.create(tmp_path / "repository")
+    steps = ROOT / "examples" / "demo"
+    shutil.copytree(steps / "base", repository.path, dirs_exist_ok=True)
+    repository.commit("base")
+    repository.git("branch", "--force", "main")
+    repository.git("checkout", "--quiet", "-b", "change")
+    shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
+    repository.commit("head")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["agentevals-action", "review", "--base", "main"], cwd=repository.path, env=environment, capture_output=True)
+    assert done.returncode == 1, done.stderr.decode()
+    return repository.path
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands__each_runs(command: str, checkout: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    words = shlex.split(command)
+    if words[:2] in (["python3", "-m"], ["bash", ".ci/run"]):
+        pytest.skip("it is the project's own check")
+    done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=110)
+    # The demo's pull request fails its gate, so 1 is the right answer of what runs it; 2 and over would be a command that is wrong.
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout.strip()

@@ -1,0 +1,111 @@
+"""Which files are suites: names, configuration, the user's patterns, and what is not searched."""
+
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.suites.find import find_suites
+from tests.support import suites
+
+TESTS = "tests: [{id: a, input: q, criteria: c}]"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    names = ["EVAL.yaml", "a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml", ".agentv/evals/d.eval.yaml", "evals/extra.yaml", "evals/notes.md"]
+    hidden = [".github/EVAL.yaml", "node_modules/x/EVAL.yaml", "a/node_modules/EVAL.yaml", ".agentv/targets.yaml", ".agentv/config.yaml"]
+    return suites.write(tmp_path / "repository", dict.fromkeys(names, TESTS) | dict.fromkeys(hidden, ""))
+
+
+DEFAULT = (".agentv/evals/d.eval.yaml", "EVAL.yaml", "a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml")
+
+
+def walked(root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("from_git", [True, False])
+def test_default__names_and_folders(root: Path, from_git: bool) -> None:
+    assert find_suites(root, root, (), walked(root) if from_git else None) == DEFAULT
+
+
+def test_files__what_git_does_not_know_is_no_suite(root: Path) -> None:
+    assert find_suites(root, root, (), ["a/EVAL.yml", "gone/EVAL.yaml"]) == ("a/EVAL.yml",)
+
+
+@pytest.mark.parametrize("from_git", [True, False])
+def test_below__searches_one_folder(root: Path, from_git: bool) -> None:
+    assert find_suites(root, root / "a", (), walked(root) if from_git else None) == ("a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "found"),
+    [
+        (("evals/*.yaml",), ("evals/extra.yaml",)),
+        (("evals",), ("evals/extra.yaml",)),
+        (("**/EVAL.yaml", "evals/**"), ("EVAL.yaml", "evals/extra.yaml")),
+        (("!a/**",), (".agentv/evals/d.eval.yaml", "EVAL.yaml")),
+        (("a/**", "!**/*.eval.yaml"), ("a/EVAL.yml", "a/c.eval.yml")),
+        (("a/**", "!a/**", "a/b*"), ("a/b.eval.yaml",)),
+        (("nothing/**",), ()),
+    ],
+)
+def test_patterns__of_the_user_replace_the_default(root: Path, patterns: tuple[str, ...], found: tuple[str, ...]) -> None:
+    assert find_suites(root, root, patterns, walked(root)) == found
+
+
+def test_patterns__are_seen_from_the_root_and_from_the_folder(root: Path) -> None:
+    assert find_suites(root, root / "a", ("b.*",), None) == ("a/b.eval.yaml",)
+    assert find_suites(root, root / "a", ("a/b.*",), None) == ("a/b.eval.yaml",)
+
+
+@pytest.mark.parametrize(
+    ("files", "is_suite"),
+    [
+        ({"dataset.yaml": TESTS}, True),
+        ({"dataset.yaml": "evalcases: []"}, True),
+        ({"dataset.yaml": "name: x", "dataset.jsonl": ""}, True),
+        ({"dataset.yaml": "name: x"}, False),
+        ({"dataset.yaml": "rows: [tests]"}, False),
+        ({"dataset.yaml": "name: x\ntests:\n  - id: [\n"}, True),
+    ],
+)
+def test_dataset__only_with_tests_or_rows(tmp_path: Path, files: dict[str, str], is_suite: bool) -> None:
+    suites.write(tmp_path, files)
+
+    assert find_suites(tmp_path, tmp_path, (), None) == (("dataset.yaml",) if is_suite else ())
+
+
+@pytest.mark.parametrize("from_git", [True, False])
+def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
+    suites.write(
+        root, {".agentv/config.yaml": "eval_patterns: ['evals/*.yaml', '!a/c*']", "a/.agentv/config.yaml": "eval_patterns: [x/*.yaml]"}
+    )
+    suites.write(root, {"a/x/y.yaml": TESTS})
+
+    found = find_suites(root, root, (), walked(root) if from_git else None)
+
+    assert set(found) == {*DEFAULT, "evals/extra.yaml", "a/x/y.yaml"} - {"a/c.eval.yml"}
+
+
+def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
+    suites.write(root, {".agentv/config.yaml": "eval_patterns: ['evals/*.yaml']"})
+
+    assert find_suites(root, root / "evals", (), None) == ("evals/extra.yaml",)
+
+
+def test_configuration__that_is_broken_is_told(root: Path) -> None:
+    suites.write(root, {".agentv/config.yaml": "eval_patterns: 3"})
+
+    with pytest.raises(InvalidInput) as caught:
+        find_suites(root, root, (), None)
+
+    assert caught.value.faults == (".agentv/config.yaml:1:16: `eval_patterns` is the number 3; write a list",)
+
+
+def test_links__of_folders_are_not_followed(root: Path, tmp_path: Path) -> None:
+    suites.write(tmp_path, {"outside/EVAL.yaml": TESTS})
+    (root / "linked").symlink_to(tmp_path / "outside")
+
+    assert find_suites(root, root, (), None) == DEFAULT

@@ -1,0 +1,115 @@
+"""The JSON Schema: valid, up to date, described, accepting what the loader accepts and refusing what a schema can refuse."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from agentevals_action import evaluators, resources
+from agentevals_action.suites.positions import plain
+from agentevals_action.suites.schema import schema
+from agentevals_action.suites.yaml_text import read_yaml
+
+MADE = schema(evaluators.catalog())
+CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
+LATER = {"composite", "fields", "metrics", "trajectory"}
+
+
+def errors(text: str) -> list[jsonschema.ValidationError]:
+    data = plain(read_yaml(text.encode(), "EVAL.yaml"))
+    return list(jsonschema.Draft7Validator(MADE).iter_errors(data))
+
+
+def test_schema__is_valid_draft_7() -> None:
+    jsonschema.Draft7Validator.check_schema(MADE)
+
+
+def test_schema__file_is_up_to_date() -> None:
+    written = (resources.folder("schemas") / "eval.schema.json").read_text(encoding="utf-8")
+
+    assert written == json.dumps(MADE, indent=2, ensure_ascii=False) + "\n", "run `agentevals-action schema > schemas/eval.schema.json`"
+
+
+def described(node: Any, path: str = "") -> Iterator[tuple[str, bool]]:
+    if isinstance(node, dict):
+        # What stands in a condition repeats fields that are described elsewhere.
+        for key, value in node.items():
+            if key == "properties" and not path.endswith(("if", "then")):
+                yield from ((f"{path}/{name}", "description" in field or "$ref" in field) for name, field in value.items())
+            yield from described(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from described(value, f"{path}/{index}")
+
+
+def test_schema__every_field_is_described() -> None:
+    told = {place: known for place, known in described(MADE) if "score_ranges" not in place}
+
+    assert len(told) > 60
+    assert [place for place, known in told.items() if not known] == []
+
+
+@pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the conformance suites are not beside this checkout")
+def test_schema__accepts_every_conformance_suite_that_is_supported() -> None:
+    seen = 0
+    for path in sorted(CONFORMANCE.glob("*/*EVAL.yaml")) + sorted(CONFORMANCE.glob("*/*.eval.yaml")):
+        if path.parent.name not in LATER:
+            assert errors(path.read_text(encoding="utf-8")) == [], path
+            seen += 1
+    assert seen >= 7
+
+
+@pytest.mark.parametrize("kind", ["today", "earlier", "agentv", "mixed"])
+def test_schema__accepts_the_dialects(kind: str) -> None:
+    from tests.unit.suites import test_dialects as dialects
+
+    texts = {"today": dialects.TODAY, "earlier": dialects.EARLIER, "agentv": dialects.AGENTV, "mixed": dialects.MIXED}
+    assert errors(texts[kind]) == []
+
+
+TEST = "tests:\n  - id: a\n    input: q\n    criteria: c\n"
+BAD = {
+    "unknown type": TEST + "    assert: [{type: contians, value: x}]",
+    "type of a later version": TEST + "    assert: [{type: composite}]",
+    "no type": TEST + "    assert: [{value: x}]",
+    "plain string": TEST + "    assert: [is polite]",
+    "operand missing": TEST + "    assert: [{type: contains}]",
+    "operand missing under another name": TEST + "    assert: [{type: code-grader}]",
+    "operand of wrong type": TEST + "    assertions: [{type: contains-any, value: x}]",
+    "negative weight": TEST + "    assert: [{type: is_json, weight: -1}]",
+    "required over 1": TEST + "    assert: [{type: is_json, required: 2}]",
+    "required yes": TEST + "    assert: [{type: is_json, required: yes}]",
+    "empty rubrics": TEST + "    rubrics: []",
+    "criterion without outcome": TEST + "    rubrics: [{id: x}]",
+    "evaluators no list": TEST + "    execution: {evaluators: {}}",
+    "timeout": TEST + "    execution: {timeout_seconds: 5000}",
+    "empty tests": "tests: []",
+    "tests of wrong type": "tests: 3",
+    "test of wrong type": "tests: [3]",
+    "no id": "tests: [{input: q}]",
+    "no input": "tests: [{id: a}]",
+    "input of wrong type": "tests: [{id: a, input: 3}]",
+    "empty input": "tests: [{id: a, input: []}]",
+    "role": "tests: [{id: a, input: [{role: bot, content: x}]}]",
+    "message without content": "tests: [{id: a, input_messages: [{role: user}]}]",
+    "block": "tests: [{id: a, input: [{role: user, content: [{type: txt, value: x}]}]}]",
+    "block of wrong type": "tests: [{id: a, input: [{role: user, content: [{type: file, value: 3}]}]}]",
+    "bad message under a role": "tests: [{id: a, input: {role: user, content: 3}}]",
+    "feature of a test": TEST + "    turns: []",
+    "feature of the suite": TEST + "threshold: 0.5",
+    "feature of execution": TEST + "execution: {targets: [a]}",
+    "short name": TEST + "name: x",
+    "metadata": TEST + "metadata: x",
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_schema__refuses(case: str) -> None:
+    assert errors(BAD[case])
+
+
+def test_schema__unknown_fields_are_no_errors() -> None:
+    assert errors(TEST + "    colour: red\nshape: round") == []

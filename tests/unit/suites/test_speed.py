@@ -1,0 +1,35 @@
+"""What validating costs: nothing heavy is imported, and a big suite is read quickly."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.support import suites
+
+
+def test_import__brings_nothing_heavy_along() -> None:
+    program = "import sys, agentevals_action.suites.load, agentevals_action.suites.find; print(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.split())
+    assert "agentevals_action.suites.load" in loaded
+    assert not loaded & {"httpx", "github", "jinja2", "jsonschema", "rich", "typer"}
+
+
+def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: Path) -> None:
+    test = """\
+  - id: t{}
+    criteria: says hello to everyone
+    input: [{{role: system, content: be kind}}, {{role: user, content: hello}}]
+    assert: [{{type: contains, value: a}}, {{type: regex, value: "b+", required: true}}]
+    metadata: {{expect: {{verdict: pass, score: 1}}}}
+"""
+    suites.write(tmp_path, {"EVAL.yaml": "name: suite\ntests:\n" + "".join(test.format(number) for number in range(1_000))})
+    started = time.process_time()
+
+    suite = suites.whole(tmp_path)
+
+    assert sum(1 for _ in suite.tests) == 1_000
+    assert time.process_time() - started < 1
