@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from agentevals_action.envelope import trace_of
 from agentevals_action.images import data_uri
 from agentevals_action.messages import content_text
 from agentevals_action.model.suite import Block, Message, ToolCall
@@ -70,7 +68,15 @@ def read_completion(data: Any) -> Trace:
     text = _text(message)
     if not text and not calls:
         raise ValueError(f"the reply is empty (finish_reason {choice.get('finish_reason')!r})")
-    return replace(trace_of([Message("assistant", text, tool_calls=calls)]), **_tokens(data.get("usage")))
+    usage = _object(data.get("usage"))
+    return Trace(
+        messages=(Message("assistant", text, tool_calls=calls),),
+        tool_calls=calls,
+        llm_call_count=1,
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
+    )
 
 
 def _text(message: Mapping[str, Any]) -> str:
@@ -109,15 +115,8 @@ def _arguments(text: Any) -> Any:
         return text
 
 
-def _tokens(usage: Any) -> dict[str, int | None]:
-    usage = usage if isinstance(usage, Mapping) else {}
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return {
-        "input_tokens": _count(usage.get("prompt_tokens")),
-        "output_tokens": _count(usage.get("completion_tokens")),
-        "cached_tokens": _count(cached),
-    }
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: Any) -> int | None:

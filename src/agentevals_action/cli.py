@@ -155,7 +155,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.PASSED)
     except Exception:
-        traceback.print_exc()
+        _tell_crash()
         print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)
         sys.exit(ExitCode.BUG)
 
@@ -164,4 +164,16 @@ def _tell(error: AgentEvalsError) -> None:
     faults = error.faults if isinstance(error, InvalidInput) else ()
     for line in (*faults, str(error), error.hint):
         if line:
-            print(line, file=sys.stderr)
+            _print(line)
+
+
+def _tell_crash() -> None:
+    _print(traceback.format_exc())
+
+
+def _print(text: str) -> None:
+    """To standard error, without secrets and without anything that a runner would take for a command."""
+    from agentevals_action.hosts.workflow_commands import safe_log_line
+    from agentevals_action.redact import Redactor
+
+    print(safe_log_line(Redactor.from_environ(os.environ).redact(text)), file=sys.stderr)

@@ -1,6 +1,6 @@
 """Pure: head against base, test by test (specification, section 7)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
@@ -22,10 +22,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What the comparison of one suite may know beside the results: ids whose base was graded again by head's evaluators, and for
-    tests whose question names changed files those files."""
+    """What the comparison of one suite may know beside the results: by test id, the base's results as head's evaluators grade them, and
+    the changed files that a question holds."""
 
-    regraded: Collection[str] = ()
+    regraded: Mapping[str, TestResult] = field(default_factory=dict)
     question_files: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -63,15 +63,17 @@ def _compare(head: TestResult, base: TestResult | None, side: Side, knowledge: K
     if base is None:
         change = Change.BASE_ERROR if side.problem and head.verdict else Change.HEAD_ERROR if head.verdict is None else Change.NEW
         return TestComparison(head.eval_id, change, head, None, reason=side.problem)
-    regraded = head.eval_id in knowledge.regraded
-    change, reason = _change(head, base, regraded, knowledge.question_files.get(head.eval_id, ()))
+    regraded = knowledge.regraded.get(head.eval_id)
+    counted = regraded or base
+    change, reason = _change(head, counted, regraded is not None, knowledge.question_files.get(head.eval_id, ()))
     return TestComparison(
         id=head.eval_id,
         change=change,
         head=head,
-        base=base,
-        regraded=regraded,
-        gates_lost=_gates_lost(head, base) if change is Change.REGRESSED else (),
+        base=counted,
+        regraded=regraded is not None,
+        gates_lost=_gates_lost(head, counted) if change is Change.REGRESSED else (),
+        # What base itself declared: graded again, its result knows head's gates alone, and a removed one would go unseen.
         gates_removed=tuple(gate for gate in _declared(base) if gate not in _declared(head)),
         reason=reason,
     )

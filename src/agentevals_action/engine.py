@@ -1,10 +1,12 @@
 """What runs suites: calls, runner and fingerprints built from settings and the environment."""
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from agentevals_action import process, providers, variables
+from agentevals_action import process, providers, scratch, variables
 from agentevals_action.calls import Calls
 from agentevals_action.errors import AttemptError
 from agentevals_action.fingerprint import Fingerprints
@@ -17,19 +19,27 @@ from agentevals_action.settings import Settings
 #: Seconds that `prepare` may take: installing an agent's dependencies is slow, hanging for ever is not.
 PREPARE_SECONDS = 1800.0
 _LAST_LINES = 15
+_PREFIX = "agentevals-run-"
+
+
+@contextmanager
+def engine_for(settings: Settings, environ: Mapping[str, str]) -> "Iterator[Engine]":
+    """An engine with a folder for the temporary files of its run."""
+    with scratch.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
+        yield Engine(settings, environ, folder)
 
 
 class Engine:
-    """Everything that a run needs; `settings` and the environment decide, nothing else does."""
+    """Everything that a run needs; `settings` and the environment decide, nothing else does. `folder` is for temporary files."""
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], folder: Path) -> None:
         environment, withheld = process.scrubbed(environ, settings.env)
         self._prepare = settings.prepare
         self._environ = environ
         self._children = Children(environment, withheld)
         allowed = {name: environ[name] for name in settings.env if name in environ}
         self._variables = cache(lambda root, folder: variables.read_variables(environ, root, folder))
-        self._calls = Calls(providers.catalog(), self._variables, environment, allowed, withheld)
+        self._calls = Calls(providers.catalog(), self._variables, environment, allowed, withheld, scratch=folder)
         self.fingerprints = Fingerprints(settings.watch)
         options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)
         self.runner = Runner(self._calls, options, self._children, self.fingerprints.of)

@@ -159,9 +159,9 @@ def _compare(suite: Suite, selection: Selection, runs: _Runs, change: Change, be
     path, info = selection.path, runs.base.info
     regraded = runs.regraded.get(path, {})
     run = runs.base.suites.get(path)
-    if run and regraded:
-        results = tuple(regraded.get(result.eval_id, result) for result in run.results)
-        run = replace(run, results=results, summary=summarise(run.path, run.name, results))
+    if run and regraded:  # the totals are those that are compared
+        results = (regraded.get(result.eval_id, result) for result in run.results)
+        run = replace(run, summary=summarise(run.path, run.name, results))
     problem = runs.base.problems.get(path) or (info.problem if info.wanted else "")
     side = compare.Side(run, selection.base_path, problem, runs.base.missing.get(path, ""))
     knowledge = compare.Knowledge(regraded, bench.question_files(suite, change.files or ()))

@@ -27,7 +27,6 @@ Placed = tuple[int, Suite, Test]
 OnResult = Callable[[int, Suite, TestResult], None]
 
 
-
 @dataclass(frozen=True)
 class RunOptions:
     """`samples` runs of each test, `timeout` seconds for a test that says nothing itself, `max_concurrency` attempts at once."""

@@ -1,10 +1,7 @@
 """Head and base: what the workspace must be at, which commit it is compared with, and that commit's tree in a folder of its own."""
 
 import contextlib
-import fcntl
-import logging
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -12,15 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentevals_action import scratch
 from agentevals_action.activity import Job
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.git import GitRepository
 
-log = logging.getLogger(__name__)
-
 #: Folders of base worktrees, in the temp folder and, as the name that git keeps them by, in `.git/worktrees`.
 _PREFIX = "agentevals-base-"
-_LOCK = "lock"
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None)
     if temp.is_relative_to(repository.root):
         raise GitError(f"the folder for temporary files, {temp}, lies in the workspace", "set TMPDIR to a folder outside of it")
     mend(repository, temp)
-    with _locked_folder(temp) as folder:
+    with scratch.locked_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
         try:
             repository.add_worktree(tree, sha)
@@ -127,9 +122,7 @@ def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None)
 def mend(repository: GitRepository, temp: Path) -> None:
     """Puts away base worktrees whose run is dead: their folders, and what git keeps of them. The dead are known by their lock, which
     the system lets go when a process ends, however it ends; a folder that is gone was in a container that is."""
-    for folder in temp.glob(f"{_PREFIX}*"):
-        if _is_dead(folder):
-            _remove(folder)
+    scratch.mend(_PREFIX, temp)
     for entry in (repository.metadata / "worktrees").glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another run may mend at the same time
             tree = entry / os.fsdecode((entry / "gitdir").read_bytes().strip()).removesuffix("/.git")
@@ -137,60 +130,12 @@ def mend(repository: GitRepository, temp: Path) -> None:
                 _forget(repository, entry.name)
 
 
-def _is_dead(folder: Path) -> bool:
-    """Whether a folder is one of ours whose lock nobody holds. A run locks its folder before it gives the lock its name, so a folder
-    without one is just being made, or was left in that moment and holds nothing."""
-    try:
-        facts = folder.lstat()
-        if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
-            return False
-        descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-@contextmanager
-def _locked_folder(temp: Path) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temp))
-    try:
-        making = folder / f"{_LOCK}.new"
-        with making.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            making.rename(folder / _LOCK)
-            yield folder
-    finally:
-        _remove(folder)
-
-
 def _forget(repository: GitRepository, name: str) -> None:
     """Takes away what git keeps of one worktree; `git worktree prune` would take others' along that are only not mounted now."""
     worktrees = repository.metadata / "worktrees"
-    _remove(worktrees / name)
+    scratch.remove(worktrees / name)
     with contextlib.suppress(OSError):  # git keeps the folder only while there is a worktree, and there may be others
         worktrees.rmdir()
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder whatever its modes are; what stays is told in the log."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    with contextlib.suppress(OSError):  # said below, with what is left
-        folder.chmod(0o700)
-        for path, folders, _ in os.walk(folder):
-            for below in (Path(path, name) for name in folders):
-                if not below.is_symlink():
-                    below.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        log.warning("%s could not be removed", folder)
 
 
 def give_back(paths: Iterable[Path], workspace: Path) -> None:

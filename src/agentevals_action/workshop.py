@@ -8,7 +8,7 @@ from pathlib import Path
 from agentevals_action import console, pipeline, wiring
 from agentevals_action.activity import Job
 from agentevals_action.bench import Bench
-from agentevals_action.engine import Engine
+from agentevals_action.engine import engine_for
 from agentevals_action.errors import InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import Host
@@ -57,7 +57,6 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Rev
     checkout = wiring.Checkout.at(place.folder, place.settings, place.environ)
     for left in ("results.jsonl", "base.jsonl"):  # of an earlier run: what this one does not write must not be taken for its own
         (place.report / left).unlink(missing_ok=True)
-    engine = Engine(place.settings, place.environ)
-    with console.progress() as progress:
+    with engine_for(place.settings, place.environ) as engine, console.progress() as progress:
         bench = Bench(checkout, place.settings, place.folder, engine, place.report, place.redactor.redact, progress)
         return redacted(pipeline.review(job, place.settings, repository, host, bench), place.redactor.redact)

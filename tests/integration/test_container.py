@@ -2,16 +2,29 @@
 
 import fcntl
 import json
+import os
 import shutil
+import socket
 import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.payloads import pull_request_event
+from tests.support.repositories import pull_request
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_STEP = ROOT / "../shared/container/run_step.py"
 BASE, IMAGE = "python:3.13-slim", "agentevals-action:test"
 MOST_BYTES = 260_000_000
+#: What run_step.py hands over as the job's token.
+TOKEN = "ghs_localtesttoken0123456789"
 
 # A cold build takes its libraries and git from their registries.
 pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
@@ -83,3 +96,78 @@ def test_image__imports_nothing_from_the_workspace(image: str, tmp_path: Path) -
     said = run(image, options=mounted, expect=2)
     assert "the workspace was imported" not in said
     assert "GITHUB_EVENT_NAME" in said
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """A git server on loopback for the repositories of a folder; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", f"--base-path={folder}", "--export-all", "--reuseaddr", "--verbose"]
+    # Another user's repository is served too: only the daemon's own configuration may allow that.
+    trusting = {**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=trusting) as daemon:
+        assert daemon.stderr is not None
+        assert "Ready to rumble" in daemon.stderr.readline()
+        yield f"git://127.0.0.1:{port}"
+        daemon.terminate()
+
+
+def give_to_the_runner(folder: Path) -> None:
+    """Hosted runners own the workspace as another user than the container's."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 1001, 127, follow_symlinks=False)
+
+
+def example(side: str) -> dict[str, bytes]:
+    files = ROOT / "examples" / "demo" / side
+    return {path.relative_to(files).as_posix(): path.read_bytes() for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+
+def step(image: str, workspace: Path, event: Path, server: GitHubServer, inputs: Mapping[str, str]) -> dict[str, Any]:
+    """One step of a workflow on a pull request, as the runner runs it."""
+    given = [f"--input={name}={value}" for name, value in inputs.items()]
+    words = [sys.executable, str(RUN_STEP), f"--action={ROOT}", f"--workspace={workspace}", f"--event={event}", f"--api-url={server.url}"]
+    done = subprocess.run([*words, "--network=host", f"--image={image}", *given], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return {**json.loads(done.stdout), "log": done.stderr}
+
+
+def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(image: str, tmp_path: Path) -> None:
+    if not RUN_STEP.is_file():
+        pytest.skip("the runner's part is not beside this checkout (../shared/container/run_step.py)")
+    if os.geteuid() != 0:
+        pytest.skip("only root can give the workspace to another user")
+    pull = pull_request(tmp_path / "origin", example("base"), example("head"), {"CHANGES.md": "main moved on"})
+    workspace = pull.checkout(tmp_path / "workspace", pull.merge)
+    payload = pull_request_event(pull.head, pull.main)
+    payload["pull_request"]["merge_commit_sha"] = pull.merge
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(payload))
+
+    with served(tmp_path) as address, GitHubServer("acme", "agent", token=TOKEN) as server:
+        server.add_pull(7, pull.head, pull.main, [file("agent.py"), file("evals/more.jsonl")])
+        workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
+        give_to_the_runner(workspace.path)
+        done = step(image, workspace.path, event, server, {})
+
+        assert done["exit"] == 1, done["log"]
+        assert (done["outputs"]["outcome"], done["outputs"]["regressions"], done["outputs"]["improvements"]) == ("failed", "3", "1")
+        assert (done["outputs"]["base-sha"], done["outputs"]["head-sha"]) == (pull.main, pull.head)
+        (comment,) = server.comments
+        assert "refund-window" in comment.body
+        (check,) = server.check_runs
+        assert (check.head_sha, check.status, check.conclusion) == (pull.head, "completed", "failure")
+        gates = {(one["path"], one["start_line"]) for one in check.annotations if one["annotation_level"] == "failure"}
+        assert gates == {("evals/EVAL.yaml", line_of("value: 30 days")), ("evals/EVAL.yaml", line_of("name: no-email-address"))}
+
+    assert done["summary"]
+    assert [str(path) for path in workspace.path.rglob("*") if path.lstat().st_uid != 1001] == []
+    assert workspace.git("worktree", "list").count("\n") == 0
+    assert TOKEN not in done["log"]
+
+
+def line_of(text: str) -> int:
+    lines = (ROOT / "examples" / "demo" / "base" / "evals" / "EVAL.yaml").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)

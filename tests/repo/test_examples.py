@@ -2,23 +2,16 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import command
 from tests.support.repositories import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 DEMO = EXAMPLES / "demo"
-
-
-def agentevals(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command as a user starts it."""
-    command = [sys.executable, "-m", "agentevals_action", *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=100)
 
 
 @pytest.fixture
@@ -34,14 +27,14 @@ def suites_of(checkout: Path) -> set[str]:
 
 
 def test_examples__have_neither_fault_nor_warning(checkout: Path) -> None:
-    done = agentevals("validate", "--strict", "true", "examples", cwd=checkout)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert {line.partition(":")[0] for line in done.stdout.splitlines()} == suites_of(checkout)
+    done = command.run(checkout, "validate", "--strict", "true", "examples")
+    assert (done.code, done.err) == (0, ""), done.out
+    assert {line.partition(":")[0] for line in done.out.splitlines()} == suites_of(checkout)
 
 
 def test_examples__are_green_as_they_stand(checkout: Path) -> None:
-    done = agentevals("run", "examples", "--output", "results.jsonl", cwd=checkout)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = command.run(checkout, "run", "examples", "--output", "results.jsonl")
+    assert done.code == 0, done.out + done.err
     rows = [json.loads(line) for line in (checkout / "results.jsonl").read_text().splitlines()]
     assert {row["evalPath"] for row in rows} == suites_of(checkout)
     # One answer of the demo leaves something to improve.
@@ -64,8 +57,8 @@ def test_demo__shows_every_kind_of_change(tmp_path: Path) -> None:
     shutil.copytree(DEMO / "head", tmp_path, dirs_exist_ok=True, ignore=ignore)
     repository.commit("head")
 
-    done = agentevals("review", "--base", "main", cwd=tmp_path)
-    assert done.returncode == 1, done.stdout + done.stderr
+    done = command.run(tmp_path, "review", "--base", "main")
+    assert done.code == 1, done.out + done.err
     summary = json.loads((tmp_path / "agentevals-report" / "summary.json").read_text())
     (suite,) = summary["suites"]
     assert suite["path"] == "evals/EVAL.yaml"

@@ -22,7 +22,7 @@ PLUGINS = {
     "providers": ("base",),
     "baselines": ("base",),
     "reports": ("base", "view", "annotations"),
-    "hosts": ("base",),
+    "hosts": ("base", "limits", "workflow_commands", "github_api", "github_check", "github_comment", "github_marker"),
 }
 BASES = tuple(f"{folder}.base" for folder in PLUGINS)
 #: Who builds the adapters, or writes through them, and so knows the concrete plug-ins.

@@ -80,9 +80,17 @@ def test_change__another_grading_is_compared_only_when_graded_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
     assert one(head, base).change is Change.NOT_COMPARABLE
-    again = one(head, base, Knowledge(regraded={"test"}))
+    again = one(head, base, Knowledge(regraded={"test": base}))
     assert again.change is Change.REGRESSED
     assert again.regraded
+
+
+def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
+    base = results.result(verdict="pass", gates=("safe",))
+    head = results.result(verdict="pass", print=results.fingerprint(grading="other"))
+    told = one(head, base, Knowledge(regraded={"test": results.result(verdict="pass")}))
+    assert told.change is Change.UNCHANGED
+    assert told.gates_removed == ("safe",)
 
 
 def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> None:

@@ -27,7 +27,7 @@ def main(environ: Mapping[str, str]) -> int:
         job = _job(runner, settings)
     except AgentEvalsError as error:
         joblog.refuse(error, runner.summary_path)
-        raise
+        return error.exit_code
     place = Place(runner.workspace, settings, environ)
     joblog.begin(place.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)

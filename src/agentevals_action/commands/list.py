@@ -9,6 +9,7 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
+from agentevals_action.watch import WatchRule
 
 
 def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, base: str | None, as_json: bool) -> int:
@@ -18,7 +19,8 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), folder)
     if not suites:
         raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
-    reasons = {suite.path: () for suite in suites} if base is None else _touched(suites, settings, GitRepository(folder, environ=environ), base)
+    repository = GitRepository(folder, environ=environ)
+    reasons = {suite.path: () for suite in suites} if base is None else _touched(suites, settings.watch, repository, base, settings.select)
     listed = [_entry(suite, reasons[suite.path]) for suite in suites if suite.path in reasons]
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
@@ -29,11 +31,13 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     return ExitCode.INVALID if any(isinstance(suite, BrokenSuite) and suite.path in reasons for suite in suites) else ExitCode.PASSED
 
 
-def _touched(suites: Sequence[Suite | BrokenSuite], settings: Settings, repository: GitRepository, revision: str) -> dict[str, tuple[str, ...]]:
-    job = activity.local_job(repository.head(), revision, activity.Wishes(settings.select))
+def _touched(
+    suites: Sequence[Suite | BrokenSuite], watch: Sequence[WatchRule], repository: GitRepository, revision: str, select: str
+) -> dict[str, tuple[str, ...]]:
+    job = activity.local_job(repository.head(), revision, activity.Wishes(select))
     base = trees.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None
-    found = discover.select_suites(suites, discover.Change(files, everything=job.select == "all"), settings.watch)
+    found = discover.select_suites(suites, discover.Change(files, everything=job.select == "all"), watch)
     touched = {selection.path: selection.reasons for selection in found.selections}
     return touched | {suite.path: ("touched, and broken",) for suite in found.touched_broken}
 

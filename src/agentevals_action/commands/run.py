@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentevals_action import console, gate, interrupts, wiring
 from agentevals_action.compare import Side, compare_suite
-from agentevals_action.engine import Engine
+from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
@@ -59,11 +59,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    engine = Engine(settings, environ)
-    _refuse_missing(engine, suites)
     redact = Redactor.from_environ(environ, settings.env).redact
     run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
-    interrupts.run(_execute(run, engine, folder))
+    with engine_for(settings, environ) as engine:
+        _refuse_missing(engine, suites)
+        interrupts.run(_execute(run, engine, folder))
     return _report(run, settings)
 
 

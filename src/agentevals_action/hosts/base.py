@@ -33,8 +33,8 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class CommentReport:
-    """The comment as it should stand. `body` has no marker yet: the host adds its own. With `wanted` False a standing comment that is
-    not `passed` is still updated, but none is created."""
+    """The comment as it should stand. `body` has no marker of the host's yet: it adds its own. With `wanted` False none is created, but a
+    standing one is still updated unless it says `passed` and the outcome is `passed`."""
 
     body: str
     outcome: Outcome

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from github.File import File
+from github.PullRequest import PullRequest
 
 from agentevals_action.hosts import limits
 from agentevals_action.hosts.base import CheckReport, CommentReport
@@ -33,18 +34,19 @@ class GitHubHost:
         return tuple(self._notices)
 
     def changed_files(self) -> Sequence[ChangedFile] | None:
-        """The pull request's files, from all pages; None outside a pull request, at GitHub's limit, when the pull request has moved on
-        since (the list is of its present head), and when GitHub does not say."""
+        """The pull request's files, from all pages; None outside a pull request, at GitHub's limit, when the list is not whole or not that of
+        the head under review (it is always the present head's), and when GitHub does not say."""
         number = self._target.pull
         if number is None:
             return None
         api = self._api
         try:
             files = api.ask(lambda: [_changed(file) for file in api.repository.get_pull(number).get_files()])
-            head = api.ask(lambda: api.repository.get_pull(number).head.sha)
+            head, count = api.ask(lambda: _head_and_count(api.repository.get_pull(number)))
         except Trouble:  # git is asked instead: nothing is lost that a reader would miss
             return None
-        return files if len(files) < limits.PULL_FILES and head == self._target.head_sha else None
+        whole = len(files) == count and len(files) < limits.PULL_FILES
+        return files if whole and head == self._target.head_sha else None
 
     def merge_base(self) -> str | None:
         """SHA of the merge base of the base branch and the head; None when there is no base or GitHub does not say."""
@@ -79,6 +81,10 @@ class GitHubHost:
 
     def _tell_comment(self, what: str, trouble: Trouble) -> None:
         self._say(_sentence(what, trouble, "pull-requests: write", self._target.without_secrets))
+
+
+def _head_and_count(pull: PullRequest) -> tuple[str, int]:
+    return pull.head.sha, pull.changed_files
 
 
 def _changed(file: File) -> ChangedFile:

@@ -40,14 +40,10 @@ class GitHubCheck:
 
     def start(self) -> str | None:
         """Completes the checks that killed runs left open, then opens one; its URL."""
-        orphans: Trouble | None = None
-        try:
-            self._complete_orphans()
-        except Trouble as trouble:
-            orphans = trouble
+        left_open = self._complete_orphans()
         check = self._open()
-        if check is not None and orphans is not None:
-            self._tell("The check that a killed run left open could not be completed", orphans)
+        if check is not None and left_open is not None:
+            self._tell("The check that a killed run left open could not be completed", left_open)
         return check.html_url if check else None
 
     def finish(self, report: CheckReport) -> str | None:
@@ -56,12 +52,8 @@ class GitHubCheck:
         if check is None:
             return None
         left = self._annotate(check, report)
-        summary = report.summary
-        if left:
-            told = f"{left:,} annotations" if left > 1 else "1 annotation"
-            summary = f"{summary}\n\n{told} could not be written on the lines that they speak of.\n"
         try:
-            self._conclude(check, report, summary)
+            self._conclude(check, report, left)
         except Trouble as trouble:
             self._tell("The check run could not be completed", trouble)
             return None
@@ -93,10 +85,19 @@ class GitHubCheck:
             lambda: list(self._api.repository.get_commit(self._target.head_sha).get_check_runs(check_name=self._name, filter="all"))
         )
 
-    def _complete_orphans(self) -> None:
-        for check in self._checks():
-            if check.status != "completed" and self._is_orphan(check.external_id):
+    def _complete_orphans(self) -> Trouble | None:
+        """Does what it can; what came in its way, if something did."""
+        met = None
+        try:
+            orphans = [check for check in self._checks() if check.status != "completed" and self._is_orphan(check.external_id)]
+        except Trouble as trouble:
+            return trouble
+        for check in orphans:
+            try:
                 self._api.ask(partial(_complete, check, "cancelled", _ORPHANED))
+            except Trouble as trouble:
+                met = trouble
+        return met
 
     def _is_orphan(self, external_id: str | None) -> bool:
         """Whether an open check is one of this gate whose run is over.
@@ -137,6 +138,7 @@ class GitHubCheck:
                     self._tell("Annotations could not be written", trouble)
                     return left + len(batch) + sum(map(len, waiting))
                 refusals += 1
+                self._tell("Some annotations could not be written", trouble)
                 if len(batch) == 1 or refusals >= _MOST_REFUSALS:
                     left += len(batch)
                 else:
@@ -160,10 +162,11 @@ class GitHubCheck:
         self._api.ask(write, landed)
         self._written = wanted
 
-    def _conclude(self, check: CheckRun, report: CheckReport, summary: str) -> None:
+    def _conclude(self, check: CheckRun, report: CheckReport, left: int) -> None:
         """A check without its words is better than one that never ends."""
+        told = f"\n\n{left:,} of the annotations could not be written on the lines that they speak of.\n" if left else ""
         outputs = (
-            {"title": _title(report.title), "summary": limits.fitting(summary, limits.CHECK_SUMMARY)},
+            {"title": _title(report.title), "summary": limits.fitting(report.summary, limits.CHECK_SUMMARY, len(told)) + told},
             {"title": _title(report.title), "summary": "GitHub refused the summary; it stands in the job's summary."},
             None,
         )

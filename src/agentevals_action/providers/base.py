@@ -29,12 +29,13 @@ class Request:
 class Surroundings:
     """What a provider may use: `variables` resolves names (`${{ }}` and the vendor's usual key), `environment` is the scrubbed
     environment of children, `allowed` the variables that the workflow lets through (a target's `env` picks from those),
-    `withheld` the names that were kept back."""
+    `withheld` the names that were kept back, `scratch` the run's folder for temporary files (the system's when None)."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
     allowed: Mapping[str, str]
     withheld: tuple[str, ...] = ()
+    scratch: Path | None = None
 
 
 class Provider(Protocol):

@@ -65,7 +65,8 @@ class Cli(base.Options):
     )
     cwd: str | None = Field(default=None, description="Folder to run in, relative to the suite's; a leading / is the repository's root.")
     env: Annotated[tuple[str, ...], Strict(False)] | None = Field(
-        default=None, description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."
+        default=None,
+        description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all.",
     )
     healthcheck: Healthcheck | None = Field(default=None, description="A command that must succeed once before the target is used.")
 
@@ -83,12 +84,15 @@ class Cli(base.Options):
         return _checked(command)
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
+        """The command with its environment; AttemptError when it names a variable that the workflow does not let through."""
         return _Connected(self, surroundings)
 
     def variables(self) -> Sequence[str]:
+        """The names of `env`: the agent was told to expect them."""
         return self.env or ()
 
     def files(self, folder: Folder) -> Sequence[str]:
+        """Words of the command, or what they say after `=`, that are files of the repository."""
         try:
             place = folder.resolve(self.cwd) if self.cwd else folder.path
             words = shlex.split(self.command, comments=True) if isinstance(self.command, str) else self.command
@@ -110,6 +114,7 @@ class _Connected:
     def __init__(self, options: Cli, surroundings: base.Surroundings) -> None:
         self._options = options
         self._withheld = surroundings.withheld
+        self._scratch = surroundings.scratch
         self._environment = _environment(options.env, surroundings)
         self._lock = asyncio.Lock()
         self._healthy = options.healthcheck is None
@@ -122,7 +127,7 @@ class _Connected:
             prompt = prompt_text(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        with tempfile.TemporaryDirectory(prefix="agentevals-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(prefix="agentevals-", dir=self._scratch, ignore_cleanup_errors=True) as scratch:
             place = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 done = await self._run(request, prompt, Path(scratch), max(deadline - loop.time(), 0))
@@ -161,9 +166,7 @@ class _Connected:
             raise self._failed(f"the command wrote more than {process.OUTPUT_LIMIT // 1024**2} MB", done.stderr)
         return done
 
-    async def _start(
-        self, command: Command, values: Mapping[str, str], folder: Path, timeout: float, stdin: str = ""
-    ) -> process.Completed:
+    async def _start(self, command: Command, values: Mapping[str, str], folder: Path, timeout: float, stdin: str = "") -> process.Completed:
         try:
             words, variables = placeholders.fill(command, values)
             return await process.run(words, cwd=folder, environment={**self._environment, **variables}, timeout=timeout, stdin=stdin)
@@ -198,7 +201,11 @@ class _Connected:
 
     def _failed(self, message: str, stderr: str, kind: str = "target") -> AttemptError:
         lines = stderr.strip()[-_STDERR_CHARACTERS:].splitlines()[-_STDERR_LINES:]
-        hint = f"variables withheld from it: {', '.join(self._withheld)} (the workflow's input `env` lets them through)" if self._withheld else ""
+        hint = (
+            f"variables withheld from it: {', '.join(self._withheld)} (the workflow's input `env` lets them through)"
+            if self._withheld
+            else ""
+        )
         return AttemptError(kind, "\n".join([f"{message}:", *lines]) if lines else message, hint)
 
 

@@ -72,7 +72,8 @@ class Mock(base.Options):
     responses: Annotated[tuple[Response, ...], Strict(False)] = Field(description="The answers, tried in order; the first match is given.")
     delay_ms: Annotated[float, Field(ge=0)] = Field(default=0, description="Milliseconds until the answer is given.")
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002 - answers from a list need nothing
+        """The list, ready to answer."""
         return _Connected(self)
 
 
@@ -96,7 +97,9 @@ class _Connected:
                 return trace_of(answers[request.attempt % len(answers)])
         shown = " ".join(text.split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
-        raise AttemptError("target", f"none of the {len(self._answers)} mock responses matches {shown!r}", "add a response with a pattern that does")
+        raise AttemptError(
+            "target", f"none of the {len(self._answers)} mock responses matches {shown!r}", "add a response with a pattern that does"
+        )
 
     async def close(self) -> None:
         """Holds nothing open."""

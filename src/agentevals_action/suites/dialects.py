@@ -189,7 +189,9 @@ def _unknown(data: Map, key: str, shape: Shape, findings: Findings, elsewhere: t
         findings.fault(data.key_location(key), f"`{key}` {problem}", advice)
         return
     meant = nearest(key, (*shape.canonical, *elsewhere))
-    advice = f"did you mean `{meant}`?" if meant else "remove it, or put it in `metadata`"
+    spare = next((name for name in ("metadata", "config") if name in shape.fields), None)
+    remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
+    advice = f"did you mean `{meant}`?" if meant else remove
     findings.warn(data.key_location(key), f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`"), advice)
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,6 +26,7 @@ class Findings:
     def __init__(self) -> None:
         self._faults: dict[Fault, None] = {}
         self._warnings: dict[Fault, None] = {}
+        self._told: set[tuple[str, str]] = set()
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -50,7 +52,15 @@ class Findings:
 
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what is probably a mistake."""
-        self._warnings[Fault(location, _line(problem), _line(advice))] = None
+        self._warn(Fault(location, _line(problem), _line(advice)))
+
+    def _warn(self, warning: Fault) -> None:
+        self._warnings[warning] = None
+        self._told.add((warning.location.path, warning.problem))
+
+    def has_told(self, warning: Fault) -> bool:
+        """Whether a warning in the same words, of the same file, was noted already."""
+        return (warning.location.path, warning.problem) in self._told
 
     def unreadable(self, error: Unreadable) -> None:
         """Takes over the faults of a text of which nothing can be used."""
@@ -59,7 +69,15 @@ class Findings:
     def add(self, other: "Findings") -> None:
         """Takes over what another reading found."""
         self._faults.update(other._faults)
-        self._warnings.update(other._warnings)
+        for warning in other._warnings:
+            self._warn(warning)
+
+    def add_row(self, other: "Findings") -> None:
+        """Takes over what the reading of a row found; a warning that each row of a file would repeat is told of the first."""
+        self._faults.update(other._faults)
+        for warning in other._warnings:
+            if not self.has_told(warning):
+                self._warn(warning)
 
     def invalid(self, error: ValidationError, data: Map, what: str) -> None:
         """Notes what a model refused about `data`; `what` names the object (`test`, `evaluator`)."""
@@ -76,6 +94,11 @@ def _line(text: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that an unknown one was probably meant to be."""
+    return _nearest(word, frozenset(known))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, known: frozenset[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.6)), None)
 
 
@@ -141,10 +164,11 @@ _BOUNDS = {
 def _sentences(error: ValidationError, data: Map, what: str) -> list[tuple[Location, str, str]]:
     details = error.errors(include_url=False)
     paths = [locate(data, detail["loc"]) for detail in details]
+    led_further = {path[:length] for path, _ in paths for length in range(len(path))}
     grouped: dict[tuple[str | int, ...], list[tuple[ErrorDetails, Location]]] = {}
     for detail, (path, place) in zip(details, paths, strict=True):
         # A choice of types reports each branch: where one got further into the data, the shorter complaints are about the others.
-        if detail["type"] in _EXPECTED and any(len(other) > len(path) and other[: len(path)] == path for other, _ in paths):
+        if detail["type"] in _EXPECTED and path in led_further:
             continue
         grouped.setdefault((*path, detail["loc"][-1]) if detail["type"] == "missing" else path, []).append((detail, place or data.location))
     return [(group[0][1], *_sentence(path, [detail for detail, _ in group], what)) for path, group in grouped.items()]

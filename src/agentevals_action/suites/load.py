@@ -66,7 +66,8 @@ class _Loading:
         self.folder = folder
         self.catalog = catalog
         self.findings = findings
-        self.files: dict[NamedFile, None] = dict.fromkeys(suite.files)
+        self.files: dict[str, NamedFile] = {}
+        self._note(suite.files)
         self._criteria_told = False
 
     def load(self) -> Suite | BrokenSuite:
@@ -92,8 +93,9 @@ class _Loading:
             for warning in self.findings.warnings:
                 self.findings.fault(warning.location, warning.problem, warning.advice)
         if self.findings.faults:
-            self._note(NamedFile(path, "file") for path in self.folder.looked_for if all(path != file.path for file in self.files))
-            return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files))
+            looked_for = (path for path in self.folder.looked_for if not (self.folder.root / path).is_dir())
+            self._note(NamedFile(path, "file") for path in looked_for)
+            return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files.values()))
         return Suite(
             path=self.suite.path,
             name=name,
@@ -101,7 +103,7 @@ class _Loading:
             folder=self.folder.path,
             tests=tests,
             targets=found.use.table,
-            files=tuple(self.files),
+            files=tuple(self.files.values()),
             warnings=self.findings.warnings,
             metadata=plain(entry.metadata or {}),
             default_target=entry.execution.target,
@@ -109,7 +111,8 @@ class _Loading:
         )
 
     def _note(self, files: Iterable[NamedFile]) -> None:
-        self.files.update(dict.fromkeys(files))
+        for file in files:
+            self.files.setdefault(file.path, file)
 
     def _validated(self, data: Map) -> SuiteEntry:
         try:

@@ -50,6 +50,7 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 }
 _REFUSED: Mapping[str, tuple[str, str]] = {
     "use_target": ("of AgentV is not supported", "write `extends` with the name of the other target"),
+    "files_format": ("is not supported by this version yet", "name the files in the prompt"),
     "requests_per_minute": ("is not supported by this version yet", "limit the calls with `max_concurrency`"),
 }
 

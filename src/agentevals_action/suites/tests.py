@@ -103,17 +103,18 @@ def _own_files(messages: tuple[Message, ...], evaluators: Sequence[Declared], fo
 
 
 def read_row(reader: TestReader, source: Streamed, text: str, line: int, findings: Findings) -> Test | None:
-    """One row of a JSONL file as a test; the row is read a second time, with the places of its parts, when something is to be told."""
+    """One row of a JSONL file as a test; the row is read a second time, with the places of its parts, when something new is to be told."""
     place = Location(source.source, line)
-    quick = Findings()
+    quick, thorough = Findings(), Findings()
     try:
         test = reader.read(json_text.read_row(text, source.source, line, places=False), place, source.folder, quick)
-        if not quick:
-            return test
-        return reader.read(json_text.read_row(text, source.source, line, places=True), place, source.folder, findings)
+        if quick.faults or not all(findings.has_told(warning) for warning in quick.warnings):
+            test = reader.read(json_text.read_row(text, source.source, line, places=True), place, source.folder, thorough)
     except Unreadable as error:
-        findings.unreadable(error)
-        return None
+        thorough.unreadable(error)
+        test = None
+    findings.add_row(thorough)
+    return test
 
 
 @dataclass(frozen=True)

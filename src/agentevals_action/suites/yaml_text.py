@@ -7,7 +7,6 @@ Merge keys are no part of YAML 1.2: a plain `<<` is a fault rather than a field 
 import math
 import re
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import yaml
@@ -85,7 +84,10 @@ def read_yaml(data: bytes, source: str) -> Any:
 
 def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Fault:
     problem = " ".join(part for part in (error.problem, f"({error.context})" if error.context else "") if part)
-    line = next(islice(text.splitlines(), place.line - 1, None), "")
+    lines = text.splitlines() or [""]
+    if place.line > len(lines):  # the end of the text: a place that an editor can go to
+        place = Location(place.path, len(lines), len(lines[-1]) + 1)
+    line = lines[place.line - 1]
     tab = line[place.column - 1 : place.column] == "\t" or "\t" in line[: len(line) - len(line.lstrip())]
     advice = "indent with spaces, not with tabs" if tab else "mend the indentation, or put the text in quotes"
     return Fault(place, f"this is no valid YAML: {problem}", advice)

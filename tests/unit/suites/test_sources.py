@@ -118,6 +118,16 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
     ]
 
 
+def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> None:
+    rows = "".join(row(f"t{number}", colour="red") for number in range(3)) + row("t3", shape="round")
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
+
+    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+        "a.jsonl:1:38: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
+        "a.jsonl:4:38: the field `shape` of this test is unknown; remove it, or put it in `metadata`",
+    ]
+
+
 def test_rows__gates_stand_on_their_row(tmp_path: Path) -> None:
     gate = {"type": "contains", "value": "x", "required": True}
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a") + row("b", **{"assert": [gate]})})

@@ -9,7 +9,7 @@ from tests.support import suites
 
 
 def test_import__brings_nothing_heavy_along() -> None:
-    program = "import sys, agentevals_action.suites.load, agentevals_action.suites.find; print(*sys.modules)"
+    program = "import sys, agentevals_action.evaluators, agentevals_action.suites.load, agentevals_action.suites.find; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
@@ -33,3 +33,12 @@ def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: P
 
     assert sum(1 for _ in suite.tests) == 1_000
     assert time.process_time() - started < 1
+
+
+def test_faults__by_the_thousand_do_not_hang(tmp_path: Path) -> None:
+    values = ", ".join("1" for _ in range(20_000))
+    suites.write(tmp_path, {"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: contains-any, value: [{values}]}}]}}]"})
+    started = time.process_time()
+
+    assert len(suites.faults(tmp_path)) == 20_000
+    assert time.process_time() - started < 3

@@ -113,6 +113,14 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ("{name: x, extends: nobody}", "1:22: there is no target `nobody` to extend; write one of `default` or `x`"),
         ("{name: x, extends: x}", "1:22: the target `x` extends itself, by x → x; break the circle"),
         ("{name: default, provider: cli, command: c}", "2:10: there is a second target `default`; give each its own name"),
+        (
+            "{name: x, provider: cli, command: c, requests_per_minute: 3}",
+            "1:40: `requests_per_minute` is not supported by this version yet; limit the calls with `max_concurrency`",
+        ),
+        (
+            "{name: x, provider: cli, command: c, use_target: default}",
+            "1:40: `use_target` of AgentV is not supported; write `extends` with the name of the other target",
+        ),
         ("{name: x, use_target: default}", "1:3: `provider` is missing; every target needs it"),
     ],
 )

@@ -1,5 +1,7 @@
 """YAML into data: the 1.2 core schema, places, and everything that is refused."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -152,3 +154,28 @@ def test_expansion__large_file_without_aliases_is_fine() -> None:
     text = "x" * 11_000_000
 
     assert read(f"a: {text}") == {"a": text}
+
+
+def test_parser__without_libyaml_reads_the_same() -> None:
+    program = """\
+import sys
+if sys.argv[1] == "pure":
+    sys.modules["yaml._yaml"] = None
+from agentevals_action.suites import yaml_text
+from agentevals_action.suites.findings import Unreadable
+data = yaml_text.read_yaml(b"a: &x [1, yes, 'two', ~]\\nb: {c: *x}\\nd: |\\n  text\\n", "x.yaml")
+print(data, data.value_location("b"), data["b"].value_location("c"), data["a"].item_location(1))
+for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\tb: c"):
+    try:
+        yaml_text.read_yaml(text, "x.yaml")
+    except Unreadable as error:
+        print(error.faults[0].location.line)
+print(yaml_text._Parser.__module__, file=sys.stderr)
+"""
+    quick, pure = (
+        subprocess.run([sys.executable, "-c", program, kind], capture_output=True, text=True, check=True) for kind in ("quick", "pure")
+    )
+
+    assert quick.stdout == pure.stdout
+    assert quick.stdout.startswith("{'a': [1, 'yes', 'two', None]")
+    assert pure.stderr.strip() == "agentevals_action.suites.yaml_text"

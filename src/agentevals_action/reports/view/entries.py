@@ -31,7 +31,7 @@ class Teller:
         return Entry(
             test=self.name(test),
             moved=verdicts(test),
-            facts=(*facts, *(["the base's stored answer was graded again"] if test.regraded else [])),
+            facts=(*facts, *(["re-graded: the base's answer by head's evaluators"] if test.regraded else [])),
             misses=Listing(
                 "Missed", tuple(inline(miss, limits.text) for miss in misses[:_MISSES]), f"… and {left:,} more" if left > 0 else ""
             ),
@@ -42,7 +42,8 @@ class Teller:
     def line(self, suite: str, test: TestComparison, why: str = "") -> str:
         """One test in a line; `why` is Markdown."""
         place = [code(suite)] if self._several else []
-        return _SEPARATOR.join([self.name(test), verdicts(test), *_score_fact(test), *place, *([why] if why else [])])
+        again = ["re-graded"] if test.regraded else []
+        return _SEPARATOR.join([self.name(test), verdicts(test), *_score_fact(test), *again, *place, *([why] if why else [])])
 
     def worse_line(self, suite: str, test: TestComparison) -> str:
         """One test that got worse, in a line: its gates, or what missed first."""

@@ -147,7 +147,10 @@ class _Maker:
         return f"Compared with the base{f' {commit}' if commit else ''}{when}, {source}."
 
     def _baseline_notes(self) -> tuple[str, ...]:
-        notes = [_base_note(suite) for suite in self._review.suites if _needs_note(suite, self._review.baseline.problem)]
+        regraded = len(self._where(lambda test: test.regraded))
+        again = f"{counted(regraded, 'test')} re-graded: the grading changed, so head's evaluators graded the base's answers"
+        notes = [again] if regraded else []
+        notes += [_base_note(suite) for suite in self._review.suites if _needs_note(suite, self._review.baseline.problem)]
         shown = notes[: self._limits.items]
         return (*shown, f"… and {len(notes) - len(shown):,} more") if len(notes) > len(shown) else tuple(shown)
 

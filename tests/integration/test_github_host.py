@@ -1,0 +1,516 @@
+"""The GitHub host over real HTTP: check runs, changed files, refusals, limits; the comment has a file of its own."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport
+from agentevals_action.hosts.github import GitHubHost, Target
+from agentevals_action.model.comparison import ChangedFile, Outcome
+from tests.support.github_http import Fault
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import CheckRun, file
+
+HEAD, BASE, OTHER = "a" * 40, "b" * 40, "c" * 40
+GREEN = CheckReport("success", "All 3 tests passed", "| suite |\n|---|\n| a |")
+COMMENT = CommentReport("All is well.", Outcome.PASSED, wanted=True)
+CHECKS = r"POST .*/check-runs$"
+
+
+class Waits(list[float]):
+    """The seconds that were to be waited; nobody waits."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def server() -> Iterator[GitHubServer]:
+    with GitHubServer() as server:
+        server.add_pull(7, HEAD, BASE)
+        yield server
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+def target(server: GitHubServer, **changes: object) -> Target:
+    common = Target(
+        repository="acme/agent",
+        head_sha=HEAD,
+        token=server.token,
+        api_url=server.url,
+        graphql_url=server.graphql_url,
+        pull=7,
+        base=BASE,
+        check_name="agentevals",
+        run_id=50,
+        run_url="https://github.com/acme/agent/actions/runs/50",
+    )
+    return replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are Target's to hold
+
+
+def host(server: GitHubServer, waits: Waits, **changes: object) -> GitHubHost:
+    return GitHubHost(target(server, **changes), waits)
+
+
+def annotation(number: int, path: str = "evals/EVAL.yaml") -> Annotation:
+    return Annotation(path, number, "failure", f"Gate {number}", f"The gate {number} failed.")
+
+
+def lines(check: CheckRun) -> list[int]:
+    return [one["start_line"] for one in check.annotations]
+
+
+def test_check__is_in_progress_and_then_completed(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    url = gate.start_check()
+    (check,) = server.check_runs
+    assert (check.status, check.conclusion, check.head_sha, check.name) == ("in_progress", None, HEAD, "agentevals")
+    assert check.details_url == "https://github.com/acme/agent/actions/runs/50"
+    assert gate.finish_check(replace(GREEN, annotations=(annotation(3),))) == url == check.url
+    assert (check.status, check.conclusion, check.title, check.summary) == ("completed", "success", GREEN.title, GREEN.summary)
+    assert check.annotations == [
+        {
+            "path": "evals/EVAL.yaml",
+            "start_line": 3,
+            "end_line": 3,
+            "annotation_level": "failure",
+            "title": "Gate 3",
+            "message": "The gate 3 failed.",
+        }
+    ]
+    assert gate.notices == ()
+    assert waits == []
+
+
+def test_check__is_not_written_without_a_name(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits, check_name=None)
+    assert (gate.start_check(), gate.finish_check(GREEN)) == (None, None)
+    assert server.requests == []
+
+
+def test_check__is_completed_though_it_was_never_started(server: GitHubServer, waits: Waits) -> None:
+    assert host(server, waits).finish_check(GREEN) == server.check_runs[0].url
+    assert server.check_runs[0].conclusion == "success"
+
+
+def test_check__can_be_completed_again(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    gate.finish_check(replace(GREEN, annotations=(annotation(1),)))
+    gate.finish_check(CheckReport("failure", "The action crashed", "See the log."))
+    (check,) = server.check_runs
+    assert (check.conclusion, check.title, lines(check)) == ("failure", "The action crashed", [1])
+
+
+def test_annotations__go_fifty_a_request_and_the_conclusion_last(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    gate.finish_check(replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 121))))
+    (check,) = server.check_runs
+    assert lines(check) == list(range(1, 121))
+    bodies = [request.body for request in server.requests if request.method == "PATCH"]
+    assert [len(body["output"].get("annotations", ())) for body in bodies] == [50, 50, 20, 0]
+    assert ["conclusion" in body for body in bodies] == [False, False, False, True]
+    assert waits == [1.0, 1.0]
+
+
+def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclusion(server: GitHubServer, waits: Waits) -> None:
+    server.world.tree = {"evals/EVAL.yaml"}
+    gate = host(server, waits)
+    gate.start_check()
+    found = [annotation(number) for number in range(1, 61)]
+    found[4] = annotation(5, "gone.yaml")
+    found[40] = annotation(41, "gone.yaml")
+    gate.finish_check(CheckReport("failure", "2 gates failed", "Why.", tuple(found)))
+    (check,) = server.check_runs
+    assert lines(check) == [number for number in range(1, 61) if number not in (5, 41)]
+    assert check.conclusion == "failure"
+    assert check.summary == "Why.\n\n2 of the annotations could not be written on the lines that they speak of.\n"
+    assert gate.notices == (
+        "Some annotations could not be written: GitHub refused it (422: Invalid request., gone.yaml is not in the tree of the commit).",
+    )
+
+
+def test_annotations__all_refused_end_in_a_bounded_number_of_requests(server: GitHubServer, waits: Waits) -> None:
+    server.world.tree = set()
+    gate = host(server, waits)
+    gate.start_check()
+    gate.finish_check(replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 101))))
+    (check,) = server.check_runs
+    assert (check.conclusion, lines(check)) == ("success", [])
+    assert "100 of the annotations" in (check.summary or "")
+    assert len(server.routes("PATCH")) < 30
+
+
+def test_annotations__are_made_fit(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    odd = (
+        Annotation("a.yaml", 0, "warning", "t" * 400, "é" * 70_000),
+        Annotation("a.yaml", 2, "warning", "", ""),
+        Annotation("", 3, "warning", "x", "y"),
+        Annotation("/etc/passwd", 3, "warning", "x", "y"),
+    )
+    gate.finish_check(replace(GREEN, annotations=odd))
+    (check,) = server.check_runs
+    assert lines(check) == [1, 2]
+    assert (len(check.annotations[0]["title"]), len(check.annotations[0]["message"])) == (255, 32_768)
+    assert "2 of the annotations" in (check.summary or "")
+
+
+def test_annotations__are_not_doubled_by_an_unclear_failure(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    server.break_route(Fault("PATCH .*/check-runs/", 502, after_write=True))
+    gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
+    (check,) = server.check_runs
+    assert (lines(check), check.conclusion) == ([1, 2], "success")
+
+
+def test_annotations__are_written_again_when_the_failure_came_first(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    server.break_route(Fault("PATCH .*/check-runs/", 502))
+    gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
+    assert lines(server.check_runs[0]) == [1, 2]
+
+
+def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    gate.finish_check(replace(GREEN, title="t" * 300, summary="word 😀\n" * 12_000))
+    (check,) = server.check_runs
+    assert check.conclusion == "success"
+    summary = check.summary or ""
+    assert summary.startswith("**This text is longer than the 65,535 characters that GitHub takes: its end is cut off.**\n\nword 😀\n")
+    assert len(summary.encode("utf-16-le")) // 2 <= 65_535
+    assert len(check.title or "") == 255
+
+
+def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits)
+    gate.start_check()
+    server.break_route(Fault("PATCH .*/check-runs/", 422, message="Validation Failed"))
+    gate.finish_check(replace(GREEN, conclusion="failure"))
+    (check,) = server.check_runs
+    assert (check.conclusion, check.title) == ("failure", GREEN.title)
+    assert "job's summary" in (check.summary or "")
+
+
+def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(Fault(CHECKS, 502, after_write=True))
+    gate = host(server, waits)
+    assert gate.start_check() == server.check_runs[0].url
+    gate.finish_check(GREEN)
+    assert [check.conclusion for check in server.check_runs] == ["success"]
+    assert len(server.routes(CHECKS)) == 1
+
+
+def test_check__of_a_502_before_the_write_is_created_again(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(Fault(CHECKS, 502, times=2))
+    gate = host(server, waits)
+    assert gate.start_check() is not None
+    assert len(server.check_runs) == 1
+    assert len(server.routes(CHECKS)) == 3
+    assert [round(wait) for wait in waits] == [1, 2]
+
+
+def test_orphan__of_a_killed_run_is_completed(server: GitHubServer, waits: Waits) -> None:
+    host(server, waits, run_id=49).start_check()
+    host(server, waits).start_check()
+    assert [(check.status, check.conclusion) for check in server.check_runs] == [("completed", "cancelled"), ("in_progress", None)]
+    assert "ended before it could complete it" in (server.check_runs[0].summary or "")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "expected"),
+    [
+        ({"run_id": 50, "run_attempt": 1}, "cancelled"),
+        ({"run_id": 49}, "cancelled"),
+        ({"run_id": 51}, None),
+        ({"run_id": 50, "run_attempt": 3}, None),
+        ({"run_id": 49, "comment_id": "another-gate"}, None),
+        ({"run_id": 49, "check_name": "another name"}, None),
+        ({"run_id": 49, "head_sha": OTHER}, None),
+    ],
+)
+def test_orphan__is_told_from_what_is_no_orphan(
+    server: GitHubServer, waits: Waits, earlier: dict[str, object], expected: str | None
+) -> None:
+    host(server, waits, **earlier).start_check()
+    host(server, waits, run_attempt=2).start_check()
+    assert server.check_runs[0].conclusion == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({"status": "in_progress", "run_attempt": 1}, None),
+        ({"status": "completed", "run_attempt": 1}, "cancelled"),
+        ({"status": "in_progress", "run_attempt": 2}, "cancelled"),
+    ],
+)
+def test_orphan__is_asked_after_where_the_token_may(
+    server: GitHubServer, waits: Waits, run: dict[str, object], expected: str | None
+) -> None:
+    server.world.workflow_runs[49] = run
+    host(server, waits, run_id=49).start_check()
+    host(server, waits).start_check()
+    assert server.check_runs[0].conclusion == expected
+
+
+def test_orphan__that_lives_after_all_keeps_its_own_conclusion(server: GitHubServer, waits: Waits) -> None:
+    server.permissions["actions"] = "none"
+    living = host(server, waits, run_id=49)
+    living.start_check()
+    host(server, waits).start_check()
+    living.finish_check(replace(GREEN, conclusion="failure"))
+    assert server.check_runs[0].conclusion == "failure"
+
+
+def test_orphan__behind_a_later_check_of_the_name_is_found(server: GitHubServer, waits: Waits) -> None:
+    host(server, waits, run_id=48).start_check()
+    finished = host(server, waits, run_id=49, comment_id="another-gate")
+    finished.start_check()
+    finished.finish_check(GREEN)
+    host(server, waits).start_check()
+    assert [check.conclusion for check in server.check_runs] == ["cancelled", "success", None]
+
+
+def test_orphan__of_another_app_stops_nothing(server: GitHubServer, waits: Waits) -> None:
+    host(server, waits, run_id=48).start_check()
+    host(server, waits, run_id=48).start_check()
+    server.world.check_runs[0].conclusion, server.world.check_runs[0].status = None, "in_progress"
+    server.world.check_runs[0].app_id = 1
+    server.world.check_runs[1].status = "in_progress"
+    gate = host(server, waits)
+    assert gate.start_check() is not None
+    assert [check.status for check in server.check_runs] == ["in_progress", "completed", "in_progress"]
+    assert len(gate.notices) == 1
+    assert gate.notices[0].startswith("The check that a killed run left open could not be completed: ")
+
+
+def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits: Waits) -> None:
+    server.permissions["checks"] = "read"
+    gate = host(server, waits)
+    assert (gate.start_check(), gate.finish_check(GREEN)) == (None, None)
+    assert gate.notices == (
+        "The check run could not be opened: the token lacks `checks: write` (GitHub answered 403: Resource not accessible by integration). "
+        "Add `checks: write` to the `permissions:` of the job.",
+    )
+    assert len(server.routes(CHECKS)) == 1
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("the pull request comes from a fork, which gets no secrets", "and its token only reads, whatever the workflow grants"),
+        ("the run was started by Dependabot, which gets no secrets", "add `pull-requests: write` to its `permissions:`"),
+    ],
+)
+def test_refusal__of_the_comment_says_who_has_no_secrets(server: GitHubServer, waits: Waits, reason: str, advice: str) -> None:
+    server.permissions |= {"pull-requests": "read", "issues": "none"}
+    gate = host(server, waits, without_secrets=reason)
+    assert gate.publish_comment(COMMENT) is None
+    (notice,) = gate.notices
+    assert notice.startswith("The comment could not be written: the token lacks `pull-requests: write` (GitHub answered 403: ")
+    assert reason[1:] in notice
+    assert advice in notice
+
+
+def test_refusal__as_a_404_is_one_too(server: GitHubServer, waits: Waits) -> None:
+    server.permissions, server.refusal = {}, (404, "Not Found")
+    gate = host(server, waits)
+    gate.start_check()
+    gate.publish_comment(COMMENT)
+    assert [re.search(r"lacks `(.+?)`", notice)[1] for notice in gate.notices] == ["checks: write", "pull-requests: write"]  # type: ignore[index]
+    assert gate.changed_files() is None
+    assert gate.merge_base() is None
+
+
+def test_refusal__of_a_locked_conversation_blames_no_permission(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(Fault("POST .*/comments", 403, message="Unable to create comment because issue is locked."))
+    gate = host(server, waits)
+    gate.publish_comment(COMMENT)
+    assert gate.notices == (
+        "The comment could not be written: GitHub refused it (403: Unable to create comment because issue is locked.).",
+    )
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong"])
+def test_refusal__of_the_token_is_told_as_such(server: GitHubServer, waits: Waits, token: str | None) -> None:
+    gate = host(server, waits, token=token)
+    assert gate.start_check() is None
+    assert len(gate.notices) == 1
+    assert "GitHub does not accept the token" in gate.notices[0]
+
+
+@pytest.mark.parametrize("secondary", [False, True])
+def test_limit__is_waited_for_as_long_as_github_asks(server: GitHubServer, waits: Waits, secondary: bool) -> None:
+    server.limit_route(CHECKS, 7, times=2, secondary=secondary)
+    assert host(server, waits).start_check() is not None
+    assert waits == [7.0, 7.0]
+    assert len(server.check_runs) == 1
+
+
+def test_limit__without_a_time_is_waited_for_a_minute(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(Fault(CHECKS, 403, message="You have exceeded a secondary rate limit."))
+    assert host(server, waits).start_check() is not None
+    assert waits == [60.0]
+
+
+def test_limit__of_the_hour_is_not_waited_for(server: GitHubServer, waits: Waits) -> None:
+    server.limit_route(CHECKS, 3_000)
+    gate = host(server, waits)
+    assert gate.start_check() is None
+    assert waits == []
+    assert gate.notices == (
+        "The check run could not be opened: GitHub limits the requests of this token, for longer than a run waits (429: Too many requests).",
+    )
+    # Started it was not, but it is completed when GitHub answers again.
+    assert gate.finish_check(GREEN) is not None
+    assert server.check_runs[0].conclusion == "success"
+
+
+def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Waits) -> None:
+    server.limit_route("", 50, times=100)
+    gate = host(server, waits)
+    gate.start_check()
+    gate.finish_check(GREEN)
+    gate.publish_comment(COMMENT)
+    assert waits == [50.0] * 4
+    assert server.check_runs == ()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("", 500, 1_000),
+        Fault("", 0, 1_000),
+        Fault("", 200, 1_000, html="<html>Sign in to the hotel</html>"),
+        Fault("", 200, 1_000, html='{"cut'),
+        Fault("", 200, 1_000, html="[]"),
+        Fault("", 200, 1_000, html="null"),
+        Fault("", 502, 1_000, html="<html>Bad gateway</html>"),
+        Fault("", 301, 1_000, headers={"Location": "https://elsewhere.example/"}),
+    ],
+    ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
+)
+def test_trouble__of_any_kind_raises_nothing(server: GitHubServer, waits: Waits, fault: Fault) -> None:
+    server.break_route(fault)
+    gate = host(server, waits)
+    assert gate.changed_files() is None
+    assert gate.merge_base() is None
+    gate.start_check()
+    gate.finish_check(GREEN)
+    gate.publish_comment(COMMENT)
+    assert gate.notices
+    assert sum(waits) < 300
+
+
+def test_trouble__of_no_server_at_all_is_told(server: GitHubServer, waits: Waits) -> None:
+    gate = host(server, waits, api_url="http://127.0.0.1:9")
+    assert gate.start_check() is None
+    assert gate.notices == (
+        "The check run could not be opened: GitHub did not answer as it should (no answer of GitHub's (ConnectionError)).",
+    )
+
+
+def test_interrupt__passes_through(server: GitHubServer) -> None:
+    server.limit_route(CHECKS, 1)
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        GitHubHost(target(server), interrupted).start_check()
+
+
+def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) -> None:
+    server.world.pull(7).files = [
+        file("new.md", "renamed", "old.md"),
+        file("copy.md", "copied", "old.md"),
+        file("gone.md", "removed"),
+        *(file(f"evals/ü {number}.yaml", "added") for number in range(70)),
+    ]
+    found = host(server, waits).changed_files()
+    assert found is not None
+    assert list(found[:3]) == [
+        ChangedFile("new.md", "renamed", "old.md"),
+        ChangedFile("copy.md", "added"),
+        ChangedFile("gone.md", "removed"),
+    ]
+    assert [one.path for one in found[3:]] == [f"evals/ü {number}.yaml" for number in range(70)]
+    assert len(server.routes("/files")) == 3
+    assert {request.query["per_page"] for request in server.requests if request.path.endswith("/files")} == {"100"}
+
+
+@pytest.mark.parametrize(("count", "told"), [(2_999, True), (3_000, False), (3_400, False)])
+def test_changed_files__at_the_limit_are_gits_to_tell(server: GitHubServer, waits: Waits, count: int, told: bool) -> None:
+    server.page_limit = 100
+    server.world.pull(7).files = [file(f"{number}") for number in range(count)]
+    found = host(server, waits).changed_files()
+    assert (len(found) if found is not None else None) == (count if told else None)
+
+
+def test_changed_files__of_a_head_that_moved_on_are_not_taken(server: GitHubServer, waits: Waits) -> None:
+    server.world.pull(7).files = [file("a")]
+    server.world.pull(7).head_sha = OTHER
+    assert host(server, waits).changed_files() is None
+
+
+def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(server: GitHubServer, waits: Waits) -> None:
+    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
+    server.links = False  # a proxy that drops headers: all that comes is the first page
+    assert host(server, waits).changed_files() is None
+
+
+def test_changed_files__outside_a_pull_request_are_gits_to_tell(server: GitHubServer, waits: Waits) -> None:
+    assert host(server, waits, pull=None).changed_files() is None
+    assert server.requests == []
+
+
+def test_changed_files__come_through_trouble(server: GitHubServer, waits: Waits) -> None:
+    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
+    server.break_route(Fault("/files", 502))
+    server.limit_route("/files", 3)
+    found = host(server, waits).changed_files()
+    assert found is not None
+    assert len(found) == 40
+
+
+def test_merge_base__is_githubs(server: GitHubServer, waits: Waits) -> None:
+    server.world.merge_base = OTHER
+    assert host(server, waits).merge_base() == OTHER
+    assert server.routes() == [f"GET /repos/acme/agent/compare/{BASE}...{HEAD}"]
+
+
+def test_merge_base__is_unknown_without_a_base_or_an_answer(server: GitHubServer, waits: Waits) -> None:
+    assert host(server, waits, base=None).merge_base() is None
+    assert host(server, waits).merge_base() is None
+
+
+def test_enterprise_server__has_its_api_below_a_path(server: GitHubServer, waits: Waits) -> None:
+    server.world.merge_base = OTHER
+    server.world.pull(7).files = [file(f"{number}") for number in range(40)]
+    gate = host(server, waits, api_url=server.enterprise_url, graphql_url=server.enterprise_graphql_url)
+    assert len(gate.changed_files() or ()) == 40
+    assert gate.merge_base() == OTHER
+    gate.start_check()
+    gate.finish_check(replace(GREEN, annotations=(annotation(1),)))
+    gate.publish_comment(CommentReport("Bad.", Outcome.PASSED, wanted=True))
+    gate.publish_comment(CommentReport("Worse.", Outcome.FAILED, wanted=True))
+    assert [check.conclusion for check in server.check_runs] == ["success"]
+    assert [comment.minimised for comment in server.comments] == ["OUTDATED", None]
+    assert gate.notices == ()
+
+
+def test_token__stands_in_no_text(server: GitHubServer, waits: Waits) -> None:
+    assert server.token not in repr(target(server))

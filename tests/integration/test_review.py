@@ -1,0 +1,279 @@
+"""`review`: a change to a local repository as a pull request would be reviewed, through the command line."""
+
+import html
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Repository
+
+SUITE = """\
+name: greeter
+tests:
+  - id: greets
+    criteria: greets by name
+    input: Ada
+    assert:
+      - {name: polite, type: contains, value: "Good day"}
+      - {name: by-name, type: contains, value: Ada, required: true}
+  - id: short
+    criteria: is short
+    input: Bob
+    assert:
+      - {type: regex, value: "^.{0,40}$"}
+"""
+TARGETS = """\
+targets:
+  - name: default
+    provider: cli
+    command: [sh, /agent.sh]
+    cwd: /
+"""
+AGENT = 'read name; echo "Good day, $name."\n'
+IMPOLITE = 'read name; echo "Yo $name"\n'
+NAMELESS = 'read name; echo "Good day."\n'
+
+
+def agent(code: str) -> dict[str, str | bytes | None]:
+    return {"agent.sh": f"{code}"}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """A greeter on `main`, and a branch for its change."""
+    files = {
+        "evals/EVAL.yaml": SUITE,
+        ".agentv/targets.yaml": TARGETS.replace("/agent.sh", "agent.sh"),
+        "agent.sh": AGENT,
+        ".gitignore": "/agentevals-report/\n",
+    }
+    made = Repository.create(tmp_path / "repository", files)
+    made.git("checkout", "--quiet", "-b", "change")
+    return made
+
+
+def review(repository: Repository, *options: str, env: dict[str, str] | None = None) -> command.Done:
+    return command.run(repository.path, "review", "--base", "main", *options, env=env)
+
+
+def results(repository: Repository, name: str = "results.jsonl") -> dict[str, dict[str, object]]:
+    lines = (repository.path / "agentevals-report" / name).read_text().splitlines()
+    return {row["evalId"]: row for row in map(json.loads, lines)}
+
+
+def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
+    repository.commit("docs", {"README.md": "hello"})
+    done = review(repository)
+    assert done.code == 0, done.err
+    assert "no suite is touched" in done.out
+
+
+def test_review__a_regression_and_a_failed_gate_block(repository: Repository) -> None:
+    repository.commit("impolite", agent(NAMELESS))
+    done = review(repository)
+    assert done.code == 1, done.out + done.err
+    assert "> [!CAUTION]" in done.out
+    assert "by-name" in done.out
+    head, base = results(repository), results(repository, "base.jsonl")
+    assert (head["greets"]["verdict"], base["greets"]["verdict"]) == ("fail", "pass")
+    assert head["greets"]["gatesFailed"] == ["by-name"]
+    assert (repository.path / "agentevals-report/comment.md").read_text().strip() == done.out.strip()
+
+
+def test_review__uncommitted_work_counts_as_the_change(repository: Repository) -> None:
+    (repository.path / "agent.sh").write_text(IMPOLITE)
+    done = review(repository)
+    assert done.code == 1
+    assert "regressed" in done.out
+
+
+def test_review__a_fix_is_an_improvement(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("broken", agent(NAMELESS))
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("fixed", agent(AGENT))
+    done = review(repository)
+    assert done.code == 0, done.out
+    assert "mproved" in done.out
+
+
+def test_review__another_grading_grades_the_base_again(repository: Repository) -> None:
+    repository.commit("stricter", {"evals/EVAL.yaml": SUITE.replace('"Good day"', '"Good evening"')})
+    done = review(repository)
+    # Neither side says it: nothing got worse by the agent, so nothing regressed.
+    assert done.code == 0, done.out
+    assert results(repository)["greets"]["verdict"] == "fail"
+    assert "re-graded" in done.out
+
+
+def test_review__another_question_is_no_regression(repository: Repository) -> None:
+    asked = SUITE.replace("input: Ada", "input: Eve").replace("value: Ada, required: true", "value: Ada")
+    repository.commit("asks otherwise", {"evals/EVAL.yaml": asked})
+    done = review(repository)
+    assert done.code == 0, done.out
+    assert "question" in done.out.lower()
+
+
+def test_review__a_removed_gate_is_shown(repository: Repository) -> None:
+    repository.commit("no gate", {"evals/EVAL.yaml": SUITE.replace(", required: true", ""), **agent(NAMELESS)})
+    done = review(repository)
+    assert "greets" in done.out
+    assert "by-name" in done.out
+    alert = done.out.split("\n\n")[0]
+    assert "gate" in alert
+
+
+def test_review__a_removed_test_and_a_removed_suite_are_shown(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("two", {"more/EVAL.yaml": SUITE})
+    repository.git("checkout", "--quiet", "-B", "change")
+    kept = SUITE[: SUITE.index("  - id: short")]
+    repository.commit("fewer", {"more/EVAL.yaml": None, "evals/EVAL.yaml": kept})
+    done = review(repository)
+    assert done.code == 0
+    assert "more/EVAL.yaml" in done.out
+    assert "short" in done.out
+
+
+def test_review__a_suite_with_faults_is_invalid_and_the_others_run(repository: Repository) -> None:
+    broken = SUITE.replace("type: contains, value: Ada", "type: contians, value: Ada").replace("name: greeter", "name: broken")
+    repository.commit("broken", {"more/EVAL.yaml": broken, **agent(IMPOLITE)})
+    done = review(repository)
+    assert done.code == 2
+    assert "more/EVAL.yaml:8" in done.out
+    assert "contians" in done.out
+    assert set(results(repository)) == {"greets", "short"}
+
+
+def test_review__a_broken_suite_that_is_not_touched_is_a_warning(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("broken", {"more/EVAL.yaml": "tests: []\n"})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("docs", {"README.md": "hello"})
+    done = review(repository)
+    assert done.code == 0, done.out
+    assert "more/EVAL.yaml" in done.out
+
+
+def test_review__broken_only_on_base_makes_its_tests_new(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("broken", {"evals/EVAL.yaml": "tests: []\n"})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("mended", {"evals/EVAL.yaml": SUITE})
+    done = review(repository)
+    assert done.code == 0, done.out
+    assert "broken on base" in done.out
+
+
+def test_review__no_suite_in_the_repository_is_a_fault(tmp_path: Path) -> None:
+    made = Repository.create(tmp_path / "empty", {"README.md": "hello"})
+    done = review(made)
+    assert done.code == 2
+    assert "no suite" in done.err
+
+
+def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(repository: Repository) -> None:
+    repository.commit("prepared", {"ready.sh": "exit 0", **agent("test -f ready.txt || exit 4\n" + AGENT)})
+    done = review(repository, "--prepare", "echo hello > ready.txt")
+    assert done.code == 0, done.out
+    failed = review(repository, "--prepare", "test -f ready.sh")
+    assert failed.code == 3, failed.out
+    assert "prepare" in failed.out
+    head_fails = review(repository, "--prepare", "test ! -f ready.sh || { echo no such compiler >&2; exit 7; }")
+    assert head_fails.code == 3
+    assert {row["verdict"] for row in results(repository).values()} == {None}
+    assert "no such compiler" in head_fails.out
+
+
+def test_review__a_base_whose_tests_all_err_is_inconclusive(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("crashes", agent("exit 3\n"))
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("mended", agent(AGENT))
+    done = review(repository)
+    assert done.code == 3, done.out
+
+
+def test_review__secrets_reach_neither_children_nor_reports(repository: Repository) -> None:
+    repository.commit("leaks", agent('read name; echo "Good day, $name. ${OPENAI_API_KEY:-nothing} ${SERVICE_URL:-nothing}"\n'))
+    secret = "sk-a-secret-of-thirty-characters"
+    env = {"OPENAI_API_KEY": secret, "SERVICE_URL": "http://localhost"}
+    done = review(repository, env=env)
+    assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. nothing nothing"
+    shown = review(repository, "--env", "OPENAI_API_KEY,SERVICE_URL", env=env)
+    assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. *** ***"
+    written = "".join(path.read_text() for path in (repository.path / "agentevals-report").iterdir())
+    assert secret not in done.out + done.err + shown.out + shown.err + written
+
+
+def test_review__a_missing_variable_of_a_target_is_a_fault(repository: Repository) -> None:
+    targets = "targets:\n  - name: default\n    provider: openai\n    model: m\n    api_key: ${{ NO_SUCH_KEY }}\n"
+    repository.commit("model", {".agentv/targets.yaml": targets})
+    done = review(repository)
+    assert done.code == 2
+    assert "NO_SUCH_KEY" in html.unescape(done.out)
+
+
+def test_review__twice_gives_the_same_but_for_the_time(repository: Repository) -> None:
+    repository.commit("impolite", agent(IMPOLITE))
+    one, other = review(repository).out, review(repository).out
+
+    def timeless(text: str) -> list[str]:
+        return [line for line in text.splitlines() if " s" not in line and " ms" not in line]
+
+    assert timeless(one) == timeless(other)
+    assert timeless(one)
+
+
+def test_review__samples_are_kept_and_a_gate_fails_by_majority(repository: Repository) -> None:
+    counter = 'n=$(cat "$TMPDIR/n" 2>/dev/null || echo 0); echo $((n+1)) > "$TMPDIR/n"; read name; test $n -gt 1 && echo "Good day, $name" || echo no\n'
+    repository.commit("flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]})
+    done = review(repository, "--samples", "3", "--baseline", "none", "--max-concurrency", "1", env={"TMPDIR": str(repository.path.parent)})
+    row = results(repository)["greets"]
+    assert done.code == 1
+    assert isinstance(row["samples"], list)
+    assert [sample["verdict"] for sample in row["samples"]] == ["fail", "fail", "pass"]
+    assert row["gatesFailed"] == ["by-name"]
+
+
+def wait_for(path: Path, child: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_mend(repository: Repository, number: signal.Signals, tmp_path: Path) -> None:
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    slow = f'read name; echo $$ > "{tmp_path}/pid.$name"; test -f .slow && sleep 60; echo "Good day, $name."\n'
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("slow", {"agent.sh": slow, ".slow": ""})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("still slow", {"evals/EVAL.yaml": SUITE + "    note: more\n"})
+    child = command.start(repository.path, "review", "--base", "main", env={"TMPDIR": str(temp)})
+    for name in ("Ada", "Bob"):
+        wait_for(tmp_path / f"pid.{name}", child)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    if number is not signal.SIGKILL:
+        assert child.returncode == 130, out + err
+        for name in ("Ada", "Bob"):
+            with pytest.raises(ProcessLookupError):
+                os.kill(int((tmp_path / f"pid.{name}").read_text()), 0)
+        assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
+        assert list(temp.iterdir()) == []
+    repository.write({".slow": None})
+    repository.commit("quick", {})
+    done = command.run(repository.path, "review", "--base", "change", "--select", "all", env={"TMPDIR": str(temp)})
+    assert done.code == 0, done.out + done.err
+    assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
+    assert list(temp.iterdir()) == []

@@ -1,0 +1,39 @@
+"""The command line as its users start it: a process of its own, with an environment of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Where the tests' own interpreter has its commands; children must find `python3` there too.
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+COMMAND = [sys.executable, "-m", "agentevals_action"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment without anything of this machine's but the path."""
+    return {"PATH": PATH, "HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHONWARNINGS": "error", **(extra or {})}
+
+
+def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 100) -> Done:
+    """Runs `agentevals-action ARGUMENTS` in a folder to its end."""
+    done = subprocess.run([*COMMAND, *arguments], cwd=folder, env=environment(env), capture_output=True, text=True, timeout=timeout)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Starts it and gives the process, for tests that kill it."""
+    return subprocess.Popen(
+        [*COMMAND, *arguments], cwd=folder, env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )

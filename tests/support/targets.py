@@ -1,0 +1,64 @@
+"""Targets and requests as the loader and the runner make them, for tests of what is called."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentevals_action import providers
+from agentevals_action.calls import Calls
+from agentevals_action.model.fault import Location
+from agentevals_action.model.suite import Message
+from agentevals_action.model.target import Price, Target
+from agentevals_action.providers.base import Options, Request, Surroundings
+from agentevals_action.variables import names_in
+
+
+def options(definition: Mapping[str, Any]) -> Options:
+    """The validated options of a definition, as a targets file gives it."""
+    return providers.catalog()[definition["provider"]].model_validate(dict(definition))
+
+
+def target(
+    definition: Mapping[str, Any],
+    *,
+    name: str = "default",
+    retries: int = 2,
+    max_concurrency: int | None = None,
+    timeout_seconds: float | None = None,
+    price: Price | None = None,
+) -> Target:
+    """A target with this definition."""
+    own = options(definition)
+    return Target(
+        name=name,
+        provider=definition["provider"],
+        options=own,
+        definition=definition,
+        location=Location(".agentv/targets.yaml"),
+        is_model=own.is_model,
+        variables=tuple(dict.fromkeys((*names_in(definition), *own.variables()))),
+        max_concurrency=max_concurrency,
+        retries=retries,
+        timeout_seconds=timeout_seconds,
+        price=price,
+    )
+
+
+def request(
+    root: Path, *messages: Message | str, eval_id: str = "first", attempt: int = 0, timeout: float = 30, folder: Path | None = None
+) -> Request:
+    """One call; a string is a user's message."""
+    wired: Sequence[Message] = [Message("user", message) if isinstance(message, str) else message for message in messages]
+    return Request(wired, eval_id, attempt, timeout, root, folder or root)
+
+
+def surroundings(
+    environment: Mapping[str, str], allowed: Mapping[str, str] | None = None, variables: Mapping[str, str] | None = None, withheld: tuple[str, ...] = ()
+) -> Surroundings:
+    """What a provider may use."""
+    return Surroundings(variables or {}, environment, allowed or {}, withheld)
+
+
+def calls(environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any) -> Calls:
+    """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
+    return Calls(providers.catalog(), lambda _root, _folder: variables or {}, environment, {}, **{"backoff": 0.001, **fields})

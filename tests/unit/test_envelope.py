@@ -1,0 +1,135 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevals_action.envelope import read_reply
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
+
+CALL = {"tool": "search", "input": {"q": "x"}, "duration_ms": 5}
+
+
+def reply(**fields: Any) -> Trace:
+    return read_reply(json.dumps(fields))
+
+
+def test_read_reply__plain_text_tells_nothing_but_the_answer() -> None:
+    assert read_reply("  hello\nthere\n\n") == Trace(messages=(Message("assistant", "  hello\nthere"),), llm_call_count=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"output": "x", "extra": 1}',
+        '{"answer": "x"}',
+        '{"cost_usd": 1}',
+        '["x"]',
+        '"x"',
+        "{not json}",
+        '{"output": "x"} and more',
+        '{"output": "x", "cost_usd": NaN}',
+        "{" * 100_000,
+        '{"text":' + "[" * 100_000,
+    ],
+    ids=lambda text: text[:40],
+)
+def test_read_reply__anything_else_is_the_answers_text(text: str) -> None:
+    assert read_reply(text).messages == (Message("assistant", text),)
+    assert read_reply(text).tool_calls is None
+
+
+def test_read_reply__figures_are_read_and_no_tool_calls_mean_none() -> None:
+    trace = reply(text="done", token_usage={"input": 900, "output": 200, "cached": 10}, cost_usd=0.12, duration_ms=1500, llm_call_count=4)
+    assert trace == Trace((Message("assistant", "done"),), (), 4, 900, 200, 10, 0.12, 1500)
+
+
+def test_read_reply__what_is_not_reported_is_unknown() -> None:
+    trace = reply(output="done", token_usage={"input": 3}, cost_usd=None)
+    assert (trace.input_tokens, trace.output_tokens, trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (3, None, None, None, 1)
+
+
+@pytest.mark.parametrize("field", ["output", "messages"])
+def test_read_reply__messages_with_tool_calls(field: str) -> None:
+    openai_call = {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
+    trace = reply(
+        **{
+            field: [
+                {"role": "assistant", "content": "", "tool_calls": [CALL]},
+                {"role": "tool", "tool_call_id": "1", "content": "found"},
+                {"role": "assistant", "content": [{"type": "text", "value": "the"}, {"type": "text", "text": "answer"}], "tool_calls": [openai_call]},
+            ]
+        }
+    )
+    assert trace.tool_calls == (ToolCall("search", {"q": "x"}, duration_ms=5), ToolCall("read", {"path": "a"}, id="1"))
+    assert (trace.output, trace.llm_call_count) == ("the\nanswer", 2)
+
+
+def test_read_reply__an_answer_beside_the_messages_comes_last() -> None:
+    trace = reply(output="final", messages=[{"role": "assistant", "content": "thinking", "tool_calls": [CALL]}])
+    assert (trace.output, trace.llm_call_count, len(trace.messages)) == ("final", 1, 2)
+    assert len(trace.tool_calls or ()) == 1
+    assert len(reply(output="same", messages=[{"role": "assistant", "content": "same"}]).messages) == 1
+
+
+def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
+    assert reply(text="final", output=[{"role": "assistant", "content": "", "tool_calls": [CALL]}]).output == "final"
+    assert reply(text="ignored", output=[{"role": "assistant", "content": "said"}]).output == "said"
+
+
+def test_read_reply__an_empty_answer_can_be_given() -> None:
+    assert reply(text="").output == ""
+    assert reply(output=[]) == Trace((), (), 0)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"output": 5}, "`output` is not a string or a list of messages"),
+    ({"output": {"a": 1}}, "`output` is not a string or a list of messages"),
+    ({"text": ["a"]}, "`text` is not a string"),
+    ({"messages": "a"}, "`messages` is not a list of messages"),
+    ({"output": ["a"]}, r"`output\[0\]` is wrong: a message is an object"),
+    ({"output": [{"role": "robot", "content": "a"}]}, "a message is an object with a role"),
+    ({"output": [{"role": "assistant", "content": 5}]}, "content is a string or a list"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": {"a": 1}}]}, "tool_calls is a list"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": ""}]}, "tool_calls is a list"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"name": "x"}]}]}, "a tool call has"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "id": 5}]}]}, "id is a string"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"function": {"name": "x", "arguments": "{"}}]}]}, "a string of JSON"),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "duration_ms": "5"}]}]}, "duration_ms is a number"),
+    ({"output": [], "messages": [{"role": "user", "content": "a"}]}, "two different lists"),
+    ({"output": None, "text": None}, "has no answer"),
+    ({"text": "a", "token_usage": 5}, "`token_usage` is not an object"),
+    ({"text": "a", "token_usage": {"input": "5"}}, r"`token_usage\.input` is not a number"),
+    ({"text": "a", "token_usage": {"output": 1.5}}, r"`token_usage\.output` is not a whole number"),
+    ({"text": "a", "token_usage": {"cached": -1}}, r"`token_usage\.cached` is not a number from 0"),
+    ({"text": "a", "cost_usd": "0.1"}, "`cost_usd` is not a number"),
+    ({"text": "a", "cost_usd": True}, "`cost_usd` is not a number"),
+    ({"text": "a", "duration_ms": -5}, "`duration_ms` is not a number from 0"),
+    ({"text": "a", "llm_call_count": 1.5}, "`llm_call_count` is not a whole number"),
+]
+
+
+@pytest.mark.parametrize(("data", "problem"), WRONG, ids=[problem for _, problem in WRONG])
+def test_read_reply__a_wrong_type_in_an_envelope_is_an_error(data: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        read_reply(json.dumps(data))
+
+
+def test_read_reply__an_endless_number_is_an_error() -> None:
+    with pytest.raises(ValueError, match="`cost_usd` is not a number"):
+        read_reply('{"text": "a", "cost_usd": 1e999}')
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3))
+
+
+@given(st.text() | st.dictionaries(st.sampled_from(["output", "text", "messages", "token_usage", "cost_usd", "x"]), JSON).map(json.dumps))
+def test_read_reply__any_reply_is_a_trace_or_a_value_error(text: str) -> None:
+    try:
+        trace = read_reply(text)
+    except ValueError as error:
+        assert "the reply" in str(error)
+    else:
+        assert isinstance(trace.output, str)

@@ -1,0 +1,134 @@
+import base64
+import html
+import json
+import logging
+from io import StringIO
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agentevals_action.redact import MASK, Redactor, looks_secret
+
+SECRET = 'pä/ss "w+rd"\\&<1>~%?'
+SECRETS = st.text(min_size=8, max_size=40).filter(lambda text: len(text.strip()) >= 8 and len(text.splitlines()) == 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GITHUB_TOKEN",
+        "INPUT_GITHUB-TOKEN",
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",
+        "DB_PASS",
+        "PGPASSWORD",
+        "apikey",
+        "NPM_AUTH",
+        "SENTRY_DSN",
+        "AZURE_CREDENTIALS",
+        "SSH_PRIVATE_KEY",
+        "GH_PAT",
+    ],
+)
+def test_looks_secret__credentials(name: str) -> None:
+    assert looks_secret(name)
+
+
+@pytest.mark.parametrize("name", ["PATH", "PWD", "OLDPWD", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "GITHUB_REPOSITORY", "PATTERN"])
+def test_looks_secret__others(name: str) -> None:
+    assert not looks_secret(name)
+
+
+FORMS = {
+    "plain": SECRET,
+    "url": quote(SECRET, safe=""),
+    "url with slashes": quote(SECRET),
+    "form": quote_plus(SECRET),
+    "url in lower case": quote(SECRET, safe="").lower(),
+    "json": json.dumps(SECRET)[1:-1],
+    "json unescaped": json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    "html": html.escape(SECRET),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_redact__every_form(form: str) -> None:
+    assert Redactor([SECRET]).redact(f"before {form} after") == f"before {MASK} after"
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "x-access-token:", "user:"])
+@pytest.mark.parametrize("after", ["", "!", "!!", "@host"])
+def test_redact__base64_wherever_the_secret_stands_in_it(encode: type, before: str, after: str) -> None:
+    secret = "ghs_0123456789abcdefXYZ?>~"
+    encoded = encode(f"{before}{secret}{after}".encode()).decode()
+    clean = Redactor([secret]).redact(f"Authorization: basic {encoded}.")
+    assert MASK in clean
+    left = "".join(character for character in clean.partition("basic ")[2] if character not in "*.=")
+    assert secret not in str(base64.b64decode(left + "A" * (-len(left) % 4)))
+    assert len(left) <= (len(before) + len(after)) * 4 / 3 + 4
+
+
+def test_redact__short_values_are_left_alone() -> None:
+    assert Redactor(["true", "admin12", ""]).redact("true admin12") == "true admin12"
+
+
+def test_redact__the_longest_wins_and_overlaps_leave_no_rest() -> None:
+    assert Redactor(["password", "password-long"]).redact("password-long password") == f"{MASK} {MASK}"
+    assert Redactor(["abcdefgh", "efghijkl"]).redact("<abcdefghijkl>") == f"<{MASK}>"
+
+
+def test_redact__taking_one_out_does_not_put_another_together() -> None:
+    assert "x***yyyyy" not in Redactor(["AAAA12345", "x***yyyyy"]).redact("xAAAA12345yyyyy")
+
+
+def test_redact__each_long_line_of_a_key_is_a_secret() -> None:
+    key = "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA\nshort\nq83vEjRWeJA8nQWz\n-----END KEY-----\n"
+    clean = Redactor([key]).redact(f"{key} and MIIEowIBAAKCAQEA and short")
+    assert clean.count(MASK) == 2
+    assert "MIIE" not in clean
+    assert clean.endswith("and short")
+
+
+def test_from_environ__secret_names_inputs_and_named_ones() -> None:
+    environ = {"GITHUB_TOKEN": "ghs_01234567", "INPUT_GITHUB-TOKEN": "ghs_01234567", "PLAIN_NAME": "a-plain-value", "NAMED": "a-named-value"}
+    redactor = Redactor.from_environ(environ, ["NAMED", "NOT_SET"])
+    assert redactor.redact("ghs_01234567 a-plain-value a-named-value") == f"{MASK} a-plain-value {MASK}"
+
+
+@given(st.lists(SECRETS, min_size=1, max_size=4), st.lists(st.text(max_size=20), min_size=1, max_size=6), st.data())
+@example(["********", "0" * 8], ["*", "0"], None)
+def test_redact__no_secret_survives(secrets: list[str], texts: list[str], data: st.DataObject | None) -> None:
+    pieces = list(texts)
+    for secret in secrets:
+        forms = [secret, json.dumps(secret)[1:-1], quote(secret, safe=""), base64.b64encode(secret.encode("utf-8", "replace")).decode()]
+        place = data.draw(st.integers(0, len(pieces))) if data else 0
+        pieces.insert(place, data.draw(st.sampled_from(forms)) if data else secret)
+    clean = Redactor(secrets).redact("".join(pieces))
+    assert not any(secret.strip() in clean for secret in secrets)
+
+
+@given(st.text())
+def test_redact__without_secrets_nothing_changes(text: str) -> None:
+    assert Redactor([]).redact(text) == text
+    assert Redactor(["never-in-there-\x00\x01"]).redact(text.replace("\x00", "")) == text.replace("\x00", "")
+
+
+def test_filter__messages_arguments_and_tracebacks() -> None:
+    stream = StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.addFilter(Redactor(["s3cr3t-value"]).filter())
+    logger = logging.Logger("test")
+    logger.addHandler(handler)
+    logger.info("with %s", "s3cr3t-value")
+    try:
+        raise RuntimeError("it was s3cr3t-value")
+    except RuntimeError:
+        logger.exception("failed")
+    text = stream.getvalue()
+    assert "s3cr3t-value" not in text
+    assert f"with {MASK}" in text
+    assert f"RuntimeError: it was {MASK}" in text
