@@ -49,6 +49,10 @@ def tell(review: Review, published: Published, notices: Sequence[str]) -> None:
         for line in _tests(suite.tests):
             print(workflow_commands.safe_log_line(line))
         print(workflow_commands.endgroup())
+    for fault in review.invalid:
+        print(workflow_commands.safe_log_line(f"fault: {fault}"))
+    for fault in review.warnings:
+        print(workflow_commands.safe_log_line(f"warning: {fault}"))
     if published.check_url is None:
         for line in workflow_commands.annotations(published.annotations):
             print(line)

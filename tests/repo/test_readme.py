@@ -80,7 +80,6 @@ def checkout(tmp_path: Path) -> Path:
     steps = ROOT / "examples" / "demo"
     shutil.copytree(steps / "base", repository.path, dirs_exist_ok=True)
     repository.commit("base")
-    repository.git("branch", "--force", "main")
     repository.git("checkout", "--quiet", "-b", "change")
     shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
     repository.commit("head")

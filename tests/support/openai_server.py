@@ -151,12 +151,17 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 return
             body = _body(reply)
             self.send_response(reply.status)
-            for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close", **reply.headers}.items():
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                "Connection": "close",
+                **reply.headers,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        def log_message(self, format: str, *args: object) -> None:
             """Says nothing: a test's output is its own."""
 
     return Handler

@@ -53,7 +53,10 @@ def request(
 
 
 def surroundings(
-    environment: Mapping[str, str], allowed: Mapping[str, str] | None = None, variables: Mapping[str, str] | None = None, withheld: tuple[str, ...] = ()
+    environment: Mapping[str, str],
+    allowed: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    withheld: tuple[str, ...] = (),
 ) -> Surroundings:
     """What a provider may use."""
     return Surroundings(variables or {}, environment, allowed or {}, withheld)
@@ -61,4 +64,5 @@ def surroundings(
 
 def calls(environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any) -> Calls:
     """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
-    return Calls(providers.catalog(), lambda _root, _folder: variables or {}, environment, {}, **{"backoff": 0.001, **fields})
+    allowed = fields.pop("allowed", {})
+    return Calls(providers.catalog(), lambda _root, _folder: variables or {}, environment, allowed, **{"backoff": 0.001, **fields})

@@ -59,7 +59,11 @@ def test_read_reply__messages_with_tool_calls(field: str) -> None:
             field: [
                 {"role": "assistant", "content": "", "tool_calls": [CALL]},
                 {"role": "tool", "tool_call_id": "1", "content": "found"},
-                {"role": "assistant", "content": [{"type": "text", "value": "the"}, {"type": "text", "text": "answer"}], "tool_calls": [openai_call]},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "text", "value": "the"}, {"type": "text", "text": "answer"}],
+                    "tool_calls": [openai_call],
+                },
             ]
         }
     )
@@ -96,7 +100,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": [{"role": "assistant", "content": "a", "tool_calls": ""}]}, "tool_calls is a list"),
     ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"name": "x"}]}]}, "a tool call has"),
     ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "id": 5}]}]}, "id is a string"),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"function": {"name": "x", "arguments": "{"}}]}]}, "a string of JSON"),
+    (
+        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"function": {"name": "x", "arguments": "{"}}]}]},
+        "a string of JSON",
+    ),
     ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "duration_ms": "5"}]}]}, "duration_ms is a number"),
     ({"output": [], "messages": [{"role": "user", "content": "a"}]}, "two different lists"),
     ({"output": None, "text": None}, "has no answer"),
@@ -122,14 +129,16 @@ def test_read_reply__an_endless_number_is_an_error() -> None:
         read_reply('{"text": "a", "cost_usd": 1e999}')
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
+)
 
 
 @given(st.text() | st.dictionaries(st.sampled_from(["output", "text", "messages", "token_usage", "cost_usd", "x"]), JSON).map(json.dumps))
 def test_read_reply__any_reply_is_a_trace_or_a_value_error(text: str) -> None:
+    problem = ""
     try:
-        trace = read_reply(text)
+        assert isinstance(read_reply(text).output, str)
     except ValueError as error:
-        assert "the reply" in str(error)
-    else:
-        assert isinstance(trace.output, str)
+        problem = str(error)
+    assert problem == "" or problem.startswith("the reply")

@@ -12,12 +12,18 @@ def test_read_message__both_forms_of_a_tool_call() -> None:
     spec = {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
     agentv = {"tool": "read", "input": {"path": "a"}, "output": "text", "duration_ms": 12}
     message = read_message({"role": "assistant", "content": None, "tool_calls": [spec, agentv]})
-    assert message == Message("assistant", "", tool_calls=(ToolCall("read", {"path": "a"}, id="1"), ToolCall("read", {"path": "a"}, "text", None, 12)))
+    assert message == Message(
+        "assistant", "", tool_calls=(ToolCall("read", {"path": "a"}, id="1"), ToolCall("read", {"path": "a"}, "text", None, 12))
+    )
 
 
 def test_read_message__blocks_and_objects() -> None:
     blocks = [{"type": "text", "value": "a"}, {"type": "json", "value": {"b": 1}}, {"type": "file", "value": "c.txt"}]
-    assert read_message({"role": "user", "content": blocks}).content == (Block("text", "a"), Block("json", {"b": 1}), Block("file", "c.txt"))
+    assert read_message({"role": "user", "content": blocks}).content == (
+        Block("text", "a"),
+        Block("json", {"b": 1}),
+        Block("file", "c.txt"),
+    )
     assert read_message({"role": "user", "content": {"b": 1}}).content == (Block("json", {"b": 1}),)
 
 
@@ -54,7 +60,9 @@ def test_read_tool_call__empty_arguments_are_none_given() -> None:
 
 
 def test_wire_message__reads_back_the_same() -> None:
-    message = Message("assistant", (Block("text", "hi"), Block("json", {"a": [1]})), "bot", tool_calls=(ToolCall("t", {"k": "v"}, "out", "1", 3),))
+    message = Message(
+        "assistant", (Block("text", "hi"), Block("json", {"a": [1]})), "bot", tool_calls=(ToolCall("t", {"k": "v"}, "out", "1", 3),)
+    )
     assert read_message(wire_message(message)) == message
     assert wire_messages([message, Message("user", "x")])[1] == {"role": "user", "content": "x"}
 

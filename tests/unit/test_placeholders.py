@@ -31,7 +31,9 @@ def run(tmp_path: Path, command: str | Sequence[str], prompt: str, eval_id: str 
     placeholders.check(command)
     values = {"PROMPT": prompt, "PROMPT_FILE": str(tmp_path / "p"), "OUTPUT_FILE": str(tmp_path / "o"), "EVAL_ID": eval_id, "ATTEMPT": "2"}
     words, variables = placeholders.fill(command, values)
-    done = subprocess.run(words, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": "/home", **variables}, capture_output=True, check=True)
+    done = subprocess.run(
+        words, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": "/home", **variables}, capture_output=True, check=True
+    )
     assert not (tmp_path / "pwned").exists()
     return done.stdout.decode()
 
@@ -94,7 +96,7 @@ def test_fill__a_hostile_test_id_is_one_word_or_refused(tmp_path: Path, eval_id:
         "bash -lc 'agent {PROMPT}'",
         'agent "$(cat {PROMPT})"',
         "agent $'it\\'s {PROMPT}'",
-        "agent \"\\\"{PROMPT}\"",
+        'agent "\\"{PROMPT}"',
     ],
 )
 def test_check__a_prompt_among_other_text_in_quotes_is_refused(command: str) -> None:

@@ -37,7 +37,9 @@ def test_looks_secret__credentials(name: str) -> None:
     assert looks_secret(name)
 
 
-@pytest.mark.parametrize("name", ["PATH", "PWD", "OLDPWD", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "GITHUB_REPOSITORY", "PATTERN"])
+@pytest.mark.parametrize(
+    "name", ["PATH", "PWD", "OLDPWD", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "GITHUB_REPOSITORY", "PATTERN"]
+)
 def test_looks_secret__others(name: str) -> None:
     assert not looks_secret(name)
 
@@ -94,7 +96,12 @@ def test_redact__each_long_line_of_a_key_is_a_secret() -> None:
 
 
 def test_from_environ__secret_names_inputs_and_named_ones() -> None:
-    environ = {"GITHUB_TOKEN": "ghs_01234567", "INPUT_GITHUB-TOKEN": "ghs_01234567", "PLAIN_NAME": "a-plain-value", "NAMED": "a-named-value"}
+    environ = {
+        "GITHUB_TOKEN": "ghs_01234567",
+        "INPUT_GITHUB-TOKEN": "ghs_01234567",
+        "PLAIN_NAME": "a-plain-value",
+        "NAMED": "a-named-value",
+    }
     redactor = Redactor.from_environ(environ, ["NAMED", "NOT_SET"])
     assert redactor.redact("ghs_01234567 a-plain-value a-named-value") == f"{MASK} a-plain-value {MASK}"
 

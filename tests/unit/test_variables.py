@@ -19,7 +19,13 @@ def test_names_in__what_is_no_reference() -> None:
 
 def test_resolve__fills_in_nested_values_and_leaves_the_rest() -> None:
     value = {"url": "https://${{ HOST }}/${{ PATH_PART }}", "list": ["${{ HOST }}"], "words": ("a", "${{HOST}}"), "n": 1.5, "t": True}
-    assert resolve(value, {"HOST": "h", "PATH_PART": "p"}) == {"url": "https://h/p", "list": ["h"], "words": ("a", "h"), "n": 1.5, "t": True}
+    assert resolve(value, {"HOST": "h", "PATH_PART": "p"}) == {
+        "url": "https://h/p",
+        "list": ["h"],
+        "words": ("a", "h"),
+        "n": 1.5,
+        "t": True,
+    }
 
 
 def test_resolve__a_value_is_not_resolved_again() -> None:
@@ -27,7 +33,7 @@ def test_resolve__a_value_is_not_resolved_again() -> None:
 
 
 def test_resolve__missing_names_are_named() -> None:
-    with pytest.raises(AttemptError, match="the variables FIRST, secrets.SECOND are not set") as caught:
+    with pytest.raises(AttemptError, match=r"the variables FIRST, secrets\.SECOND are not set") as caught:
         resolve({"a": "${{ FIRST }}", "b": ["${{ secrets.SECOND }}"], "c": "${{ THERE }}"}, {"THERE": "x"})
     assert caught.value.kind == "configuration"
     assert "forks" in caught.value.hint
@@ -52,7 +58,9 @@ def test_read_variables__files_beside_and_below_are_not_read(tmp_path: Path) -> 
     assert read_variables({}, tmp_path, tmp_path / "here") == {}
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "INPUT_GITHUB-TOKEN", "INPUT_TARGET"])
+@pytest.mark.parametrize(
+    "name", ["GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "INPUT_GITHUB-TOKEN", "INPUT_TARGET"]
+)
 def test_read_variables__the_runners_own_never_resolve(tmp_path: Path, name: str) -> None:
     (tmp_path / ".env").write_text(f"{name}=from-file\n".replace("-", "_"))
     variables = read_variables({name: "ghs_0123456789", "GITHUB_SHA": "abc", "GITHUB_TOKENS": "other"}, tmp_path, tmp_path)
@@ -85,7 +93,7 @@ def test_read_variables__a_file_that_cannot_be_used_is_named(tmp_path: Path, dat
         ("A=with#hash", "with#hash"),
         ("A='single # \\n $X'", "single # \\n $X"),
         ('A="double \\"quoted\\" \\n \\$X \\z" # remark', 'double "quoted" \n $X \\z'),
-        ("A=\"over\ntwo lines\"", "over\ntwo lines"),
+        ('A="over\ntwo lines"', "over\ntwo lines"),
         ("A='over\ntwo lines'", "over\ntwo lines"),
         ("A=", ""),
         ("A=crlf\r\nB=x", "crlf"),

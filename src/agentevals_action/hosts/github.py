@@ -34,8 +34,11 @@ class GitHubHost:
         return tuple(self._notices)
 
     def changed_files(self) -> Sequence[ChangedFile] | None:
-        """The pull request's files, from all pages; None outside a pull request, at GitHub's limit, when the list is not whole or not that of
-        the head under review (it is always the present head's), and when GitHub does not say."""
+        """The pull request's files, from all pages.
+
+        None outside a pull request, at GitHub's limit, when the list is not whole or not of the head under review (GitHub lists the
+        present head's), and when GitHub does not say.
+        """
         number = self._target.pull
         if number is None:
             return None

@@ -33,9 +33,10 @@ def annotations(found: Iterable[Annotation]) -> Iterator[str]:
         counts[name] += 1
         if counts[name] <= limits.COMMANDS_A_STEP:
             yield command(name, annotation.message, file=annotation.path, line=max(1, annotation.line), title=annotation.title)
-    left = [f"{count - limits.COMMANDS_A_STEP} more {name}s" for name, count in counts.items() if count > limits.COMMANDS_A_STEP]
+    left = {name: count - limits.COMMANDS_A_STEP for name, count in counts.items() if count > limits.COMMANDS_A_STEP}
     if left:
-        yield f"{' and '.join(left)} are not shown as annotations."
+        told = (f"{count} {name}{'' if count == 1 else 's'}" for name, count in left.items())
+        yield f"Not shown as annotations: {' and '.join(told)} more."
 
 
 def notice(message: str) -> str:

@@ -235,9 +235,10 @@ def _read_output(place: int) -> str:
         raise AttemptError("target", "the command succeeded, but did not write {OUTPUT_FILE}") from None
     except OSError as error:
         raise AttemptError("target", f"{{OUTPUT_FILE}} cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise AttemptError("target", "{OUTPUT_FILE} is no plain file")
     with os.fdopen(file, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise AttemptError("target", "{OUTPUT_FILE} is no plain file")
         data = stream.read(process.OUTPUT_LIMIT + 1)
     if len(data) > process.OUTPUT_LIMIT:
         raise AttemptError("target", f"{{OUTPUT_FILE}} is over {process.OUTPUT_LIMIT // 1024**2} MB")

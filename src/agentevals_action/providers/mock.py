@@ -69,7 +69,9 @@ class Mock(base.Options):
     provider: ClassVar[str] = "mock"
     is_model: ClassVar[bool] = True
 
-    responses: Annotated[tuple[Response, ...], Strict(False)] = Field(description="The answers, tried in order; the first match is given.")
+    responses: Annotated[tuple[Response, ...], Strict(False)] = Field(
+        min_length=1, description="The answers, tried in order; the first match is given."
+    )
     delay_ms: Annotated[float, Field(ge=0)] = Field(default=0, description="Milliseconds until the answer is given.")
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002 - answers from a list need nothing

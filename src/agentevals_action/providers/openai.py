@@ -80,7 +80,7 @@ class OpenAI(base.Options):
 class _Connected:
     def __init__(self, options: OpenAI, key: str | None) -> None:
         self._options = options
-        self._key = key
+        self._key = (key or "").strip()  # a secret is easily stored with the end of its line
         self._client: httpx.AsyncClient | None = None
 
     async def complete(self, request: base.Request) -> Trace:
@@ -121,6 +121,8 @@ class _Connected:
             headers = {"Content-Type": "application/json"}
             if self._key:
                 headers["Authorization"] = f"Bearer {self._key}"
+            if not (self._key.isascii() and self._key.isprintable()):  # an error of the library would show it
+                raise AttemptError("configuration", "the key has characters that no header can carry")
             try:
                 url = httpx.URL((self._options.base_url or DEFAULT_URL).rstrip("/") + "/")
                 # A redirect would carry the key to where nobody sent it.
@@ -130,8 +132,8 @@ class _Connected:
                     timeout=None,  # noqa: S113 - the limit is over all of a call, in `complete`, not over each read
                     follow_redirects=False,
                 )
-            except (httpx.InvalidURL, ValueError):  # the message would hold the key
-                raise AttemptError("configuration", "`base_url` or `api_key` cannot be used in a request") from None
+            except (httpx.InvalidURL, ValueError) as error:
+                raise AttemptError("configuration", f"`base_url` cannot be used: {error}") from None
         return self._client
 
     def _host(self) -> str:

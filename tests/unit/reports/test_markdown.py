@@ -172,7 +172,7 @@ def test_verdict__many_reasons_are_a_list() -> None:
     suites = [reviews.compared((reviews.told("a", None),), (reviews.told("a"),), path=f"evals/{number}.yaml") for number in range(6)]
     text = markdown.comment(reviews.review(*suites), NOWHERE)
     assert "and 4 more reasons." in text
-    assert "- the suite evals/5.yaml scored no test" in text
+    assert "- the suite `evals/5.yaml` scored no test" in text
 
 
 def test_verdict__nothing_to_compare_with() -> None:
@@ -215,7 +215,7 @@ def test_entry__facts_of_a_gate_samples_and_grading() -> None:
         in text
     )
     assert "1 of 3 samples pass" in text
-    assert "the base's stored answer was graded again" in text
+    assert "re-graded: the base's answer by head's evaluators" in text
 
 
 def test_notes__renamed_broken_and_missing_bases_are_told() -> None:

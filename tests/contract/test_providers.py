@@ -1,0 +1,156 @@
+"""Every provider keeps the contract of `providers/base.py`, and every file of the folder is in the registry."""
+
+import asyncio
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agentevals_action import providers
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.suite import Message
+from agentevals_action.model.trace import Trace
+from agentevals_action.paths import Folder
+from agentevals_action.providers import base
+from tests.support import targets
+from tests.support.openai_server import OpenAIServer
+
+FOLDER = Path(providers.__file__).parent
+
+#: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A provider without a line here fails the tests.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "cli": {"command": "sed s/^echo.//"},
+    "mock": {"responses": [{"pattern": "^echo hello$", "response": "hello"}]},
+    "openai": {"model": "m", "base_url": "URL"},
+}
+NAMES = sorted(SAMPLES)
+
+
+@contextmanager
+def connected(name: str) -> Iterator[tuple[base.Options, base.Surroundings]]:
+    with OpenAIServer({"^echo hello$": "hello"}) as server:
+        definition = {field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()}
+        yield targets.options({"provider": name, **definition}), targets.surroundings({"PATH": os.environ["PATH"]})
+
+
+def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
+    async def completed(options: base.Options, surroundings: base.Surroundings) -> Trace:
+        provider = options.connect(surroundings)
+        try:
+            return await provider.complete(targets.request(Path("/"), *messages, **fields))
+        finally:
+            await provider.close()
+
+    with connected(name) as (options, surroundings):
+        return asyncio.run(completed(options, surroundings))
+
+
+def test_registry__every_file_is_registered_and_has_a_sample() -> None:
+    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
+    registered = {options.__module__.rpartition(".")[2] for options in providers.catalog().values()}
+    assert files == registered
+    assert sorted(providers.catalog()) == NAMES
+
+
+def test_registry__a_file_holds_one_provider_of_its_name() -> None:
+    for name, options in providers.catalog().items():
+        module = importlib.import_module(options.__module__)
+        own = [
+            item for item in vars(module).values() if inspect.isclass(item) and issubclass(item, base.Options) and item is not base.Options
+        ]
+        assert own == [options]
+        assert options.provider == name == module.__name__.rpartition(".")[2].replace("_", "-")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options__every_field_and_the_provider_are_described(name: str) -> None:
+    options = providers.catalog()[name]
+    assert options.__doc__
+    assert [field for field, info in options.model_fields.items() if not info.description] == []
+    assert set(options.spellings) <= set(options.model_fields)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options__are_frozen_and_survive_a_round_trip(name: str) -> None:
+    with connected(name) as (options, _):
+        assert type(options).model_validate(options.model_dump(exclude_unset=True)) == options
+        with pytest.raises(ValidationError):
+            setattr(options, next(iter(type(options).model_fields)), "changed")
+        assert all(isinstance(variable, str) for variable in options.variables())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options__name_no_file_outside(name: str, tmp_path: Path) -> None:
+    with connected(name) as (options, _):
+        assert list(options.files(Folder(tmp_path, tmp_path))) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_complete__answers(name: str) -> None:
+    trace = complete(name, "echo hello")
+    assert trace.output == "hello"
+    assert trace.messages[-1].role == "assistant"
+    assert trace.llm_call_count == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_complete__the_same_again_is_the_same(name: str) -> None:
+    assert complete(name, "echo hello").messages == complete(name, "echo hello").messages
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_complete__many_at_once(name: str) -> None:
+    async def many(options: base.Options, surroundings: base.Surroundings) -> list[Trace]:
+        provider = options.connect(surroundings)
+        try:
+            return list(await asyncio.gather(*(provider.complete(targets.request(Path("/"), "echo hello", attempt=i)) for i in range(10))))
+        finally:
+            await provider.close()
+
+    with connected(name) as (options, surroundings):
+        assert {trace.output for trace in asyncio.run(many(options, surroundings))} == {"hello"}
+
+
+FAILING: Mapping[str, Mapping[str, Any]] = {
+    "cli": {"command": "exit 1"},
+    "mock": {"responses": [{"pattern": "never", "response": "x"}]},
+    "openai": {"model": "m", "base_url": "URL"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> None:
+    async def failed(options: base.Options) -> None:
+        provider = options.connect(targets.surroundings({"PATH": os.environ["PATH"]}))
+        try:
+            await provider.complete(targets.request(Path("/"), "hello"))
+        finally:
+            await provider.close()
+
+    with OpenAIServer() as server:
+        definition = {field: server.url if value == "URL" else value for field, value in FAILING[name].items()}
+        options = targets.options({"provider": name, **definition})
+        with pytest.raises(AttemptError) as caught:
+            asyncio.run(failed(options))
+    assert caught.value.kind == "target"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_connect__opens_nothing(name: str) -> None:
+    with OpenAIServer() as server, connected(name) as (options, surroundings):
+        asyncio.run(options.connect(surroundings).close())
+        assert server.requests == []
+
+
+def test_import__nothing_heavy() -> None:
+    code = "import sys, agentevals_action.providers, agentevals_action.calls; print([m for m in ('httpx', 'github', 'jinja2', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

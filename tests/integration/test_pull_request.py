@@ -1,0 +1,333 @@
+"""A pull request is gated, end to end: the action's process, real git at depth 1, GitHub's API over HTTP."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import payloads
+from tests.support.github_http import Fault
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import Account, file
+from tests.support.job import Finished, Job
+from tests.support.repositories import Files, PullRequest, pull_request
+
+SUITE = """\
+name: greeter
+tests:
+  - id: greets
+    criteria: greets by name
+    input: Ada
+    assert:
+      - {name: polite, type: contains, value: "Good day"}
+      - name: by-name
+        type: contains
+        value: Ada
+        required: true
+  - id: short
+    criteria: is short
+    input: Bob
+    assert:
+      - {type: regex, value: "^.{0,40}$"}
+"""
+GATE_LINE = 7
+TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
+GOOD = 'read name; echo "Good day, $name."\n'
+NAMELESS = 'read name; echo "Good day."\n'
+NUMBER = 7
+
+BASE: Files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS, "agent.sh": GOOD}
+
+
+class Gate:
+    """A pull request and what GitHub knows of it."""
+
+    def __init__(self, folder: Path, server: GitHubServer) -> None:
+        self.folder, self.server = folder, server
+        self.pull = pull_request(folder / "origin", BASE, {"agent.sh": NAMELESS})
+        self.runs = 1000
+        self.announce(self.pull, "agent.sh")
+
+    def announce(self, pull: PullRequest, *changed: str) -> None:
+        """What GitHub says of the pull request from now on."""
+        self.pull = pull
+        self.server.add_pull(NUMBER, pull.head, pull.main, [file(path) for path in changed])
+
+    def push(self, files: Files, *changed: str) -> None:
+        """Another commit on the pull request's branch."""
+        origin = self.pull.origin
+        origin.git("checkout", "--quiet", "feature")
+        head = origin.commit("another", files)
+        origin.git("checkout", "--quiet", "--detach", "main")
+        origin.git("merge", "--quiet", "--no-ff", "--no-edit", head)
+        merge = origin.head()
+        origin.git("update-ref", "refs/pull/1/merge", merge)
+        origin.git("checkout", "--quiet", "main")
+        self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge), *changed)
+
+    def job(self, sha: str | None = None, depth: int = 1, **settings: object) -> Job:
+        """The next run of the workflow, on a fresh checkout of the merge commit."""
+        self.runs += 1
+        place = self.folder / str(self.runs)
+        fork, dependabot = bool(settings.pop("fork", False)), bool(settings.pop("dependabot", False))
+        sha = sha or self.pull.merge
+        workspace = self.pull.checkout(place / "workspace", sha, depth)
+        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER, fork=fork, dependabot=dependabot)
+        return Job(workspace.path, self.server, event, self.pull.merge, place / "runner", run=self.runs, **settings)  # type: ignore[arg-type]  # by name
+
+    def shown(self) -> list[str]:
+        """Our comments that are not minimised."""
+        return [comment.body for comment in self.server.comments if not comment.minimised]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    with GitHubServer() as server:
+        yield Gate(tmp_path, server)
+
+
+def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
+    done = gate.job().finish()
+    assert done.code == 1, done.log
+    (body,) = gate.shown()
+    assert "[!CAUTION]" in body
+    (check,) = gate.server.check_runs
+    assert (check.head_sha, check.status, check.conclusion) == (gate.pull.head, "completed", "failure")
+    failures = [one for one in check.annotations if one["annotation_level"] == "failure"]
+    assert [(one["path"], one["start_line"]) for one in failures] == [("evals/EVAL.yaml", GATE_LINE + 1)]
+    assert done.outputs["outcome"] == "failed"
+    assert (done.outputs["passed"], done.outputs["failed"], done.outputs["regressions"]) == ("1", "1", "1")
+    assert (done.outputs["head-sha"], done.outputs["base-sha"]) == (gate.pull.head, gate.pull.main)
+    assert "#issuecomment-" in done.outputs["comment-url"]
+    assert "by-name" in done.summary
+
+
+def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
+    gate.job().finish()
+    gate.push({"agent.sh": GOOD + "# mended\n"}, "agent.sh")
+    done = gate.job().finish()
+    assert done.code == 0, done.log
+    assert len(gate.server.comments) == 1
+    assert "Passed" in gate.shown()[0]
+    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs][-1] == (gate.pull.head, "success")
+
+
+def test_gate__worse_again_is_a_new_comment_since_an_edit_notifies_nobody(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
+    gate.job().finish()
+    gate.push({"agent.sh": NAMELESS}, "agent.sh")
+    gate.job().finish()
+    assert [comment.minimised is not None for comment in gate.server.comments] == [True, False]
+    assert "Failed" in gate.shown()[0]
+
+
+def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> None:
+    gate.job().finish()
+    (before,) = gate.shown()
+    gate.job().finish()
+    (after,) = gate.shown()
+    differing = [(one, other) for one, other in zip(before.splitlines(), after.splitlines(), strict=True) if one != other]
+    assert all(" s" in one or "&nbsp;s" in one or "agentevals:v1" in one for one, _ in differing), differing
+
+
+def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) -> None:
+    late = gate.job()
+    gate.push({"agent.sh": GOOD + "# mended\n"}, "agent.sh")
+    gate.job().finish()
+    done = late.finish()
+    assert done.code == 1
+    (body,) = gate.shown()
+    assert "Passed" in body
+
+
+def test_gate__no_suite_touched_is_a_passed_check_that_says_so(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD, "README.md": "hello"}, "README.md")
+    done = gate.job().finish()
+    assert done.code == 0, done.log
+    (check,) = gate.server.check_runs
+    assert check.conclusion == "success"
+    assert "no suite is touched" in str(check.summary) + str(check.title)
+
+
+def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate) -> None:
+    gate.server.world.merge_base = gate.pull.base
+    done = gate.job(sha=gate.pull.head).finish()
+    assert done.code == 1, done.log
+    assert done.outputs["base-sha"] == gate.pull.base
+
+
+def test_gate__a_base_that_cannot_be_had_is_inconclusive_and_says_what_to_set(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
+    job = gate.job()
+    (job.workspace / ".git/config").write_text((job.workspace / ".git/config").read_text().replace("origin", "gone"))
+    done = job.finish()
+    assert done.code == 3, done.log
+    assert "fetch-depth: 2" in gate.shown()[0]
+    assert gate.server.check_runs[0].conclusion == "failure"
+
+
+def test_gate__another_commit_checked_out_is_a_clear_fault(gate: Gate) -> None:
+    done = gate.job(sha=gate.pull.main).finish()
+    assert done.code == 2
+    assert "neither the head of the pull request" in done.log
+    assert gate.server.check_runs[0].conclusion == "failure"
+
+
+def test_gate__a_suite_with_faults_is_annotated_where_they_stand(gate: Gate) -> None:
+    broken = SUITE.replace("        type: contains", "        type: contians")
+    gate.push({"evals/EVAL.yaml": broken}, "evals/EVAL.yaml", "agent.sh")
+    done = gate.job().finish()
+    assert done.code == 2
+    (check,) = gate.server.check_runs
+    assert [(one["path"], one["start_line"]) for one in check.annotations] == [("evals/EVAL.yaml", GATE_LINE + 2)]
+    assert done.outputs["outcome"] == "invalid"
+
+
+def test_gate__no_permission_still_blocks_and_says_what_to_grant(gate: Gate) -> None:
+    gate.server.permissions |= {"pull-requests": "read", "issues": "read", "checks": "read"}
+    done = gate.job().finish()
+    assert done.code == 1
+    assert gate.server.comments == ()
+    assert f"::error file=evals/EVAL.yaml,line={GATE_LINE + 1}," in done.log
+    assert "checks: write" in done.summary
+    assert "pull-requests: write" in done.summary
+
+
+def test_gate__a_fork_without_secrets_is_inconclusive_and_names_the_variable(gate: Gate) -> None:
+    targets = "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ AGENT_KEY }}'}\n"
+    gate.push({".agentv/targets.yaml": targets}, ".agentv/targets.yaml")
+    done = gate.job(fork=True).finish()
+    assert done.code == 3, done.log
+    assert "AGENT_KEY" in done.log
+    at_home = gate.job().finish()
+    assert at_home.code == 2
+    assert "AGENT_KEY" in at_home.log
+
+
+def test_gate__pull_request_target_is_refused(gate: Gate) -> None:
+    job = gate.job()
+    job.name = "pull_request_target"
+    done = job.finish()
+    assert done.code == 2
+    assert "pull_request_target" in done.log
+    assert "could not begin" in done.summary
+
+
+def test_gate__wrong_inputs_are_all_said_at_once(gate: Gate) -> None:
+    done = gate.job(inputs={"samples": "many", "strict": "yes", "fail-on": "gatez"}).finish()
+    assert done.code == 2
+    for name in ("samples", "strict", "fail-on"):
+        assert f"`{name}`" in done.log
+    assert gate.server.requests == []
+
+
+def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> None:
+    gate.job().finish()
+    copied = gate.shown()[0]
+    gate.server.world.comments.clear()
+    theirs = gate.server.add_comment(NUMBER, Account("mallory", 102), copied)
+    gate.job().finish()
+    assert theirs.body == copied
+    assert len(gate.server.comments) == 2
+
+
+def test_gate__github_s_troubles_cost_patience_not_the_outcome(gate: Gate) -> None:
+    gate.server.limit_route("POST .*/check-runs", seconds=0)
+    gate.server.break_route(Fault("POST .*/comments", 502, 1, "Bad gateway", {}, after_write=True))
+    gate.server.break_route(Fault("PATCH .*/check-runs", 502, 1, "Bad gateway", {}))
+    done = gate.job().finish()
+    assert done.code == 1, done.log
+    assert len(gate.server.comments) == 1
+    assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
+
+
+def test_gate__merge_group_gets_its_check(gate: Gate) -> None:
+    job = gate.job()
+    job.name, job.event = "merge_group", payloads.merge_group_event(gate.pull.merge, gate.pull.main)
+    done = job.finish()
+    assert done.code == 1, done.log
+    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs] == [(gate.pull.merge, "failure")]
+    assert gate.server.comments == ()
+
+
+def test_gate__push_compares_with_the_push_before(gate: Gate) -> None:
+    job = gate.job()
+    job.name, job.event = "push", payloads.push_event(gate.pull.main, gate.pull.merge)
+    done = job.finish()
+    assert done.code == 1, done.log
+    assert done.outputs["base-sha"] == gate.pull.main
+    assert [check.head_sha for check in gate.server.check_runs] == [gate.pull.merge]
+
+
+def test_gate__schedule_runs_everything_without_a_base(gate: Gate) -> None:
+    job = gate.job()
+    job.name, job.event = "schedule", payloads.schedule_event()
+    done = job.finish()
+    assert done.code == 1, done.log
+    assert done.outputs["base-sha"] == ""
+
+
+def test_gate__another_event_writes_the_summary_alone(gate: Gate) -> None:
+    job = gate.job()
+    job.name, job.event = "release", {"action": "published"}
+    done = job.finish()
+    assert done.code == 1
+    assert gate.server.check_runs == ()
+    assert "greets" in done.summary
+
+
+def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> None:
+    evil = 'read name; printf "::add-mask::Good day\\n::error::gotcha %s $AGENT_TOKEN\\n" "$name" >&2; exit 3\n'
+    gate.push({"agent.sh": evil}, "agent.sh")
+    secret = "ghp_ThisIsASecretOfTheAgent"
+    done = gate.job(env={"AGENT_TOKEN": secret}, inputs={"env": "AGENT_TOKEN"}).finish()
+    assert done.code == 3, done.log
+    everything = done.log + done.summary + "".join(gate.shown()) + str(gate.server.check_runs)
+    assert secret not in everything
+    assert gate.server.token not in done.log
+    own = ("::group::", "::endgroup::", "::warning", "::error file=")
+    assert [line for line in done.log.splitlines() if line.lstrip().startswith("::") and not line.startswith(own)] == []
+
+
+def begun(job: Job, process: "subprocess.Popen[str]", mark: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not mark.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def slow(gate: Gate, mark: Path) -> None:
+    gate.push({"agent.sh": f'read name; touch "{mark}"; test -f "{mark}.go" || sleep 60; echo "Good day, $name."\n'}, "agent.sh")
+
+
+def test_gate__sigterm_leaves_no_check_in_progress(gate: Gate, tmp_path: Path) -> None:
+    slow(gate, tmp_path / "mark")
+    job = gate.job()
+    process = job.start()
+    begun(job, process, tmp_path / "mark")
+    process.send_signal(signal.SIGTERM)
+    log, _ = process.communicate(timeout=20)
+    assert process.returncode == 130, log
+    assert [(check.status, check.conclusion) for check in gate.server.check_runs] == [("completed", "cancelled")]
+    worktrees = subprocess.run(["git", "worktree", "list"], cwd=job.workspace, capture_output=True, text=True, check=True)
+    assert len(worktrees.stdout.splitlines()) == 1
+
+
+def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(gate: Gate, tmp_path: Path) -> None:
+    slow(gate, tmp_path / "mark")
+    job = gate.job()
+    process = job.start()
+    begun(job, process, tmp_path / "mark")
+    process.kill()
+    process.communicate(timeout=20)
+    assert [check.status for check in gate.server.check_runs] == ["in_progress"]
+    (tmp_path / "mark.go").touch()
+    gate.server.world.workflow_runs[job.run] = {"status": "completed", "conclusion": "cancelled"}
+    done: Finished = gate.job().finish()
+    assert done.code == 0, done.log
+    assert [check.status for check in gate.server.check_runs] == ["completed", "completed"]
+    assert gate.server.check_runs[-1].conclusion == "success"

@@ -1,0 +1,229 @@
+"""`run`, `compare`, `validate`, `list`, `schema`, `demo`: the command line on real suites."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.reports.jsonl import read_results
+from tests.support import command
+from tests.support.openai_server import OpenAIServer
+from tests.support.repositories import Repository
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MOCK = """\
+targets:
+  - name: default
+    provider: mock
+    responses:
+      - {pattern: broken, response: nothing of use}
+      - {pattern: ".*", response: hello there}
+"""
+
+
+def suite(*tests: str) -> str:
+    rows = [f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n" for name in tests]
+    return "name: greeter\ntests:\n" + "".join(rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    (place / ".agentv").mkdir(parents=True)
+    (place / ".agentv/targets.yaml").write_text(MOCK)
+    (place / "EVAL.yaml").write_text(suite("one", "two"))
+    return place
+
+
+def ids(path: Path) -> list[str]:
+    return [result.eval_id for result in read_results(path)]
+
+
+def test_run__all_pass(folder: Path) -> None:
+    done = command.run(folder, "run")
+    assert done.code == 0, done.err
+    assert "passed" in done.out
+    assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]
+
+
+def test_run__a_failing_test_is_exit_code_1_and_says_why(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite("one", "broken"))
+    done = command.run(folder, "run")
+    assert done.code == 1
+    assert 'does not contain "hello"' in done.out
+    assert command.run(folder, "run", "--fail-on", "never").code == 0
+
+
+def test_run__an_error_is_exit_code_3_and_never_a_pass(folder: Path) -> None:
+    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [no-such-program]}]\n")
+    done = command.run(folder, "run")
+    assert done.code == 3
+    assert "no-such-program" in done.out
+
+
+def test_run__some_tests_and_none(folder: Path) -> None:
+    assert command.run(folder, "run", "--test", "t*", "--output", "out.jsonl").code == 0
+    assert ids(folder / "out.jsonl") == ["two"]
+    done = command.run(folder, "run", "--test", "nothing")
+    assert done.code == 2
+    assert "no test matches" in done.err
+
+
+def test_run__faults_stop_everything_before_anything_runs(folder: Path) -> None:
+    (folder / "more.eval.yaml").write_text("name: more\ntests:\n  - {id: a, input: b, assert: [{type: contians, value: c}]}\n")
+    done = command.run(folder, "run")
+    assert done.code == 2
+    assert "more.eval.yaml:3:" in done.err
+    assert "`contains`" in done.err
+    assert not (folder / "agentevals-report").exists()
+
+
+def test_run__no_suite_is_no_success(tmp_path: Path) -> None:
+    done = command.run(tmp_path, "run")
+    assert done.code == 2
+    assert "no suite" in done.err
+
+
+def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) -> None:
+    name = "a-very-long-name-" * 12
+    (folder / "EVAL.yaml").write_text(suite(f"broken-{name}"))
+    done = command.run(folder, "run")
+    assert "\x1b" not in done.out + done.err
+    assert any("broken-a-very" in line and "does not contain" in line for line in done.out.splitlines())
+
+
+def test_run__resume_keeps_what_was_told_and_tries_errors_again(folder: Path, tmp_path: Path) -> None:
+    agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = two && test ! -f {tmp_path}/ready && exit 9; echo hello\n'
+    (folder / "agent.sh").write_text(agent)
+    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n")
+    assert command.run(folder, "run").code == 3
+    (tmp_path / "ready").touch()
+    done = command.run(folder, "run", "--resume")
+    assert done.code == 0, done.out + done.err
+    assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]
+    assert sorted((tmp_path / "asked").read_text().split()) == ["one", "two", "two"]
+
+
+def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite("one", "two", "slow"))
+    agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = slow && test ! -f {tmp_path}/ready && sleep 60; echo hello\n'
+    (folder / "agent.sh").write_text(agent)
+    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n")
+    process = command.start(folder, "run", "--max-concurrency", "1")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "asked").exists() or "slow" not in (tmp_path / "asked").read_text():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]
+    (tmp_path / "ready").touch()
+    assert command.run(folder, "run", "--resume").code == 0
+    assert sorted((tmp_path / "asked").read_text().split()) == ["one", "slow", "slow", "two"]
+
+
+def test_run__a_model_over_http_with_a_judge(folder: Path) -> None:
+    with OpenAIServer(
+        {"You grade": '{"score": 0.9, "hits": ["names the weather"]}', "Weather": "Sunny."}, key="sk-a-key-of-the-test"
+    ) as server:
+        targets = f"targets:\n  - {{name: default, provider: openai, model: m, base_url: '{server.url}', api_key: '${{{{ KEY }}}}'}}\n"
+        (folder / ".agentv/targets.yaml").write_text(targets)
+        (folder / "EVAL.yaml").write_text("name: weather\ntests:\n  - {id: sun, criteria: names the weather, input: Weather?}\n")
+        done = command.run(folder, "run", env={"KEY": "sk-a-key-of-the-test"})
+        assert done.code == 0, done.out + done.err
+        refused = command.run(folder, "run", env={"KEY": "sk-another-key-of-it"})
+    (result,) = read_results(folder / "agentevals-report/results.jsonl")
+    assert refused.code == 3
+    assert result.verdict is None
+    assert "sk-another-key-of-it" not in refused.out + refused.err
+
+
+def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:
+    """Every judge skipped or broken: the reference runner says PASS."""
+    (folder / "EVAL.yaml").write_text("name: judged\ntests:\n  - {id: a, criteria: is kind, input: hi, execution: {target: default}}\n")
+    with_judge = MOCK.replace("name: default", "name: default\n    judge_target: judge")
+    (folder / ".agentv/targets.yaml").write_text(with_judge + "  - {name: judge, provider: cli, command: ['false']}\n")
+    done = command.run(folder, "run")
+    assert done.code == 3
+    assert "judge" in done.out
+
+
+def test_compare__two_files(folder: Path) -> None:
+    command.run(folder, "run", "--output", "base.jsonl")
+    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "goodbye"))
+    command.run(folder, "run", "--output", "head.jsonl")
+    done = command.run(folder, "compare", "base.jsonl", "head.jsonl")
+    assert done.code == 1
+    assert "2 tests regressed" in done.out
+    same = command.run(folder, "compare", "base.jsonl", "base.jsonl")
+    assert same.code == 0, same.out + same.err
+    assert command.run(folder, "compare", "no.jsonl", "base.jsonl").code == 2
+
+
+def test_validate__says_every_fault_of_every_suite(folder: Path) -> None:
+    (folder / "a.eval.yaml").write_text("name: a\ntests:\n  - {id: x, input: y}\n")
+    (folder / "b.eval.yaml").write_text("name: b\ntests: []\n")
+    done = command.run(folder, "validate")
+    assert done.code == 2
+    assert "a.eval.yaml:3:5: there is nothing to grade the test `x` by" in done.out
+    assert "b.eval.yaml:2:" in done.out
+    assert "EVAL.yaml: valid, 2 tests" in done.out
+
+
+def test_validate__is_light(folder: Path) -> None:
+    code = (
+        "import sys\nfrom agentevals_action.cli import main\nsys.argv = ['agentevals-action', 'validate']\n"
+        "try:\n    main()\nfinally:\n    print(sorted({'github', 'httpx', 'jinja2', 'requests'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=command.environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_list__suites_tests_and_why(tmp_path: Path) -> None:
+    made = Repository.create(
+        tmp_path / "repository", {"EVAL.yaml": suite("one"), "b/EVAL.yaml": suite("two"), ".agentv/targets.yaml": MOCK}
+    )
+    made.write({"b/EVAL.yaml": suite("two", "three")})
+    everything = command.run(made.path, "list")
+    assert everything.code == 0, everything.err
+    assert "one" in everything.out
+    (touched,) = json.loads(command.run(made.path, "list", "--base", "HEAD", "--json").out)
+    assert touched["path"] == "b/EVAL.yaml"
+    assert touched["reasons"] == ["changed: b/EVAL.yaml"]
+    assert [test["id"] for test in touched["tests"]] == ["two", "three"]
+
+
+def test_schema__is_the_one_in_the_repository() -> None:
+    done = command.run(ROOT, "schema")
+    assert json.loads(done.out) == json.loads((ROOT / "schemas/eval.schema.json").read_text())
+
+
+def test_demo__shows_a_regression_and_a_failed_gate_from_any_folder(tmp_path: Path) -> None:
+    done = command.run(tmp_path, "demo", env={"TMPDIR": str(tmp_path)})
+    assert done.code == 0, done.err
+    assert "regressed" in done.out
+    assert "required gate" in done.out
+    (made,) = tmp_path.glob("agentevals-demo-*")
+    assert (made / "agentevals-report/comment.md").is_file()
+    assert str(made) in done.err
+
+
+def test_help__names_every_command() -> None:
+    done = command.run(ROOT, "--help", env={"TERM": "dumb", "NO_COLOR": "1"})
+    for name in ("action", "review", "run", "compare", "validate", "list", "schema", "demo"):
+        assert name in done.out
+
+
+def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(3000))))
+    words = " ".join(command.COMMAND)
+    done = subprocess.run(f"{words} list | head -1", shell=True, cwd=folder, env=command.environment(), capture_output=True, text=True)
+    assert done.stdout == "EVAL.yaml\n"
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,86 @@
+"""A job of a workflow: the action's process as GitHub's runner starts it, with its files, inputs and event."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.settings import INPUTS
+from tests.support import command
+from tests.support.github_server import GitHubServer
+from tests.support.runner import read_outputs
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a job's step left."""
+
+    code: int
+    outputs: Mapping[str, str]
+    summary: str
+    log: str
+
+
+@dataclass
+class Job:
+    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside the defaults."""
+
+    workspace: Path
+    server: GitHubServer
+    event: Mapping[str, Any]
+    sha: str
+    folder: Path
+    name: str = "pull_request"
+    run: int = 1000
+    attempt: int = 1
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    actor: str = "ada"
+
+    def environment(self) -> dict[str, str]:
+        """The step's environment, its file commands made anew."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        files = {name: self.folder / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        for path in files.values():
+            path.write_text("")
+        (self.folder / "event.json").write_text(json.dumps(self.event))
+        inputs = {name: "" if described.default.startswith("${{") else described.default for name, described in INPUTS.items()}
+        inputs |= {"github-token": self.server.token, **self.inputs}
+        return command.environment(
+            {
+                "CI": "true",
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_ACTOR": self.actor,
+                "GITHUB_API_URL": self.server.url,
+                "GITHUB_EVENT_NAME": self.name,
+                "GITHUB_EVENT_PATH": str(self.folder / "event.json"),
+                "GITHUB_GRAPHQL_URL": f"{self.server.url}/graphql",
+                "GITHUB_REF": "refs/pull/7/merge" if self.name == "pull_request" else "refs/heads/main",
+                "GITHUB_REPOSITORY": self.server.world.full_name,
+                "GITHUB_RUN_ATTEMPT": str(self.attempt),
+                "GITHUB_RUN_ID": str(self.run),
+                "GITHUB_SERVER_URL": "https://github.com",
+                "GITHUB_SHA": self.sha,
+                "GITHUB_WORKSPACE": str(self.workspace),
+                **{name: str(path) for name, path in files.items()},
+                **{f"INPUT_{name.upper()}": value for name, value in inputs.items()},
+                **self.env,
+            }
+        )
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Starts the step, for tests that kill it."""
+        words = [*command.COMMAND, "action"]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(words, cwd=self.workspace, env=self.environment(), text=True, **streams)  # type: ignore[call-overload, no-any-return]  # streams by name
+
+    def finish(self, timeout: float = 100) -> Finished:
+        """Runs the step to its end."""
+        with self.start() as process:
+            log, _ = process.communicate(timeout=timeout)
+        return Finished(process.returncode, dict(read_outputs(self._file("github_output"))), self._file("github_step_summary"), log)
+
+    def _file(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
