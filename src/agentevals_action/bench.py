@@ -27,19 +27,17 @@ from agentevals_action.wiring import Checkout
 
 @dataclass(frozen=True)
 class Bench:
-    """One review's workshop. `folder` is the workspace; results go to `results.jsonl` (head) and `base.jsonl` in `report`."""
+    """One review's workshop. `suites` are all of head's tree, `folder` is the workspace; results go to `results.jsonl` (head) and
+    `base.jsonl` in `report`."""
 
     checkout: Checkout
+    suites: Sequence[Suite | BrokenSuite]
     settings: Settings
     folder: Path
     engine: Engine
     report: Path
     redact: Callable[[str], str]
     progress: Progress
-
-    def suites(self) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of head's tree."""
-        return wiring.load_all(self.checkout, self.settings, wiring.suite_paths(self.checkout, self.settings), self.folder)
 
     def refusals(self, suite: Suite) -> Sequence[Fault]:
         """Variables that targets of its tests need and that are not set."""

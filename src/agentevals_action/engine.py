@@ -1,12 +1,12 @@
 """What runs suites: calls, runner and fingerprints built from settings and the environment."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from agentevals_action import process, providers, scratch, variables
+from agentevals_action import process, providers, redact, scratch, variables
 from agentevals_action.calls import Calls
 from agentevals_action.errors import AttemptError
 from agentevals_action.fingerprint import Fingerprints
@@ -24,7 +24,8 @@ _PREFIX = "agentevals-run-"
 
 @contextmanager
 def engine_for(settings: Settings, environ: Mapping[str, str]) -> "Iterator[Engine]":
-    """An engine with a folder for the temporary files of its run."""
+    """An engine with a folder for the temporary files of its run. From here on children cannot read this process's environment."""
+    process.hide_from_children()
     with scratch.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
         yield Engine(settings, environ, folder)
 
@@ -54,6 +55,17 @@ class Engine:
                 problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
                 faults.append(Fault(target.location, problem, "give it to the step as `env:` from a secret, or put it into a .env file"))
         return tuple(faults)
+
+    def secrets(self, suites: Iterable[Suite]) -> set[str]:
+        """Values that must not be shown and that the environment alone does not tell: keys of targets whatever their variables are
+        called, and what `.env` files call a secret."""
+        found: set[str] = set()
+        for suite in suites:
+            known = self._variables(suite.root, suite.folder)
+            keys = (value for target in self._used(suite) for field, value in target.definition.items() if redact.looks_secret(field))
+            names = {*variables.names_in(list(keys)), *filter(redact.looks_secret, known)}
+            found.update(known[name] for name in names if name in known)
+        return found
 
     def _used(self, suite: Suite) -> list[Target]:
         names: dict[str | None, None] = {}

@@ -26,6 +26,7 @@ from agentevals_action.summary import summarise
 class Bench(Protocol):
     """Where suites are read and run, head's and base's in one pool."""
 
+    @property
     def suites(self) -> Sequence[Suite | BrokenSuite]:
         """Every suite of head's tree."""
         ...
@@ -69,7 +70,7 @@ def review(job: Job, settings: Settings, repository: GitRepository, host: Host, 
     started = monotonic()
     head = trees.check_head(repository, job)
     base = trees.resolve_base(repository, job, head, host.merge_base)
-    everything = bench.suites()
+    everything = bench.suites
     if not everything:
         raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
     change = _change(job, settings, repository, host, base, head)

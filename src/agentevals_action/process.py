@@ -291,6 +291,11 @@ def hide_from_children() -> bool:
     return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
 
 
+def never_passed(name: str) -> bool:
+    """Whether a variable is the runner's own, which no workflow can let through to a child."""
+    return name in _NEVER or name.startswith(_NEVER_PREFIXES)
+
+
 def scrubbed(environ: Mapping[str, str], allowed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """The environment that a child may see, and the names that were withheld from it.
 
@@ -300,7 +305,7 @@ def scrubbed(environ: Mapping[str, str], allowed: Sequence[str]) -> tuple[dict[s
     secrets = [value for name, value in environ.items() if looks_secret(name) and len(value) >= MIN_LENGTH]
     environment, withheld = {}, []
     for name, value in environ.items():
-        if name in _NEVER or name.startswith(_NEVER_PREFIXES):
+        if never_passed(name):
             continue
         fact = name in _CI_FACTS and not any(secret in value for secret in secrets)
         if name in allowed or name in _COMMON or name.startswith("LC_") or fact:

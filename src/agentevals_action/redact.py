@@ -17,6 +17,8 @@ _ANYWHERE = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_
 _WORDS = frozenset({"KEY", "KEYS", "PASS", "PWD", "PAT", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "DSN", "JWT", "SAS"})
 #: Working directories, in the environment of every shell.
 _NO_SECRETS = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+#: A value like a key's: long, of one piece, letters and digits mixed. `production` and `http://localhost:8080` are none.
+_CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=-]{16,}")
 _LOGS = logging.Formatter()
 
 
@@ -36,10 +38,11 @@ class Redactor:
         self._forms: Sequence[str] = sorted((form for form in forms if len(form) >= MIN_LENGTH), key=len, reverse=True)
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> "Redactor":
-        """For the values of all variables whose names look secret (the inputs' among them), and of those named."""
-        names = set(extra_names)
-        return cls(value for name, value in environ.items() if name in names or looks_secret(name))
+    def from_environ(cls, environ: Mapping[str, str], extra_names: Iterable[str] = (), values: Iterable[str] = ()) -> "Redactor":
+        """For the values of all variables whose names look secret (the inputs' among them), for those of `extra_names` whose values
+        look so, and for further values."""
+        named = [environ[name] for name in extra_names if name in environ and _CREDENTIAL.fullmatch(environ[name].strip())]
+        return cls([*values, *named, *(value for name, value in environ.items() if looks_secret(name))])
 
     def redact(self, text: str) -> str:
         """The text without secrets; repeated until none is left, since taking one out can bring the halves of another together."""

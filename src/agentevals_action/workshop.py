@@ -13,6 +13,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import Host
 from agentevals_action.model.comparison import Review
+from agentevals_action.model.suite import Suite
 from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
@@ -57,6 +58,10 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Rev
     checkout = wiring.Checkout.at(place.folder, place.settings, place.environ)
     for left in ("results.jsonl", "base.jsonl"):  # of an earlier run: what this one does not write must not be taken for its own
         (place.report / left).unlink(missing_ok=True)
-    with engine_for(place.settings, place.environ) as engine, console.progress() as progress:
-        bench = Bench(checkout, place.settings, place.folder, engine, place.report, place.redactor.redact, progress)
-        return redacted(pipeline.review(job, place.settings, repository, host, bench), place.redactor.redact)
+    settings = place.settings
+    suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), place.folder)
+    with engine_for(settings, place.environ) as engine, console.progress() as progress:
+        found = engine.secrets(suite for suite in suites if isinstance(suite, Suite))
+        redact = Redactor.from_environ(place.environ, settings.env, found).redact
+        bench = Bench(checkout, suites, settings, place.folder, engine, place.report, redact, progress)
+        return redacted(pipeline.review(job, settings, repository, host, bench), redact)

@@ -208,7 +208,7 @@ def test_review__secrets_reach_neither_children_nor_reports(repository: Reposito
     done = review(repository, env=env)
     assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. nothing nothing"
     shown = review(repository, "--env", "OPENAI_API_KEY,SERVICE_URL", env=env)
-    assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. *** ***"
+    assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. *** http://localhost"
     written = "".join(path.read_text() for path in (repository.path / "agentevals-report").iterdir())
     assert secret not in done.out + done.err + shown.out + shown.err + written
 

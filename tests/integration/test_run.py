@@ -109,6 +109,28 @@ def test_run__resume_keeps_what_was_told_and_tries_errors_again(folder: Path, tm
     assert sorted((tmp_path / "asked").read_text().split()) == ["one", "two", "two"]
 
 
+def test_run__resume_runs_again_what_was_changed_since(folder: Path) -> None:
+    assert command.run(folder, "run").code == 0
+    (folder / "EVAL.yaml").write_text(suite("one", "two").replace("value: hello}]}\n", "value: adieu}]}\n", 1))
+    done = command.run(folder, "run", "--resume")
+    assert done.code == 1, done.out
+    assert "1 of 2 tests are kept" in done.err
+    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "adieu hello"))
+    assert command.run(folder, "run", "--resume").code == 0
+
+
+def test_run__keys_of_targets_are_never_shown_whatever_they_are_called(folder: Path) -> None:
+    (folder / ".env").write_text("OUR_MODEL_ACCESS=abcdefgh-12345678\nSOME_TOKEN=ijklmnop-12345678\n")
+    with OpenAIServer(otherwise="hello abcdefgh-12345678 and ijklmnop-12345678") as server:
+        model = f"{{name: default, provider: openai, model: m, base_url: '{server.url}', api_key: '${{{{ OUR_MODEL_ACCESS }}}}'}}"
+        (folder / ".agentv/targets.yaml").write_text(f"targets: [{model}]\n")
+        done = command.run(folder, "run")
+    written = (folder / "agentevals-report/results.jsonl").read_text()
+    assert done.code == 0, done.out + done.err
+    assert "hello *** and ***" in written
+    assert "12345678" not in done.out + done.err + written
+
+
 def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite("one", "two", "slow"))
     agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = slow && test ! -f {tmp_path}/ready && sleep 60; echo hello\n'

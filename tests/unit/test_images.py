@@ -15,7 +15,7 @@ def test_data_uri__a_file_and_its_base64(tmp_path: Path, kind: str, data: bytes)
     (tmp_path / "picture").write_bytes(data)
     encoded = base64.b64encode(data).decode()
     assert images.data_uri(Block("image", "picture", tmp_path / "picture")) == f"data:{kind};base64,{encoded}"
-    assert images.data_uri(Block("image", encoded)) == f"data:{kind};base64,{encoded}"
+    assert images.data_uri(Block("image", f" {encoded[:8]}\n{encoded[8:]}\n")) == f"data:{kind};base64,{encoded}"
 
 
 def test_data_uri__one_that_is_given_goes_out_as_it_is() -> None:

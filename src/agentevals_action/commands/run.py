@@ -12,7 +12,7 @@ from agentevals_action.compare import Side, compare_suite
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.result import Fingerprint, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
@@ -59,11 +59,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    redact = Redactor.from_environ(environ, settings.env).redact
-    run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
     with engine_for(settings, environ) as engine:
         _refuse_missing(engine, suites)
-        interrupts.run(_execute(run, engine, folder))
+        redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact
+        run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
+        interrupts.run(_execute(run, engine, folder, settings.samples))
     return _report(run, settings)
 
 
@@ -73,17 +73,22 @@ def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
         raise InvalidInput("variables are missing, nothing was run", faults=tuple(faults))
 
 
-async def _execute(run: _Run, engine: Engine, folder: Path) -> None:
-    places = {(suite.path, test.id): index for index, suite, test in run.tests()} if run.wanted.resume else {}
+def _places(run: _Run, engine: Engine) -> dict[tuple[str, str], tuple[int, Fingerprint]]:
+    """The place of each wanted test and what its result depends on, by suite and id."""
+    return {(suite.path, test.id): (index, engine.fingerprints.of(suite, test)) for index, suite, test in run.tests()}
+
+
+async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> None:
+    places = _places(run, engine) if run.wanted.resume else {}
     total = len(places) or sum(1 for _ in run.tests())
     if not total:
         raise InvalidInput("no test matches", "mend the globs of `--test`; `agentevals-action list` shows the ids")
     kept: set[int] = set()
 
     def keep(result: TestResult) -> int | None:
-        """An earlier row stays when its test is still asked for and was told; errors are tried again."""
-        place = places.get((result.eval_path, result.eval_id))
-        if place is None or result.verdict is None:
+        """An earlier row stays when its test is still asked for, is still the same, and was told; errors are tried again."""
+        place, fingerprint = places.get((result.eval_path, result.eval_id), (None, None))
+        if place is None or result.verdict is None or result.fingerprint != fingerprint or len(result.samples) != samples:
             return None
         kept.add(place)
         return place

@@ -215,16 +215,17 @@ def _ended(returncode: int) -> str:
 
 def _environment(names: Sequence[str] | None, surroundings: base.Surroundings) -> Mapping[str, str]:
     """The child's variables: all that the workflow lets through, or of those the ones that the target names."""
+    allowed = {name: value for name, value in surroundings.allowed.items() if not process.never_passed(name)}
     if names is None:
-        return {**surroundings.environment, **surroundings.allowed}
-    common = {name: value for name, value in surroundings.environment.items() if name not in surroundings.allowed}
-    if refused := [name for name in names if name not in surroundings.allowed and name not in common]:
+        return {**surroundings.environment, **allowed}
+    common = {name: value for name, value in surroundings.environment.items() if name not in allowed}
+    if refused := [name for name in names if name not in allowed and name not in common]:
         raise AttemptError(
             "configuration",
             f"the target's `env` names {', '.join(refused)}, which the workflow does not let through",
             "name it in the workflow's input `env`, and set it in its `env:`",
         )
-    return {**common, **{name: surroundings.allowed[name] for name in names if name in surroundings.allowed}}
+    return {**common, **{name: allowed[name] for name in names if name in allowed}}
 
 
 def _read_output(place: int) -> str:

@@ -191,6 +191,12 @@ def test_environment__a_name_that_the_workflow_does_not_let_through_is_an_error(
     assert Cli.model_validate({"command": "x", "env": ["A"]}).variables() == ("A",)
 
 
+def test_environment__the_runners_own_never_go_through(tmp_path: Path) -> None:
+    allowed = {**ALLOWED, "GITHUB_TOKEN": "ghs_1", "INPUT_GITHUB-TOKEN": "ghs_1", "ACTIONS_RUNTIME_TOKEN": "r", "GITHUB_ENV": "/x"}
+    assert answer(tmp_path, SHOW, allowed=allowed).output == "AGENT_KEY AGENT_URL PATH "
+    assert "GITHUB_TOKEN" in str(refused(tmp_path, SHOW, allowed=allowed, env=["GITHUB_TOKEN"]))
+
+
 def test_healthcheck__runs_once_before_the_first_call(tmp_path: Path) -> None:
     provider = connect("wc -l < checks", healthcheck="echo x >> checks")
 
