@@ -100,10 +100,10 @@ def test_from_environ__secret_names_inputs_and_named_ones() -> None:
         "GITHUB_TOKEN": "ghs_01234567",
         "INPUT_GITHUB-TOKEN": "ghs_01234567",
         "PLAIN_NAME": "a-plain-value",
-        "NAMED": "a-named-value",
+        "NAMED": "n4med-value-of-a-key",
     }
-    redactor = Redactor.from_environ(environ, ["NAMED", "NOT_SET"])
-    assert redactor.redact("ghs_01234567 a-plain-value a-named-value") == f"{MASK} a-plain-value {MASK}"
+    redactor = Redactor.from_environ(environ, ["NAMED", "MODE", "NOT_SET"])
+    assert redactor.redact("ghs_01234567 a-plain-value n4med-value-of-a-key production") == f"{MASK} a-plain-value {MASK} production"
 
 
 @given(st.lists(SECRETS, min_size=1, max_size=4), st.lists(st.text(max_size=20), min_size=1, max_size=6), st.data())
