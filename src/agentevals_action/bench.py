@@ -1,8 +1,8 @@
 """Where suites are read and run: head's tree and the base's, one pool and one set of connections for both."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action import wiring
@@ -34,6 +34,7 @@ class Bench:
     suites: Sequence[Suite | BrokenSuite]
     settings: Settings
     folder: Path
+    environ: Mapping[str, str]
     engine: Engine
     report: Path
     redact: Callable[[str], str]
@@ -43,15 +44,23 @@ class Bench:
         """Variables that targets of its tests need and that are not set."""
         return self.engine.missing(suite)
 
-    def baseline(self, base: Base, tree: AbstractContextManager[Path] | None) -> Baseline:
+    def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
+        """Every suite of the base's tree; none where what says which files are suites means nothing there."""
+        try:
+            there = Checkout.at(root, self.settings, self.environ)
+            return wiring.load_all(there, self.settings, wiring.suite_paths(there, self.settings), root)
+        except InvalidInput:
+            return ()
+
+    def baseline(self, base: Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]) -> Baseline:
         """Where the base's results come from."""
-        if base.sha is None:
+        if base.sha is None or root is None:
             info = BaselineInfo(self.settings.baseline, wanted=bool(base.problem), reason=base.reason, problem=base.problem)
             return NoBaseline(info)
         if self.settings.baseline == "none":
             return NoBaseline(BaselineInfo("none", wanted=False, commit=base.sha, commit_time=base.time, reason="`baseline` is `none`"))
         info = BaselineInfo("rerun", wanted=True, commit=base.sha, commit_time=base.time)
-        return Rerun(info, lambda: tree or nullcontext(self.folder), self._prepare_base, self._load_base, self._run_base)
+        return Rerun(info, root, self._prepare_base, self._run_base, {suite.path: suite for suite in suites})
 
     async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         """Runs suites of head, in its own tree."""
@@ -64,11 +73,10 @@ class Bench:
 
     async def regrade(self, suite: Suite, base: Mapping[str, TestResult]) -> Mapping[str, TestResult]:
         """The base's answers graded by head's evaluators."""
-        graded = {}
-        for test in suite.tests:
-            if test.id in base:
-                graded[test.id] = redacted(await self.engine.runner.regrade(suite, test, base[test.id]), self.redact)
-        return graded
+        runner = self.engine.runner
+        async with asyncio.TaskGroup() as tasks:
+            graded = {test.id: tasks.create_task(runner.regrade(suite, test, base[test.id])) for test in suite.tests if test.id in base}
+        return {name: redacted(task.result(), self.redact) for name, task in graded.items()}
 
     def question_files(self, suite: Suite, changed: Sequence[ChangedFile]) -> Mapping[str, Sequence[str]]:
         """Changed files that the tests' questions hold."""
@@ -87,12 +95,6 @@ class Bench:
             await self.engine.prepare(root)
         except AttemptError as error:
             raise InvalidInput(f"on base, {error}", error.hint) from error
-
-    def _load_base(self, root: Path, path: str) -> Suite | BrokenSuite | None:
-        if not (root / path).is_file():
-            return None
-        there = replace(self.checkout, root=root.resolve(), below=root.resolve(), files=None)
-        return wiring.load_all(there, self.settings, [path], root)[0]
 
     async def _run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         return await self._run("base", suites, self.report / "base.jsonl", None)

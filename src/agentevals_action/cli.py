@@ -20,9 +20,9 @@ ISSUES = "https://github.com/org/agentevals-action/issues"
 #: What a run on this machine may be told; `review` adds what concerns a comparison.
 _RUN_INPUTS = (
     "suites", "targets", "target", "judge-target", "samples", "max-concurrency", "timeout", "prepare", "env", "strict",
-    "fail-on", "min-pass-rate", "on-inconclusive", "report-dir", "working-directory",
+    "fail-on", "min-pass-rate", "on-inconclusive", "report-dir", "working-directory", "watch",
 )  # fmt: skip
-_REVIEW_INPUTS = (*_RUN_INPUTS, "select", "watch", "baseline", "comment-template")
+_REVIEW_INPUTS = (*_RUN_INPUTS, "select", "baseline", "comment-template")
 _READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
 
 app = typer.Typer(
@@ -40,6 +40,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_RESUME_HELP = (
+    "Keep results that the output holds and whose test, grading and target are unchanged; what else the agent is made of is not seen."
+)
 _PATHS_HELP = "Suites, or folders that hold them; all of the repository's when left out."
 Paths = Annotated[list[Path] | None, typer.Argument(help=_PATHS_HELP, show_default=False)]
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")]
@@ -78,7 +81,7 @@ def run(
     paths: Paths = None,
     output: Annotated[Path | None, typer.Option(help="Where the results go; `results.jsonl` of the report folder when left out.")] = None,
     test: TestGlobs = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the results that the output already holds and run the rest.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help=_RESUME_HELP)] = False,
 ) -> None:
     """Run suites as they are and say what came out."""
     from agentevals_action.commands import run as command

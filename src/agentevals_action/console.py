@@ -34,8 +34,10 @@ class Progress(Protocol):
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """One line that cannot steer a terminal: control characters become `�`, and it is cut to `limit` characters."""
+    """One line that steers neither a terminal nor a runner: control characters become `�`, a leading `::` is moved off the line's
+    beginning, and it is cut to `limit` characters."""
     line = "".join(char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
+    line = f"| {line}" if line.lstrip().startswith("::") else line
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

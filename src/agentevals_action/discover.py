@@ -21,13 +21,14 @@ class Change:
     """What is known of a change: `files` None when it could not be told, `everything` when all suites are asked for anyway.
 
     `base_suites` are the suite files that base has, where that is known, and `base_files` what head's suites named there, by their path on
-    head.
+    head. `links` are changed paths that are symbolic links on either side, with where they lead.
     """
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
     base_suites: Sequence[str] | None = None
     base_files: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def select_suites(suites: Sequence[Suite | BrokenSuite], change: Change, watch: 
     for suite in suites:
         reasons = _reasons(suite, change, watch)
         if isinstance(suite, BrokenSuite):
-            (touched if reasons or change.files is None else untouched).append(suite)
+            (touched if reasons or change.everything or change.files is None else untouched).append(suite)
         elif reasons or change.everything or change.files is None:
             selections.append(_selection(suite, reasons, change, renamed.get(suite.path)))
     return Discovery(tuple(selections), tuple(touched), tuple(untouched), _gone(suites, change, renamed))
@@ -79,7 +80,7 @@ def _reasons(suite: Suite | BrokenSuite, change: Change, watch: Sequence[WatchRu
     judges = {str(folder) for path in named if (folder := PurePosixPath(path).parent).name == "judges"}
     reasons = {}
     for file in change.files or ():
-        reason = _named(suite, file, named) or _beside(suite, file, judges) or _watched(suite, file, watch)
+        reason = _named(suite, file, named, change.links) or _beside(suite, file, judges) or _watched(suite, file, watch)
         if reason is None and isinstance(suite, BrokenSuite):
             reason = _blamed(suite, file)
         if reason is not None:
@@ -87,12 +88,14 @@ def _reasons(suite: Suite | BrokenSuite, change: Change, watch: Sequence[WatchRu
     return reasons
 
 
-def _named(suite: Suite | BrokenSuite, file: ChangedFile, named: Mapping[str, str]) -> str | None:
-    for path in _paths(file):
+def _named(suite: Suite | BrokenSuite, file: ChangedFile, named: Mapping[str, str], links: Mapping[str, Sequence[str]]) -> str | None:
+    """A named file itself, a link that leads to it, or a folder above it that git knows as one thing (a submodule, a link)."""
+    own = _paths(file)
+    for path in (*own, *(target for link in own for target in links.get(link, ()))):
         if path == suite.path:
             return _words(file)
-        if path in named:
-            return f"{_words(file)} ({named[path]})"
+        if role := named.get(path) or next((named[name] for name in named if name.startswith(f"{path}/")), None):
+            return f"{_words(file)} ({role})"
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agentevals_action import process, providers, redact, scratch, variables
 from agentevals_action.calls import Calls
@@ -58,13 +59,14 @@ class Engine:
 
     def secrets(self, suites: Iterable[Suite]) -> set[str]:
         """Values that must not be shown and that the environment alone does not tell: keys of targets whatever their variables are
-        called, and what `.env` files call a secret."""
+        called, passwords in addresses that targets name, and what `.env` files call a secret."""
         found: set[str] = set()
         for suite in suites:
             known = self._variables(suite.root, suite.folder)
             keys = (value for target in self._used(suite) for field, value in target.definition.items() if redact.looks_secret(field))
             names = {*variables.names_in(list(keys)), *filter(redact.looks_secret, known)}
             found.update(known[name] for name in names if name in known)
+            found.update(filter(None, map(_password, known.values())))
         return found
 
     def _used(self, suite: Suite) -> list[Target]:
@@ -96,3 +98,11 @@ class Engine:
     async def close(self) -> None:
         """Frees connections."""
         await self._calls.close()
+
+
+def _password(value: str) -> str | None:
+    """The password in an address (`postgres://user:password@host`), None when there is none."""
+    try:
+        return urlsplit(value).password if "://" in value else None
+    except ValueError:
+        return None

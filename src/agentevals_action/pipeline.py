@@ -1,18 +1,18 @@
 """The order of things and nothing else: from a job to a review."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from agentevals_action import compare, discover, gate, globs, interrupts, trees
+from agentevals_action import compare, discover, gate, interrupts, trees
 from agentevals_action.activity import Job
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.discover import Change, Discovery
-from agentevals_action.errors import InvalidInput
+from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import Host
 from agentevals_action.model.comparison import BaseRun, ChangedFile, Review, Selection, SuiteComparison
@@ -35,7 +35,11 @@ class Bench(Protocol):
         """What makes running a suite pointless: a variable that a target of its tests needs and that is not set."""
         ...
 
-    def baseline(self, base: trees.Base, tree: AbstractContextManager[Path] | None) -> Baseline:
+    def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
+        """Every suite of the base's tree."""
+        ...
+
+    def baseline(self, base: trees.Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]) -> Baseline:
         """Where the base's results come from."""
         ...
 
@@ -57,6 +61,16 @@ class Bench(Protocol):
 
 
 @dataclass(frozen=True)
+class _Sides:
+    """The base (`root` is its tree, None when there is none), what suites it has, and the change from it to head."""
+
+    base: trees.Base
+    root: Path | None
+    suites: Sequence[Suite | BrokenSuite]
+    change: Change
+
+
+@dataclass(frozen=True)
 class _Runs:
     """What was run: head's suites, the base's, and the tests whose base was graded again, by suite."""
 
@@ -69,15 +83,21 @@ def review(job: Job, settings: Settings, repository: GitRepository, host: Host, 
     """Finds what the change touches, runs it on both sides, compares and decides; raises when there is nothing sound to review."""
     started = monotonic()
     head = trees.check_head(repository, job)
-    base = trees.resolve_base(repository, job, head, host.merge_base)
     everything = bench.suites
-    if not everything:
-        raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
-    change = _change(job, settings, repository, host, base, head)
+    with _base_tree(repository, trees.resolve_base(repository, job, head, host.merge_base)) as (base, root):
+        there = bench.base_suites(root) if root else ()
+        if not everything:
+            raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
+        change = _change(job, _files(job, repository, host, base, head), (repository.root, *((root,) if root else ())), there)
+        return _review(job, settings, bench, _Sides(base, root, there, change), started)
+
+
+def _review(job: Job, settings: Settings, bench: Bench, sides: _Sides, started: float) -> Review:
+    everything, base, change = bench.suites, sides.base, sides.change
     found = discover.select_suites(everything, change, settings.watch)
     suites, refusals = _ready(found, everything, bench, job)
     selections = tuple(selection for selection in found.selections if selection.path in suites)
-    baseline = bench.baseline(base, trees.base_worktree(repository, base.sha) if base.sha else None)
+    baseline = bench.baseline(base, sides.root, sides.suites)
     runs = interrupts.run(_run(bench, baseline, selections, suites))
     compared = tuple(_compare(suites[selection.path], selection, runs, change, bench) for selection in selections)
     invalid = (*(fault for suite in found.touched_broken for fault in suite.faults), *refusals)
@@ -103,19 +123,37 @@ def refused(job: Job, reasons: Sequence[str]) -> Review:
     return Review(head_sha=job.head_sha, base_sha=None, decision=gate.invalid(reasons))
 
 
-def _change(job: Job, settings: Settings, repository: GitRepository, host: Host, base: trees.Base, head: str) -> Change:
+@contextmanager
+def _base_tree(repository: GitRepository, base: trees.Base) -> Iterator[tuple[trees.Base, Path | None]]:
+    """The base with its tree; a tree that cannot be had is the base's problem, no end of the review."""
+    with ExitStack() as opened:
+        root = None
+        if base.sha is not None:
+            try:
+                root = opened.enter_context(trees.base_worktree(repository, base.sha))
+            except GitError as error:
+                base = replace(base, problem=f"{error}; {error.hint}".rstrip("; "))
+        yield base, root
+
+
+def _files(job: Job, repository: GitRepository, host: Host, base: trees.Base, head: str) -> Sequence[ChangedFile] | None:
     files = host.changed_files()
     if files is None and base.sha is not None:
-        files = repository.changed_files(base.sha, None if job.event == "local" else head)
-    return Change(files, everything=job.select == "all", base_suites=_base_suites(settings, files or ()))
+        return repository.changed_files(base.sha, None if job.event == "local" else head)
+    return files
 
 
-def _base_suites(settings: Settings, files: Sequence[ChangedFile]) -> tuple[str, ...]:
-    """Suite files that the change took away; those that it left are on head too, so that nothing more need be known."""
-    from agentevals_action.suites.find import DEFAULT_PATTERNS
-
-    left = [file.path if file.status == "removed" else file.previous_path for file in files]
-    return tuple(path for path in left if path and globs.selected(path, settings.suites or DEFAULT_PATTERNS))
+def _change(job: Job, files: Sequence[ChangedFile] | None, roots: Sequence[Path], there: Sequence[Suite | BrokenSuite]) -> Change:
+    """The change with what base knows of it: what only base's suites name, or were, would be touched unseen."""
+    now = {file.previous_path: file.path for file in files or () if file.previous_path and file.status == "renamed"}
+    paths = [path for file in files or () for path in (file.path, file.previous_path) if path]
+    return Change(
+        files,
+        everything=job.select == "all",
+        base_suites=tuple(suite.path for suite in there),
+        base_files={now.get(suite.path, suite.path): suite.files for suite in there},
+        links=trees.links_among(paths, roots),
+    )
 
 
 def _ready(found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: Bench, job: Job) -> tuple[dict[str, Suite], list[Fault]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
@@ -83,26 +83,31 @@ class Runner:
         """The base's stored answers graded by this suite's evaluators, without a call to the agent."""
         pending = _Pending(0, suite, test, monotonic())
         for number, stored in enumerate(base.samples):
-            if stored.output_messages:
-                async with self._slots:
-                    pending.samples.append(await self._grade(pending, number, _stored_trace(stored)))
+            if not stored.output_messages:  # it ended in an error, and still does
+                pending.samples.append(stored)
+                continue
+            async with self._slots:
+                pending.samples.append(await self._told(pending, self._grade(pending, number, _stored_trace(stored))))
         graded = self._result(pending)
         return graded.model_copy(update={"timestamp": base.timestamp, "eval_path": base.eval_path, "duration_ms": base.duration_ms})
 
     async def _run_sample(self, pending: _Pending, sample: int, on_result: OnResult) -> None:
         try:
-            pending.samples[sample] = await self._attempt(pending, sample)
+            pending.samples[sample] = await self._told(pending, self._attempt(pending, sample))
         finally:
             self._slots.release()
         if all(result is not None for result in pending.samples):
             on_result(pending.index, pending.suite, self._result(pending))
 
     async def _attempt(self, pending: _Pending, sample: int) -> SampleResult:
+        if pending.refusal:
+            raise pending.refusal
+        return await self._grade(pending, sample, await self._ask_agent(pending, sample))
+
+    async def _told(self, pending: _Pending, work: Awaitable[SampleResult]) -> SampleResult:
+        """What the work gives, or the error in which it ended."""
         try:
-            if pending.refusal:
-                raise pending.refusal
-            trace = await self._ask_agent(pending, sample)
-            return await self._grade(pending, sample, trace)
+            return await work
         except AttemptError as error:
             return SampleResult(error=_error_info(error))
         except Exception as error:

@@ -130,6 +130,26 @@ def mend(repository: GitRepository, temp: Path) -> None:
                 _forget(repository, entry.name)
 
 
+def links_among(paths: Iterable[str], roots: Iterable[Path]) -> dict[str, tuple[str, ...]]:
+    """Those paths that are symbolic links in one of the trees, with where they lead, relative to the tree (inside of it)."""
+    found: dict[str, tuple[str, ...]] = {}
+    trees = tuple(roots)
+    for path in paths:
+        targets = [_leads_to(root, path) for root in trees]
+        if inside := tuple(dict.fromkeys(target for target in targets if target)):
+            found[path] = inside
+    return found
+
+
+def _leads_to(root: Path, path: str) -> str | None:
+    link = root / path
+    try:
+        target = link.resolve() if link.is_symlink() else None
+    except (OSError, RuntimeError):  # a link that leads in a circle leads nowhere
+        return None
+    return target.relative_to(root).as_posix() if target and target.is_relative_to(root) else None
+
+
 def _forget(repository: GitRepository, name: str) -> None:
     """Takes away what git keeps of one worktree; `git worktree prune` would take others' along that are only not mounted now."""
     worktrees = repository.metadata / "worktrees"

@@ -30,11 +30,21 @@ class Place:
 
     @property
     def report(self) -> Path:
-        """The report folder, absolute; InvalidInput when a symbolic link leads it out of the workspace."""
-        path = self.folder / self.settings.report_dir
-        if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise InvalidInput(f"`report-dir` {self.settings.report_dir!r} leads out of the workspace", "name a folder in it")
-        return path
+        """The report folder, absolute."""
+        return self.folder / self.settings.report_dir
+
+    def begin_report(self) -> None:
+        """Makes the report folder without results of an earlier run, which must not be taken for this one's; InvalidInput when it cannot
+        be a folder of the workspace: what stands there may have come with the change."""
+        name, hint = self.settings.report_dir, "name a folder of its own, which is not in the repository"
+        if not self.report.resolve().is_relative_to(self.folder.resolve()):
+            raise InvalidInput(f"`report-dir` {name!r} leads out of the workspace", hint)
+        try:
+            self.report.mkdir(parents=True, exist_ok=True)
+            for left in ("results.jsonl", "base.jsonl"):
+                (self.report / left).unlink(missing_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"`report-dir` {name!r} cannot be used: {error.strerror}", hint) from error
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -56,12 +66,11 @@ class Place:
 def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
     """Runs the review and takes the secrets out of it."""
     checkout = wiring.Checkout.at(place.folder, place.settings, place.environ)
-    for left in ("results.jsonl", "base.jsonl"):  # of an earlier run: what this one does not write must not be taken for its own
-        (place.report / left).unlink(missing_ok=True)
+    place.begin_report()
     settings = place.settings
     suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), place.folder)
     with engine_for(settings, place.environ) as engine, console.progress() as progress:
         found = engine.secrets(suite for suite in suites if isinstance(suite, Suite))
         redact = Redactor.from_environ(place.environ, settings.env, found).redact
-        bench = Bench(checkout, suites, settings, place.folder, engine, place.report, redact, progress)
+        bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress)
         return redacted(pipeline.review(job, settings, repository, host, bench), redact)

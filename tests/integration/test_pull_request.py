@@ -292,6 +292,35 @@ def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> N
     assert [line for line in done.log.splitlines() if line.lstrip().startswith("::") and not line.startswith(own)] == []
 
 
+def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> None:
+    gate.push({"agentevals-report/results.jsonl/file": "x"}, "agentevals-report/results.jsonl/file")
+    done = gate.job().finish()
+    assert done.code == 2, done.log
+    assert "report-dir" in gate.shown()[0]
+    assert done.outputs["outcome"] == "invalid"
+    assert gate.server.check_runs[0].conclusion == "failure"
+
+
+def test_gate__a_template_that_fails_on_this_review_is_told_by_our_own(gate: Gate) -> None:
+    template = '{% extends "comment.md.j2" %}{% block regressions %}{{ view.regressions.nothing.at.all }}{% endblock %}'
+    gate.push({"comment.j2": template, "agent.sh": NAMELESS + "#"}, "comment.j2", "agent.sh")
+    done = gate.job(inputs={"comment-template": "comment.j2"}).finish()
+    assert done.code == 2, done.log
+    assert "comment.j2" in gate.shown()[0]
+
+
+@pytest.mark.parametrize("moment", [0.35, 0.5, 0.65, 0.8, 0.95, 1.1])
+def test_gate__sigterm_at_any_moment_leaves_no_check_in_progress(gate: Gate, moment: float) -> None:
+    process = gate.job().start()
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+    log, _ = process.communicate(timeout=30)
+    assert process.returncode in (1, 130, -signal.SIGTERM), log
+    assert all(check.status == "completed" for check in gate.server.check_runs), log
+
+
 def begun(job: Job, process: "subprocess.Popen[str]", mark: Path) -> None:
     deadline = time.monotonic() + 60
     while not mark.exists():

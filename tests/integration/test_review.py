@@ -232,6 +232,101 @@ def test_review__twice_gives_the_same_but_for_the_time(repository: Repository) -
     assert "TIME" in timeless(one)
 
 
+def on_main(repository: Repository, files: dict[str, str | bytes | None]) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("more on main", files)
+    repository.git("checkout", "--quiet", "-B", "change")
+
+
+def test_review__what_only_base_names_touches_the_suite(repository: Repository) -> None:
+    """A program, a judge or a prompt that the change takes away is named by nobody on head any more."""
+    judged = SUITE.replace(
+        "    assert:\n      - {name: polite",
+        "    assert:\n      - {type: code_judge, script: [sh, check.sh], required: true}\n      - {name: polite",
+        1,
+    )
+    on_main(repository, {"evals/EVAL.yaml": judged, "evals/check.sh": "exit 0\n"})
+    repository.commit("no judge", {"evals/check.sh": None})
+    assert review(repository).code == 3
+    repository.git("checkout", "--quiet", "-B", "change", "main")
+    repository.commit("no agent", {"agent.sh": None})
+    assert review(repository).code == 3
+
+
+def test_review__a_suite_that_vanishes_in_whatever_way_is_gone(repository: Repository) -> None:
+    config = "eval_patterns: ['special/*.yaml']\n"
+    on_main(repository, {"more/EVAL.yaml": SUITE, ".agentv/config.yaml": config, "special/one.yaml": SUITE})
+    (repository.path / "more/EVAL.yaml").unlink()
+    (repository.path / "more/EVAL.yaml").symlink_to("nowhere.yaml")
+    repository.commit("a link to nothing, and no patterns", {".agentv/config.yaml": None})
+    done = review(repository)
+    assert "`more/EVAL.yaml`" in done.out
+    assert "`special/one.yaml`" in done.out
+    assert "2 suites" in done.out.split("\n\n")[0]
+
+
+def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:
+    (repository.path / "agent-v1.sh").write_text(AGENT)
+    (repository.path / "agent-v2.sh").write_text(NAMELESS)
+    repository.git("checkout", "--quiet", "main")
+    (repository.path / "agent.sh").unlink()
+    (repository.path / "agent.sh").symlink_to("agent-v1.sh")
+    repository.commit("a link", {})
+    repository.git("checkout", "--quiet", "-B", "change")
+    (repository.path / "agent.sh").unlink()
+    (repository.path / "agent.sh").symlink_to("agent-v2.sh")
+    repository.commit("another version", {})
+    done = review(repository)
+    assert done.code == 1, done.out
+
+
+def test_review__a_suite_behind_a_link_is_touched_by_its_file(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.write({"shared.yaml": SUITE})
+    (repository.path / "evals/EVAL.yaml").unlink()
+    (repository.path / "evals/EVAL.yaml").symlink_to("../shared.yaml")
+    repository.commit("a link", {})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("stricter", {"shared.yaml": SUITE.replace("Good day", "Good evening")})
+    assert "no suite is touched" not in review(repository).out
+
+
+def test_review__an_error_on_base_stays_one_when_it_is_graded_again(repository: Repository) -> None:
+    flaky = 'read name; test -f "$TMPDIR/seen" || { touch "$TMPDIR/seen"; exit 3; }; echo "Good day, $name."\n'
+    only = SUITE[: SUITE.index("  - id: short")]
+    on_main(repository, {"agent.sh": flaky, "evals/EVAL.yaml": only})
+    repository.commit(
+        "says no, and is graded otherwise", {"agent.sh": "echo no\n", "evals/EVAL.yaml": only.replace(", required: true", ", weight: 2")}
+    )
+    options = ("--samples", "2", "--max-concurrency", "1")
+    assert review(repository, *options, env={"TMPDIR": str(repository.path.parent)}).code == 3
+
+
+def test_review__a_broken_suite_is_no_pass_when_all_are_asked_for(repository: Repository) -> None:
+    on_main(repository, {"more/EVAL.yaml": "tests: []\n"})
+    repository.commit("docs", {"README.md": "hello"})
+    assert review(repository).code == 0
+    assert review(repository, "--select", "all").code == 2
+
+
+def test_review__a_report_folder_that_is_none_is_a_fault(repository: Repository) -> None:
+    repository.commit("a trap", {"report/results.jsonl/file": "x"})
+    done = review(repository, "--report-dir", "report")
+    assert done.code == 2
+    assert "report-dir" in done.err
+
+
+def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: Path) -> None:
+    """The judges of head's two answers wait for each other, then those of the base's two: one after the other they would never end."""
+    meeting = tmp_path / "meeting"
+    meeting.mkdir()
+    script = f"cd {meeting}; touch $$; test $(ls | wc -l) -gt 2 && all=4 || all=2; while test $(ls | wc -l) -lt $all; do sleep 0.01; done"
+    judge = f"assert:\n  - {{name: meet, type: code_judge, script: [sh, -c, '{script}']}}\n"
+    repository.commit("a judge for all", {"evals/EVAL.yaml": SUITE + judge})
+    done = review(repository, "--timeout", "60")
+    assert done.code == 0, done.out
+
+
 def test_review__samples_are_kept_and_a_gate_fails_by_majority(repository: Repository) -> None:
     counter = 'n=$(cat "$TMPDIR/n" 2>/dev/null || echo 0); echo $((n+1)) > "$TMPDIR/n"; read name; test $n -gt 1 && echo "Good day, $name" || echo no\n'
     repository.commit("flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]})

@@ -1,6 +1,7 @@
 """`run`, `compare`, `validate`, `list`, `schema`, `demo`: the command line on real suites."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -186,6 +187,49 @@ def test_compare__two_files(folder: Path) -> None:
     same = command.run(folder, "compare", "base.jsonl", "base.jsonl")
     assert same.code == 0, same.out + same.err
     assert command.run(folder, "compare", "no.jsonl", "base.jsonl").code == 2
+
+
+def test_compare__a_side_that_is_not_whole_is_refused(folder: Path) -> None:
+    command.run(folder, "run", "--output", "all.jsonl")
+    text = (folder / "all.jsonl").read_text()
+    (folder / "empty.jsonl").write_text("")
+    (folder / "cut.jsonl").write_text(text[: len(text) - 40])
+    (folder / "other.jsonl").write_text(text.replace('"evalPath":"EVAL.yaml"', '"evalPath":"other/EVAL.yaml"'))
+    for base, head in (("empty", "all"), ("all", "empty"), ("cut", "all"), ("all", "cut"), ("all", "other")):
+        assert command.run(folder, "compare", f"{base}.jsonl", f"{head}.jsonl").code == 2, (base, head)
+    (folder / "one.jsonl").write_text(text.splitlines(keepends=True)[0])
+    assert "1 test of the base is not in one.jsonl" in command.run(folder, "compare", "all.jsonl", "one.jsonl").out
+
+
+def test_run__never_writes_over_anything_but_results(folder: Path) -> None:
+    before = (folder / "EVAL.yaml").read_text()
+    for output in ("EVAL.yaml", ".", "/dev/null"):
+        done = command.run(folder, "run", "--output", output)
+        assert done.code == 2, output
+    assert (folder / "EVAL.yaml").read_text() == before
+
+
+def test_run__resume_does_not_drop_what_is_not_asked_for(folder: Path) -> None:
+    command.run(folder, "run", "--output", "out.jsonl")
+    done = command.run(folder, "run", "--output", "out.jsonl", "--test", "one", "--resume")
+    assert done.code == 2
+    assert ids(folder / "out.jsonl") == ["one", "two"]
+
+
+def test_run__a_suite_whose_name_is_no_utf8(folder: Path) -> None:
+    place = folder / os.fsdecode(b"\xff")
+    place.mkdir()
+    (place / "EVAL.yaml").write_text(suite("one"))
+    done = command.run(folder, "run")
+    assert done.code in (0, 2), done.err
+
+
+def test_validate__no_line_is_a_command_to_a_runner(folder: Path) -> None:
+    (folder / "a\n::error::x").mkdir()
+    (folder / "a\n::error::x/EVAL.yaml").write_text("tests: []\n")
+    done = command.run(folder, "validate")
+    assert done.code == 2
+    assert not any(line.startswith("::") for line in done.out.splitlines())
 
 
 def test_validate__says_every_fault_of_every_suite(folder: Path) -> None:

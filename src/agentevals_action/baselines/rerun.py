@@ -1,8 +1,7 @@
 """The base run now, in a worktree of its own, with the base's own suites, targets and agent."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentevals_action.errors import AgentEvalsError
@@ -13,34 +12,31 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 
 @dataclass(frozen=True)
 class Rerun:
-    """`tree` opens the base's worktree and removes it again, `prepare` makes it ready, `load` reads one suite there (None when it has
-    none), `run` runs them."""
+    """`root` is the base's tree and `suites` what it has, by path; `prepare` makes the tree ready, `run` runs suites there."""
 
     info: BaselineInfo
-    tree: Callable[[], AbstractContextManager[Path]]
+    root: Path
     prepare: Callable[[Path], Awaitable[None]]
-    load: Callable[[Path, str], Suite | BrokenSuite | None]
     run: Callable[[Sequence[Suite]], Awaitable[Sequence[SuiteRun]]]
+    suites: Mapping[str, Suite | BrokenSuite] = field(default_factory=dict)
 
     async def results(self, selections: Sequence[Selection]) -> BaseRun:
         """Results by the suite's path on head."""
-        try:
-            with self.tree() as root:
-                await self.prepare(root)
-                return await self._run(root, selections)
-        except AgentEvalsError as error:
-            return BaseRun(replace(self.info, problem=f"{error}; {error.hint}".rstrip("; ")))
-
-    async def _run(self, root: Path, selections: Sequence[Selection]) -> BaseRun:
-        suites: dict[str, Suite] = {}
+        wanted: dict[str, Suite] = {}
         missing: dict[str, str] = {}
         for selection in selections:
-            suite = self.load(root, selection.base_path or selection.path)
+            suite = self.suites.get(selection.base_path or selection.path)
             if suite is None:
                 missing[selection.path] = "the suite is new"
             elif isinstance(suite, BrokenSuite):
                 missing[selection.path] = f"the suite is broken on base ({suite.faults[0]}), so its tests count as new"
             else:
-                suites[selection.path] = suite
-        runs = {run.path: run for run in await self.run(tuple(suites.values()))}
-        return BaseRun(self.info, {path: runs[suite.path] for path, suite in suites.items()}, missing)
+                wanted[selection.path] = suite
+        if not wanted:
+            return BaseRun(self.info, missing=missing)
+        try:
+            await self.prepare(self.root)
+        except AgentEvalsError as error:
+            return BaseRun(replace(self.info, problem=f"{error}; {error.hint}".rstrip("; ")))
+        runs = {run.path: run for run in await self.run(tuple(wanted.values()))}
+        return BaseRun(self.info, {path: runs[suite.path] for path, suite in wanted.items()}, missing)

@@ -46,12 +46,9 @@ def _job(runner: Runner, settings: Settings) -> Job:
 
 def _gate(job: Job, place: Place, repository: GitRepository, host: Host, runner: Runner) -> int:
     """The check is in progress from here on, and completed whatever happens."""
-    host.start_check()
     try:
-        review = _review(job, place, repository, host)
-        manner = _manner(review, place, runner)
-        publish.write_folder(review, place.report, manner)
-        published = publish.publish(review, host, manner)
+        host.start_check()
+        review, published = _told(job, place, repository, host, runner)
     except Interrupted:
         host.finish_check(CheckReport("cancelled", "The run was cancelled", "The run was cancelled before it could tell anything."))
         raise
@@ -66,6 +63,25 @@ def _gate(job: Job, place: Place, repository: GitRepository, host: Host, runner:
     return review.decision.exit_code
 
 
+def _told(job: Job, place: Place, repository: GitRepository, host: Host, runner: Runner) -> tuple[Review, publish.Published]:
+    """The review and where it stands; a template that fails on it is the outcome, told by our own."""
+    review = _review(job, place, repository, host)
+    try:
+        return review, _published(review, host, _manner(review, place, runner, _template(place)), place)
+    except InvalidInput as error:
+        review = pipeline.refused(job, [f"{error}; {error.hint}".rstrip("; ")])
+        return review, _published(review, host, _manner(review, place, runner), place)
+
+
+def _published(review: Review, host: Host, manner: publish.Manner, place: Place) -> publish.Published:
+    """Where it stands; a report folder that cannot be written is a warning."""
+    try:
+        publish.write_folder(review, place.report, manner)
+    except OSError as error:
+        log.warning("the report folder could not be written: %s", error)
+    return publish.publish(review, host, manner)
+
+
 def _review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
     """The review; a job that could not begin is told like any other outcome, where people look."""
     try:
@@ -77,10 +93,10 @@ def _review(job: Job, place: Place, repository: GitRepository, host: Host) -> Re
         return redacted(pipeline.refused(job, reasons), place.redactor.redact)
 
 
-def _manner(review: Review, place: Place, runner: Runner) -> publish.Manner:
+def _manner(review: Review, place: Place, runner: Runner, template: Path | None = None) -> publish.Manner:
     links = Links(runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url)
     settings = place.settings
-    return publish.Manner(links, settings.comment, _template(place), settings.annotation_limit)
+    return publish.Manner(links, settings.comment, template, settings.annotation_limit)
 
 
 def _template(place: Place) -> Path | None:

@@ -62,9 +62,19 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     with engine_for(settings, environ) as engine:
         _refuse_missing(engine, suites)
         redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact
+        _check_output(wanted.output, suites)
         run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
         interrupts.run(_execute(run, engine, folder, settings.samples))
     return _report(run, settings)
+
+
+def _check_output(output: Path | None, suites: Sequence[Suite]) -> None:
+    """InvalidInput when writing results there would destroy something else."""
+    if output is None or not output.exists():
+        return
+    named = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
+    if output.resolve() in named or not output.is_file() or output.suffix != ".jsonl":
+        raise InvalidInput(f"{output} is there and is no file of results", "name a file that ends in .jsonl")
 
 
 def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
@@ -78,6 +88,12 @@ def _places(run: _Run, engine: Engine) -> dict[tuple[str, str], tuple[int, Finge
     return {(suite.path, test.id): (index, engine.fingerprints.of(suite, test)) for index, suite, test in run.tests()}
 
 
+def _stands(result: TestResult, run: _Run) -> bool:
+    """Whether a row is of a test that there still is, as far as the suites that are asked for tell."""
+    suite = next((suite for suite in run.suites if suite.path == result.eval_path), None)
+    return suite is None or any(test.id == result.eval_id for test in suite.tests)
+
+
 async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> None:
     places = _places(run, engine) if run.wanted.resume else {}
     total = len(places) or sum(1 for _ in run.tests())
@@ -88,6 +104,9 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> Non
     def keep(result: TestResult) -> int | None:
         """An earlier row stays when its test is still asked for, is still the same, and was told; errors are tried again."""
         place, fingerprint = places.get((result.eval_path, result.eval_id), (None, None))
+        if place is None and _stands(result, run):
+            problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
+            raise InvalidInput(f"{problem}: `--resume` would drop them", "ask for the same tests as before, or name another `--output`")
         if place is None or result.verdict is None or result.fingerprint != fingerprint or len(result.samples) != samples:
             return None
         kept.add(place)
@@ -125,8 +144,9 @@ def _report(run: _Run, settings: Settings) -> int:
     suites: list[SuiteComparison] = []
     for path, results in groupby(read_results(run.output), key=lambda result: result.eval_path):
         left: list[TestResult] = []
-        summary = summarise(path, names[path], _leaving(results, left))
-        suites.append(compare_suite(path, names[path], SuiteRun(path, names[path], tuple(left), summary), Side()))
+        name = names.get(path, path)  # a path that is no UTF-8 stands otherwise in the file
+        summary = summarise(path, name, _leaving(results, left))
+        suites.append(compare_suite(path, name, SuiteRun(path, name, tuple(left), summary), Side()))
     console.suite_table([suite.head for suite in suites if suite.head], sys.stdout)
     console.not_passed((test.head for suite in suites for test in suite.tests if test.head), sys.stdout)
     policy = gate.Policy(settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive)

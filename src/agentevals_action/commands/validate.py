@@ -4,10 +4,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agentevals_action import wiring
+from agentevals_action import console, wiring
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.suite import BrokenSuite
 from agentevals_action.settings import Settings
+
+_LINE = 2_000  # characters
 
 
 def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, paths: Sequence[Path]) -> int:
@@ -21,10 +23,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, pa
     for suite in suites:
         if isinstance(suite, BrokenSuite):
             broken += 1
-            print(*suite.faults, sep="\n")
+            for fault in suite.faults:
+                print(console.printable(str(fault), _LINE))
             continue
         for warning in suite.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+            print(f"warning: {console.printable(str(warning), _LINE)}", file=sys.stderr)
         tests = sum(1 for _ in suite.tests)
-        print(f"{suite.path}: valid, {tests} test{'' if tests == 1 else 's'}")
+        print(f"{console.printable(suite.path)}: valid, {tests} test{'' if tests == 1 else 's'}")
     return ExitCode.INVALID if broken else ExitCode.PASSED

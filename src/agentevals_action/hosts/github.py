@@ -48,7 +48,9 @@ class GitHubHost:
             head, count = api.ask(lambda: _head_and_count(api.repository.get_pull(number)))
         except Trouble:  # git is asked instead: nothing is lost that a reader would miss
             return None
-        whole = len(files) == count and len(files) < limits.PULL_FILES
+        # A name that is no UTF-8 comes as something else; git knows it as it is.
+        named = all("\ufffd" not in file.path for file in files)
+        whole = named and len(files) == count and len(files) < limits.PULL_FILES
         return files if whole and head == self._target.head_sha else None
 
     def merge_base(self) -> str | None:

@@ -36,6 +36,7 @@ class GitHubCheck:
         self._external_id = f"{_PREFIX}/{gate}/{target.run_id}/{target.run_attempt}/{uuid4().hex[:8]}"
         self._check: CheckRun | None = None
         self._refused = False
+        self._asked = False
         self._written = 0
 
     def start(self) -> str | None:
@@ -48,7 +49,7 @@ class GitHubCheck:
 
     def finish(self, report: CheckReport) -> str | None:
         """Writes the annotations, then completes the check in a request of its own, so that no annotation can cost the conclusion."""
-        check = self._check or self._open()
+        check = self._check or self._begun() or self._open()
         if check is None:
             return None
         left = self._annotate(check, report)
@@ -69,15 +70,23 @@ class GitHubCheck:
                 self._name, target.head_sha, target.run_url or NotSet, self._external_id, status="in_progress"
             )
 
-        def landed() -> CheckRun | None:
-            return next((check for check in self._checks() if check.external_id == self._external_id), None)
-
+        self._asked = True
         try:
-            self._check = self._api.ask(create, landed)
+            self._check = self._api.ask(create, self._landed)
         except Trouble as trouble:
             self._refused = trouble.kind in ("forbidden", "invalid")
             self._tell("The check run could not be opened", trouble)
         return self._check
+
+    def _landed(self) -> CheckRun | None:
+        return next((check for check in self._checks() if check.external_id == self._external_id), None)
+
+    def _begun(self) -> CheckRun | None:
+        """The check that was being opened when a signal came: whether GitHub took the request is not known here."""
+        try:
+            return self._landed() if self._asked and not self._refused else None
+        except Trouble:  # it will be opened again, which says what is the matter
+            return None
 
     def _checks(self) -> Sequence[CheckRun]:
         # Without `filter`, GitHub lists the latest of a name alone, and what lies behind it would stay open.

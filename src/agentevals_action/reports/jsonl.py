@@ -85,23 +85,23 @@ class ResultsWriter:
         self.close()
 
 
-def read_results(path: Path) -> Iterator[TestResult]:
+def read_results(path: Path, whole: bool = False) -> Iterator[TestResult]:
     """The results of a file, one at a time; rows of AgentV's `index.jsonl` are read as well.
 
-    A broken last line without its end, as a killed run leaves it, is skipped with a warning in the log; any other broken line is
-    InvalidInput with its place, as is a file that cannot be read.
+    A last line that a killed run left without its end is skipped with a warning in the log, or InvalidInput when the results must be
+    `whole`; any other broken line is InvalidInput with its place, as is a file that cannot be read.
     """
-    return (row[0] for row in _rows(path))
+    return (row[0] for row in _rows(path, whole))
 
 
-def _rows(path: Path) -> Iterator[tuple[TestResult, int, int, bool]]:
+def _rows(path: Path, whole: bool = False) -> Iterator[tuple[TestResult, int, int, bool]]:
     """Results with offset and length in bytes of their lines, and whether the line has its end."""
     try:
         with path.open("rb") as file:
             offset = 0
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    result = _read(path, number, line)
+                    result = _read(path, number, line, whole)
                     if result is not None:
                         yield result, offset, len(line), line.endswith(b"\n")
                 offset += len(line)
@@ -109,7 +109,7 @@ def _rows(path: Path) -> Iterator[tuple[TestResult, int, int, bool]]:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}", "name a results file (JSONL)") from error
 
 
-def _read(path: Path, number: int, line: bytes) -> TestResult | None:
+def _read(path: Path, number: int, line: bytes, whole: bool) -> TestResult | None:
     try:
         return TestResult.model_validate_json(line)
     except ValidationError as error:
@@ -121,7 +121,7 @@ def _read(path: Path, number: int, line: bytes) -> TestResult | None:
         reason = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'row'}: {one['msg']}" for one in problem.errors()[:3])
     except ValueError as error:  # JSON and UTF-8 errors are ValueErrors too
         reason = str(error)
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") and not whole:
             log.warning("%s:%d: the last line is incomplete and was left out: the run that wrote it was killed", path, number)
             return None
     raise InvalidInput(f"{path}:{number}: no result: {reason}", "give the file as it was written, or run again")

@@ -113,6 +113,10 @@ class _Loading:
     def _note(self, files: Iterable[NamedFile]) -> None:
         for file in files:
             self.files.setdefault(file.path, file)
+            # What a link leads to is what is read; a change of either touches the suite.
+            behind = (self.folder.root / file.path).resolve()
+            if behind.is_relative_to(self.folder.root):
+                self.files.setdefault(path := self.folder.relative(behind), NamedFile(path, file.role))
 
     def _validated(self, data: Map) -> SuiteEntry:
         try:
