@@ -25,6 +25,5 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, pa
             continue
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        tests = sum(1 for _ in suite.tests)
-        print(f"{suite.path}: valid, {tests} test{'' if tests == 1 else 's'}")
+        print(f"{suite.path}: valid, {suite.test_count} test{'' if suite.test_count == 1 else 's'}")
     return ExitCode.INVALID if broken else ExitCode.PASSED
