@@ -101,7 +101,7 @@ class Bench:
 
     async def _run(self, side: str, suites: Sequence[Suite], path: Path, refusal: AttemptError | None) -> Sequence[SuiteRun]:
         results: dict[str, list[tuple[int, TestResult]]] = {suite.path: [] for suite in suites}
-        self.progress.expect(side, sum(1 for _ in placed(suites)))
+        self.progress.expect(side, sum(suite.test_count for suite in suites))
         with ResultsWriter(path) as writer:
 
             def keep(index: int, suite: Suite, result: TestResult) -> None:

@@ -125,6 +125,20 @@ def list_(
 
 
 @app.command()
+@takes_inputs(*_READ_INPUTS, "timeout", "watch")
+def explain(
+    inputs: dict[str, str],
+    test: Annotated[str, typer.Argument(help="The id of a test, or a glob over ids.", metavar="TEST", show_default=False)],
+    paths: Paths = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, nothing cut, instead of an outline.")] = False,
+) -> None:
+    """Explain what one test comes to: messages, evaluators and where each came from, target, judges, gates."""
+    from agentevals_action.commands import explain as command
+
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), test, tuple(paths or ()), as_json))
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of EVAL.yaml, for editors."""
     from agentevals_action import evaluators

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -16,9 +17,18 @@ if TYPE_CHECKING:
 
 _SILENCE = 10.0  # seconds between two lines of progress where there is no terminal
 _WIDE = 100_000  # columns: without a terminal no line is wrapped
-_SHOWN = 50  # tests that a table lists beneath the suites
+SHOWN = 50  # tests that a table lists beneath the suites
 
 _STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an outline: `depth` from 0, a label, and what there is to say of it."""
+
+    depth: int
+    label: str
+    text: str = ""
 
 
 class Progress(Protocol):
@@ -145,7 +155,7 @@ def not_passed(results: Iterable[TestResult], stream: IO[str]) -> None:
 
     console, left = console_for(stream), 0
     for number, result in enumerate(results):
-        if number >= _SHOWN:
+        if number >= SHOWN:
             left += 1
             continue
         line = Text.assemble(
@@ -181,3 +191,15 @@ def comparison_lines(suites: Sequence[SuiteComparison], stream: IO[str]) -> None
                 (f"{test.change:<17}", colours.get(test.change, "")), f" {suite.path} {printable(test.id, 80)}: {base} → {head}"
             )
             console.print(line, soft_wrap=True)
+
+
+def outline(lines: Iterable[Line], stream: IO[str]) -> None:
+    """Labels with their texts, indented by depth; a line is cut at 1000 characters and never wrapped."""
+    from rich.text import Text
+
+    console = console_for(stream)
+    for line in lines:
+        label = printable(line.label, 1000)
+        text = Text.assemble("  " * line.depth, (f"{label:<11}  " if line.text else label, "dim" if line.depth > 1 else "bold"))
+        text.append(printable(line.text, 1000))
+        console.print(text, soft_wrap=True)

@@ -91,7 +91,12 @@ def _not_blank(value: str) -> str:
 
 _RANGES_SCHEMA = {
     "anyOf": [
-        {"type": "object", "patternProperties": {"^([0-9]|10)$": {"type": "string"}}, "additionalProperties": False, "minProperties": 1},
+        {
+            "type": "object",
+            "patternProperties": {"^([0-9]|10)$": {"type": "string", "description": "What an answer of this score is like."}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
         {
             "type": "array",
             "minItems": 1,
@@ -103,8 +108,9 @@ _RANGES_SCHEMA = {
                         "items": {"type": "integer", "minimum": 0, "maximum": 10},
                         "minItems": 2,
                         "maxItems": 2,
+                        "description": "The lowest and the highest score of the range, both from 0 to 10.",
                     },
-                    "outcome": {"type": "string"},
+                    "outcome": {"type": "string", "description": "What an answer of a score in the range is like."},
                 },
                 "required": ["score_range", "outcome"],
             },
@@ -157,7 +163,8 @@ class Criterion(BaseModel):
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """A plain string stands for a criterion too, and `expected_outcome` for `outcome`."""
         entry = handler.resolve_ref_schema(handler(core_schema))
-        properties = entry["properties"] | {"expected_outcome": {**entry["properties"]["outcome"], "title": "Expected Outcome"}}
+        earlier = {"deprecationMessage": "Write `outcome`.", "doNotSuggest": True}  # for editors
+        properties = entry["properties"] | {"expected_outcome": {**entry["properties"]["outcome"], **earlier}}
         either = [{"required": ["outcome"]}, {"required": ["expected_outcome"]}]
         entry = {key: value for key, value in entry.items() if key != "required"} | {"properties": properties, "anyOf": either}
         return {"anyOf": [{"type": "string", "minLength": 1}, entry]}

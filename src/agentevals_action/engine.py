@@ -13,8 +13,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.fingerprint import Fingerprints
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.target import Target
-from agentevals_action.runner import Children, Runner, RunOptions, agent_name
+from agentevals_action.runner import Children, Runner, RunOptions
 from agentevals_action.settings import Settings
 
 #: Seconds that `prepare` may take: installing an agent's dependencies is slow, hanging for ever is not.
@@ -50,7 +49,7 @@ class Engine:
         """A fault at each target that tests of the suite use and that needs a variable which is not set."""
         known = self._variables(suite.root, suite.folder)
         faults = []
-        for target in self._used(suite):
+        for target in (suite.targets.targets[name] for name in suite.used_targets):
             if names := [name for name in target.variables if name not in known]:
                 told = ", ".join(names)
                 problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
@@ -63,20 +62,12 @@ class Engine:
         found: set[str] = set()
         for suite in suites:
             known = self._variables(suite.root, suite.folder)
-            keys = (value for target in self._used(suite) for field, value in target.definition.items() if redact.looks_secret(field))
-            names = {*variables.names_in(list(keys)), *filter(redact.looks_secret, known)}
+            used = (suite.targets.targets[name] for name in suite.used_targets)
+            keys = [value for target in used for field, value in target.definition.items() if redact.looks_secret(field)]
+            names = {*variables.names_in(keys), *filter(redact.looks_secret, known)}
             found.update(known[name] for name in names if name in known)
             found.update(filter(None, map(_password, known.values())))
         return found
-
-    def _used(self, suite: Suite) -> list[Target]:
-        names: dict[str | None, None] = {}
-        for test in suite.tests:
-            agent = agent_name(suite, test)
-            names[agent] = None
-            judged = (evaluator for evaluator in test.evaluators if getattr(evaluator.options, "asks_judge", False))
-            names.update(dict.fromkeys(suite.targets.judge(evaluator.target, agent) for evaluator in judged))
-        return [target for name in names if name and (target := suite.targets.targets.get(name))]
 
     async def prepare(self, tree: Path) -> None:
         """Runs `prepare` in a tree; AttemptError of kind `prepare` when it fails."""

@@ -60,6 +60,7 @@ class Fingerprints:
         named: set[str] = set()
         options = _without_paths(evaluator.options.model_dump(mode="python"), contents, named, suite.root)
         judge = self._judge(suite, evaluator, agent)
+        inside = evaluator.options.children() if isinstance(evaluator.options, base.Options) else ()
         return {
             "name": evaluator.name,
             "type": evaluator.type,
@@ -70,6 +71,7 @@ class Fingerprints:
             "options": options,
             "beside": sorted([PurePosixPath(path).name, digest] for path, digest in contents.items() if path not in named),
             "judge": self._target(suite, judge) if judge else None,
+            "evaluators": [self._evaluator(suite, child, agent) for child in inside],
         }
 
     def _judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
@@ -79,7 +81,7 @@ class Fingerprints:
         return suite.targets.targets.get(name) if name else None
 
     def _agent(self, suite: Suite, test: Test, agent: Target | None) -> Any:
-        evaluated = (file.path for evaluator in test.evaluators for file in evaluator.files)
+        evaluated = (file.path for evaluator in test.evaluators for inside in base.every(evaluator) for file in inside.files)
         asked = (block.path.relative_to(suite.root).as_posix() for message in test.input for block in _blocks(message) if block.path)
         named = {*(file.path for file in test.files), *evaluated, *asked, *(agent.files if agent else ())}
         return {
@@ -124,7 +126,7 @@ def _blocks(message: Message) -> Iterable[Block]:
 
 
 def _asks_judge(options: BaseModel) -> bool:
-    return isinstance(options, base.Options) and options.asks_judge
+    return isinstance(options, base.Options) and options.needs_judge()
 
 
 def _without_paths(value: Any, contents: Mapping[str, str], named: set[str], root: Path) -> Any:

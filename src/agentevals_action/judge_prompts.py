@@ -16,6 +16,11 @@ from agentevals_action.model.suite import NamedFile
 from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
 
+_ENDINGS = (".md", ".txt", ".j2", ".prompt")
+
+#: Bytes of a prompt's file, characters of an inline prompt.
+MAX_PROMPT = 200_000
+
 #: The variables of a judge's prompt; all are text but the messages, `metadata`, `rubrics` and `tool_calls`, which are data.
 VARIABLES = frozenset(
     {
@@ -68,6 +73,13 @@ class PromptedOptions(Options):
         """The prompt's file, when it is one."""
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
+    def doubts(self) -> Sequence[tuple[str, str, str]]:
+        """A prompt that looks like the path of a file that is not there."""
+        if self.prompt is None or self._file is not None or not _looks_like_a_path(self.prompt.strip()):
+            return ()
+        problem = "looks like a path, but names no file, and is taken as the prompt's text"
+        return (("prompt", problem, "name a file that exists, from the folder of this one; with `./` in front a missing file is a fault"),)
+
     def compose(self, packaged: str, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one with a fence that nobody can foresee around what is judged.
 
@@ -83,6 +95,13 @@ class PromptedOptions(Options):
             raise AttemptError("evaluator", str(error)) from None
 
 
+def _looks_like_a_path(text: str) -> bool:
+    """Of one word, with an ending of prompts or a slash in it; what has a variable in it is a template."""
+    if len(text.split()) != 1 or "{{" in text or "{%" in text:
+        return False
+    return "/" in text or text.lower().endswith(_ENDINGS)
+
+
 def _read_prompt(prompt: str, context: object) -> tuple[str, Path | None]:
     if not isinstance(context, Folder):
         raise TypeError("options that name files are validated with a paths.Folder as context")
@@ -90,9 +109,15 @@ def _read_prompt(prompt: str, context: object) -> tuple[str, Path | None]:
         raise ValueError("the prompt is empty; write one, or leave `prompt` out for the packaged one")
     path = context.file_if_meant(prompt.strip())
     if path is None:
+        if len(prompt) > MAX_PROMPT:
+            raise ValueError(f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one")
         return prompt, None
     try:
-        return path.read_text(encoding="utf-8"), path
+        with path.open("rb") as file:
+            data = file.read(MAX_PROMPT + 1)
+        if len(data) > MAX_PROMPT:
+            raise ValueError(f"the prompt {prompt!r} is longer than {MAX_PROMPT:,} bytes")
+        return data.decode("utf-8"), path
     except UnicodeDecodeError:
         raise ValueError(f"the prompt {prompt!r} is no UTF-8 text") from None
     except OSError as error:

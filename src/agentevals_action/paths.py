@@ -1,10 +1,14 @@
 """Which file a word in a suite names: relative to the file that says it, never outside the repository."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 #: A text that starts so is meant as a path: a missing file is then an error, never an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
+#: Characters of a path, and bytes of one name in it, that the usual systems take.
+_MOST_CHARACTERS, _MOST_BYTES = 4096, 255
+_SHOWN = 60  # characters of a path that is none, in what is said of it
 
 
 @dataclass(frozen=True)
@@ -17,12 +21,16 @@ class Folder:
     def resolve(self, text: str) -> Path:
         """The absolute path that `text` names; a leading `/` is the repository root. ValueError if it leaves the repository."""
         text = text.removeprefix("file://")
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"{text[:_SHOWN]!r}… is too long for a path")
         try:
             path = (self.root / text.lstrip("/") if text.startswith("/") else self.path / text).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ValueError(f"{text!r} is no usable path ({error})") from None
         if not path.is_relative_to(self.root):
             raise ValueError(f"{text!r} leaves the repository")
+        if any(len(os.fsencode(part)) > _MOST_BYTES for part in path.parts):
+            raise ValueError(f"{text[:_SHOWN]!r}… has a name in it that is too long for a file")
         if ".git" in path.relative_to(self.root).parts:
             raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")
         return path
@@ -30,7 +38,11 @@ class Folder:
     def file(self, text: str) -> Path:
         """The existing file that `text` names; ValueError if there is none or it is outside."""
         path = self.resolve(text)
-        if not path.is_file():
+        try:
+            known = path.is_file()
+        except OSError as error:
+            raise ValueError(f"the file {text!r} cannot be looked for ({error.strerror})") from None
+        if not known:
             raise ValueError(f"there is no file {text!r} (looked for {self.relative(path)})")
         return path
 

@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, DictLoader, FileSystemLoader, StrictUndefined, TemplateError, meta
+from jinja2 import BaseLoader, ChoiceLoader, DictLoader, FileSystemLoader, StrictUndefined, TemplateError, meta, nodes, pass_eval_context
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from agentevals_action import resources
@@ -19,10 +21,36 @@ _TEMPLATE_ERRORS = (TemplateError, OSError, TypeError, ValueError, ArithmeticErr
 _FENCE = re.compile("`{3,}|~{3,}")
 
 
+#: The longest text or list that `*`, and the most bits of a number that `**`, may make in a template.
+_LONGEST, _MOST_BITS = 1_000_000, 10_000
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """A sandbox in which an operator cannot fill the memory."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """`left * right` or `left ** right`; SecurityError when that would be very large."""
+        if operator == "**" and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
+            raise SecurityError(f"{operator} makes a number of more than {_MOST_BITS:,} bits here")
+        for one, times in ((left, right), (right, left)):
+            if operator == "*" and isinstance(times, int) and isinstance(one, str | list | tuple) and len(one) * times > _LONGEST:
+                raise SecurityError(f"{operator} makes a text or a list longer than {_LONGEST:,} here")
+        return super().call_binop(context, operator, left, right)
+
+
 def _environment(loader: BaseLoader | None) -> ImmutableSandboxedEnvironment:
     # No autoescape: the texts are Markdown and prompts; what is untrusted is escaped where the view is made.
-    return ImmutableSandboxedEnvironment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
+    # Nor is anything computed on compiling: a prompt is compiled when its suite is read, and what it computes may be large.
+    return _Environment(
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        optimized=False,
     )
 
 
@@ -35,7 +63,9 @@ def _prompts() -> ImmutableSandboxedEnvironment:
     return environment
 
 
-def _as_text(value: Any) -> Any:
+# With the context, which only rendering has: compiling would else print constants already.
+@pass_eval_context
+def _as_text(_context: nodes.EvalContext, value: Any) -> Any:
     """What `{{ value }}` prints in a prompt: data as JSON, nothing for null."""
     if value is None:
         return ""
@@ -45,17 +75,25 @@ def _as_text(value: Any) -> Any:
 def unknown_variables(text: str, known: frozenset[str]) -> tuple[str, ...]:
     """Names that a prompt uses and nobody gives it, in alphabetical order; ValueError when it is no valid template."""
     try:
-        used = meta.find_undeclared_variables(_prompts().parse(text))
+        tree = _prompts().parse(text)
+        # The one block whose operand is computed on compiling; no prompt has a use for it.
+        if tree.find(nodes.ScopedEvalContextModifier):
+            raise ValueError("the prompt has `autoescape` in it; take it out, nothing is escaped in a prompt")
+        reader = meta.TrackingCodeGenerator(_prompts())
+        reader.optimizer = None
+        reader.visit(tree)
     except TemplateError as error:
         raise ValueError(f"the prompt is no valid template: {error}") from None
-    return tuple(sorted(used - known))
+    except RecursionError:
+        raise ValueError("the prompt is no valid template: it is nested too deeply") from None
+    return tuple(sorted(reader.undeclared_identifiers - known))
 
 
 def render_prompt(text: str, variables: Mapping[str, Any]) -> str:
     """A judge's prompt with its variables filled in; ValueError when it cannot be rendered."""
     try:
         return _prompts().from_string(text).render(variables)
-    except (TemplateError, TypeError, ArithmeticError, OverflowError) as error:
+    except (*_TEMPLATE_ERRORS, SyntaxError) as error:
         raise ValueError(f"the prompt cannot be rendered: {error}") from None
 
 

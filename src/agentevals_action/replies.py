@@ -47,6 +47,18 @@ def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
     return found
 
 
+def read_json(text: str) -> Any:
+    """The one JSON value that a text is; UnreadableReply when it is none, or more."""
+    try:
+        return _clean(_DECODER.decode(text))
+    except json.JSONDecodeError as error:
+        raise UnreadableReply(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise UnreadableReply("it is nested too deeply") from None
+    except ValueError as error:
+        raise UnreadableReply(str(error)) from None
+
+
 def _either(keys: Collection[str]) -> str:
     return " or ".join(f"`{key}`" for key in keys)
 
@@ -55,12 +67,13 @@ def _object_at(text: str, start: int) -> tuple[Mapping[str, Any], int, str]:
     """The object that begins at `start`, where it ends, and what is wrong with it (empty when nothing is)."""
     try:
         value, end = _DECODER.raw_decode(text, start)
+        cleaned = _clean(value)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error) or "it is nested too deeply"
         return {}, _end_of_braces(text, start), f"the JSON object is broken ({reason})"
     if _PART_BEFORE.search(text, max(0, start - _BEFORE_LENGTH), start) or _PART_AFTER.match(text, end):
         return {}, end, "the JSON object is part of something larger that is no JSON object"
-    return _clean(value), end, ""
+    return cleaned, end, ""
 
 
 def _end_of_braces(text: str, start: int) -> int:

@@ -157,19 +157,32 @@ class Runner:
             environment=self._children.environment,
             withheld=self._children.withheld,
             ask=ask,
+            judges=lambda evaluator: self._judges(pending, sample, evaluator),
         )
+
+    def _judges(self, pending: _Pending, sample: int, evaluator: Evaluator) -> evaluators.Judges:
+        targets = pending.suite.targets
+        default = _target(pending.suite, targets.judge(evaluator.target, agent_name(pending.suite, pending.test)), "judge")
+
+        async def ask(name: str, messages: Sequence[Message]) -> Trace:
+            return await self._ask_target(pending, sample, _target(pending.suite, name, "target"), messages)
+
+        return evaluators.Judges(default.name, tuple(sorted(targets.targets)), ask)
 
     async def _ask_judge(self, pending: _Pending, sample: int, evaluator: Evaluator, messages: Sequence[Message]) -> str:
         suite = pending.suite
-        name = suite.targets.judge(evaluator.target, agent_name(suite, pending.test))
+        target = _target(suite, suite.targets.judge(evaluator.target, agent_name(suite, pending.test)), "judge")
+        return (await self._ask_target(pending, sample, target, messages)).output
+
+    async def _ask_target(self, pending: _Pending, sample: int, target: Target, messages: Sequence[Message]) -> Trace:
         try:
-            reply = await self._calls.complete(_target(suite, name, "judge"), self._request(pending, sample, messages))
+            reply = await self._calls.complete(target, self._request(pending, sample, messages))
         except AttemptError as error:
             kind = "judge" if error.kind == "target" else error.kind
-            raise AttemptError(kind, f"the judge `{name}` could not be asked: {error}", error.hint) from error
+            raise AttemptError(kind, f"the judge `{target.name}` could not be asked: {error}", error.hint) from error
         if reply.cost_usd is not None:
             pending.costs.append(reply.cost_usd)
-        return reply.output
+        return reply
 
     def _result(self, pending: _Pending) -> TestResult:
         suite, test = pending.suite, pending.test

@@ -1,5 +1,6 @@
 """Pure: the totals of a suite (specification, section 7)."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,24 +8,58 @@ from dataclasses import dataclass, field
 from agentevals_action.model.result import EvaluatorResult, EvaluatorSummary, SuiteSummary, TestResult
 
 _TOP_MISSES = 10
+#: Different misses that are counted side by side; beyond it those that were seen least are let go.
+_MOST_MISSES = 10_000
+_CHUNK = 1_000  # numbers that are held until they are summed
+
+
+@dataclass
+class _Sum:
+    """A sum of numbers without the rounding of adding one by one, and how many they are."""
+
+    count: int = 0
+    _parts: list[float] = field(default_factory=list)
+
+    def add(self, value: float | None) -> None:
+        """One more number; None is none."""
+        if value is None:
+            return
+        self.count += 1
+        self._parts.append(value)
+        if len(self._parts) >= _CHUNK:
+            self._parts = [self.total]
+
+    @property
+    def total(self) -> float:
+        return math.fsum(self._parts)
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
 
 
 @dataclass
 class _Evaluator:
     total: int = 0
     error: int = 0
-    scores: list[float] = field(default_factory=list)
+    scores: _Sum = field(default_factory=_Sum)
 
     def add(self, result: EvaluatorResult) -> None:
         self.total += 1
-        if result.score is None:
-            self.error += 1
-        else:
-            self.scores.append(result.score)
+        self.error += result.score is None
+        self.scores.add(result.score)
+
+
+def _count(misses: "Counter[str]", more: Iterable[str]) -> None:
+    misses.update(more)
+    if len(misses) > _MOST_MISSES:
+        kept = misses.most_common(_MOST_MISSES // 2)
+        misses.clear()
+        misses.update(dict(kept))
 
 
 def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSummary:
-    """Totals over one suite's results, which are gone through once.
+    """Totals over one suite's results, which are gone through once and not held.
 
     Pass rate = pass / (total - error), None when nothing was scored; the mean score is over what was scored; cost (US dollars) sums what
     is known, None when nothing is; duration (milliseconds) sums the tests'. Misses come by how often, then by first seen, at most ten.
@@ -32,15 +67,13 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
     verdicts: Counter[str] = Counter()
     misses: Counter[str] = Counter()
     evaluators: dict[tuple[str, str], _Evaluator] = {}
-    scores: list[float] = []
-    costs: list[float] = []
-    duration = 0.0
+    scores, costs, durations = _Sum(), _Sum(), _Sum()
     for result in results:
         verdicts[result.verdict or "error"] += 1
-        misses.update(result.misses)
-        scores += [] if result.score is None or result.verdict is None else [result.score]
-        costs += [] if result.cost_usd is None else [result.cost_usd]
-        duration += result.duration_ms or 0.0
+        _count(misses, result.misses)
+        scores.add(result.score if result.verdict else None)
+        costs.add(result.cost_usd)
+        durations.add(result.duration_ms)
         for evaluated in result.evaluator_results:
             evaluators.setdefault((evaluated.name, evaluated.type), _Evaluator()).add(evaluated)
     total = verdicts.total()
@@ -54,16 +87,12 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         failed=verdicts["fail"],
         errored=verdicts["error"],
         pass_rate=verdicts["pass"] / scored if scored else None,
-        average_score=_mean(scores),
+        average_score=scores.mean,
         by_evaluator=tuple(
-            EvaluatorSummary(name=key[0], type=key[1], total=one.total, error=one.error, average_score=_mean(one.scores))
+            EvaluatorSummary(name=key[0], type=key[1], total=one.total, error=one.error, average_score=one.scores.mean)
             for key, one in evaluators.items()
         ),
         top_misses=tuple(miss for miss, _ in misses.most_common(_TOP_MISSES)),
-        cost_usd=sum(costs) if costs else None,
-        duration_ms=duration,
+        cost_usd=costs.total if costs.count else None,
+        duration_ms=durations.total,
     )
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -11,13 +11,15 @@ import pytest
 
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
 from tests.support import cases
 
 FOLDER = Path(evaluators.__file__).parent
 
-#: For each type: its fields, an answer that passes, and one that does not. A type without a line here fails the tests.
-SAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
+#: For each type: its fields, an answer (or a trace) that passes, and one that does not. A type without a line here fails the tests.
+SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
     "contains": ({"value": "a"}, "abc", "xyz"),
     "contains_any": ({"value": ["a", "b"]}, "b", "x"),
     "contains_all": ({"value": ["a", "b"]}, "ba", "b"),
@@ -36,6 +38,26 @@ SAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
         '{"checks": [{"id": "rubric-1", "satisfied": true}]}',
         '{"checks": [{"id": "rubric-1", "satisfied": false}]}',
     ),
+    "latency": ({"threshold": 100}, Trace((), duration_ms=100), Trace((), duration_ms=100.5)),
+    "cost": ({"budget": 0.3}, Trace((), cost_usd=0.1 + 0.2), Trace((), cost_usd=0.31)),
+    "token_usage": (
+        {"max_total": 10, "max_input": 6, "max_output": 5},
+        Trace((), input_tokens=6, output_tokens=4),
+        Trace((), input_tokens=6, output_tokens=5),
+    ),
+    "tool_trajectory": (
+        {"mode": "exact", "expected": [{"tool": "a", "args": {"n": 1}, "max_duration_ms": 9}], "args_match": "exact"},
+        Trace((), tool_calls=(ToolCall("a", {"n": 1}, duration_ms=9),)),
+        Trace((), tool_calls=(ToolCall("b"),)),
+    ),
+    "field_accuracy": ({"fields": [{"path": "n"}]}, '{"n": 1}', '{"n": 2}'),
+    "execution_metrics": ({"max_tool_calls": 0}, Trace((), tool_calls=()), Trace((), tool_calls=(ToolCall("a"),))),
+    "skill_trigger": (
+        {"skill": "commit"},
+        Trace((), tool_calls=(ToolCall("Skill", {"skill": "commit"}),)),
+        Trace((), tool_calls=(ToolCall("Bash"),)),
+    ),
+    "composite": ({"evaluators": [cases.evaluator("contains", {"value": "a"}, name="a")]}, "abc", "xyz"),
 }
 
 every_type = pytest.mark.parametrize("options", evaluators.REGISTRY, ids=lambda options: options.type)
@@ -66,6 +88,7 @@ def test_catalog__has_each_name_once() -> None:
         ("llm_grader", "llm_judge"),
         ("llm_rubric", "llm_judge"),
         ("rubrics", "rubric"),
+        ("assert_set", "composite"),
     ],
 )
 def test_catalog__knows_the_other_spellings(alias: str, name: str) -> None:
@@ -80,7 +103,8 @@ def test_type__is_described(options: type[base.Options]) -> None:
     assert options.__doc__ != base.Options.__doc__
     assert [name for name, field in options.model_fields.items() if not field.description] == []
     assert set(options.spellings) <= set(options.model_fields)
-    assert not set(options.model_fields) & {"name", "type", "weight", "required", "min_score", "negate", "config", "target"}
+    assert not set(options.model_fields) & {"name", "type", "weight", "required", "min_score", "negate", "config"}
+    assert not (options.asks_judge and "target" in options.model_fields), "`target` names its judge"
     assert options.model_json_schema()["type"] == "object"
 
 
@@ -89,8 +113,10 @@ def test_type__grades_both_ways(options: type[base.Options], tmp_path: Path) -> 
     fields, good, bad = SAMPLES[options.type]
     for answer, score in ((good, 1.0), (bad, 0.0)):
         ask = cases.echo if options.asks_judge else cases.no_judge
-        plain = cases.grade(options.type, fields, cases.case(answer, root=tmp_path, ask=ask), threshold=0.8)
-        negated = cases.grade(options.type, fields, cases.case(answer, root=tmp_path, ask=ask), threshold=0.8, negate=True)
+        trace = answer if isinstance(answer, Trace) else Trace((Message("assistant", answer),))
+        case = cases.case(trace=trace, root=tmp_path, ask=ask, expected='{"n": 1}')
+        plain = cases.grade(options.type, fields, case, threshold=0.8)
+        negated = cases.grade(options.type, fields, case, threshold=0.8, negate=True)
         assert (plain.score, plain.passed, plain.error) == (score, score == 1, None)
         assert plain.gates_failed == (() if score else ("e",))
         assert (negated.score, negated.passed) == (1 - score, score == 0)

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 from agentevals_action import evaluators, providers
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
@@ -13,8 +12,6 @@ from agentevals_action.suites.load import Catalog, load_suite
 from tests.support import command
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"
-#: What a later version brings; until then a suite that asks for it is refused by name.
-LATER = ("composite", "fields", "metrics", "trajectory")
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the conformance suites are not beside this checkout (../shared/conformance)")
 
@@ -35,7 +32,7 @@ def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
     return load_suite(copy / path, copy, Catalog(evaluators.catalog(), providers.catalog()))
 
 
-@pytest.mark.parametrize("path", [path for path in suites() if not path.startswith(LATER)])
+@pytest.mark.parametrize("path", suites())
 def test_conformance__every_test_gives_what_it_expects(copy: Path, path: str, tmp_path: Path) -> None:
     suite = loaded(copy, path)
     assert isinstance(suite, Suite)
@@ -57,13 +54,3 @@ def check(row: dict[str, object], test: Test) -> None:
     assert isinstance(row["score"], float), test.id
     assert (row["verdict"], round(row["score"], 6)) == (expect["verdict"], round(float(expect["score"]), 6)), test.id
     assert row["gatesFailed"] == expect.get("gates", []), test.id
-
-
-@pytest.mark.parametrize("path", [path for path in suites() if path.startswith(LATER)])
-def test_conformance__what_a_later_version_brings_is_refused_by_name(copy: Path, path: str) -> None:
-    suite = loaded(copy, path)
-    assert isinstance(suite, BrokenSuite)
-    asked = {evaluator["type"] for test in yaml.safe_load((copy / path).read_text())["tests"] for evaluator in test["assert"]}
-    for fault in suite.faults:
-        assert any(f"`{name}`" in fault.problem for name in asked), fault
-        assert "not supported by this version" in fault.problem

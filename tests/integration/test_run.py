@@ -283,7 +283,7 @@ def test_demo__shows_a_regression_and_a_failed_gate_from_any_folder(tmp_path: Pa
 
 def test_help__names_every_command() -> None:
     done = command.run(ROOT, "--help", env={"TERM": "dumb", "NO_COLOR": "1"})
-    for name in ("action", "review", "run", "compare", "validate", "list", "schema", "demo"):
+    for name in ("action", "review", "run", "compare", "validate", "list", "explain", "schema", "demo"):
         assert name in done.out
 
 

@@ -28,7 +28,7 @@ BASES = tuple(f"{folder}.base" for folder in PLUGINS)
 #: Who builds the adapters, or writes through them, and so knows the concrete plug-ins.
 COMPOSITION = ("cli", "wiring", "bench", "workshop", "publish", "commands")
 #: No clock, no I/O, no environment, no log. `watch` and `globs` are patterns over texts.
-PURE = {"scoring", "compare", "gate", "discover", "activity"}
+PURE = {"scoring", "aggregation", "compare", "gate", "discover", "activity"}
 PURE_MAY_IMPORT = {"errors", "model", "watch", "globs"} | PURE
 IMPURE = {"os", "sys", "io", "time", "random", "secrets", "logging", "asyncio", "socket", "subprocess", "shutil", "tempfile", "urllib"}
 OWNERS = {

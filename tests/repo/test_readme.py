@@ -12,12 +12,17 @@ import pytest
 import yaml
 
 from agentevals_action import evaluators, providers, settings
+from agentevals_action.suites import dialects
 from agentevals_action.suites.load import Catalog, load_suite
 from tests.support.repositories import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+TARGETS = """\
+- {name: default, provider: cli, command: [cat], judge_target: judge}
+- {name: judge, provider: mock, responses: [{pattern: '.*', response: x}]}
+"""
 #: What the project's own check and its reader run, not its tests: they install, and the second is the tests themselves.
 INSTALLING = ("python3 -m pip install",)
 
@@ -45,10 +50,62 @@ def test_outputs__the_table_is_the_code_s() -> None:
     assert rows("| output | meaning |") == {name: [meaning] for name, meaning in settings.OUTPUTS.items()}
 
 
-def test_evaluators_and_providers__all_are_named() -> None:
-    told = README.replace("`icontains…`", "`icontains`, `icontains_any`, `icontains_all`")
-    for name in (*(options.type for options in evaluators.REGISTRY), *providers.catalog()):
-        assert f"`{name}`" in told
+def test_evaluators__each_has_a_row_in_the_registry_s_order() -> None:
+    assert list(rows("| evaluator | passes when |")) == [options.type for options in evaluators.REGISTRY]
+
+
+@pytest.mark.parametrize("name", [options.type for options in evaluators.REGISTRY])
+def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_path: Path) -> None:
+    example = rows("| evaluator | passes when |")[name][-1]
+    lines = example.removeprefix("<pre>").removesuffix("</pre>").split("<br>")
+    assert len(lines) == 3
+    assert "|" not in example
+    entry = yaml.safe_load("\n".join(lines))
+    assert entry["type"] == name
+    test = {"id": "a", "input": "q", "expected_output": {"order": "2077", "total": 3.5}, "assert": [entry]}
+    (tmp_path / "EVAL.yaml").write_text(yaml.safe_dump({"name": "suite", "tests": [test]}))
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
+    suite = load_suite(tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog()))
+    assert not getattr(suite, "faults", ())
+    assert not getattr(suite, "warnings", ())
+
+
+def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
+    text = re.sub(r"^\|.*$", "", README, flags=re.MULTILINE)
+    for name in (options.type for options in evaluators.REGISTRY):
+        assert f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text, name
+    assert all(f"`{name}`" in README for name in providers.catalog())
+
+
+def spellings() -> set[tuple[str, str]]:
+    """Every name of the model with each other spelling of it."""
+    shapes = (dialects.SUITE.fields, dialects.TEST.fields, dialects.BLOCK.fields, *(options.spellings for options in evaluators.REGISTRY))
+    found = {(name, other) for fields in shapes for name, others in fields.items() for other in others}
+    found |= {(options.type, alias) for options in evaluators.REGISTRY for alias in options.aliases}
+    return found | {
+        ("outcome", "expected_outcome"),
+        ("judge_target", "grader_target"),
+        *(("assert", name) for name in dialects.EVALUATOR_LISTS),
+    }
+
+
+def dialect_lines() -> list[set[str]]:
+    """The names in each row of the table of dialects, and in each clause of the sentence after it, with `_` for `-`."""
+    section = README[README.index("| | AgentEvals today |") :].split("</details>")[0]
+    table, _, after = section.partition("\n\n")
+    parts = [*table.splitlines()[2:], after.replace("\n", " ").split(" A feature")[0]]
+    return [{name.replace("-", "_") for name in re.findall(r"`([^`]+)`", part)} for part in parts]
+
+
+def test_dialects__every_spelling_stands_beside_its_name() -> None:
+    lines = dialect_lines()
+    assert [pair for pair in sorted(spellings()) if not any(set(pair) <= line for line in lines)] == []
+
+
+def test_dialects__nothing_else_is_told() -> None:
+    known = {name for pair in spellings() for name in pair} | set(evaluators.catalog()) | {"execution"}
+    assert {name for line in dialect_lines() for name in line} - known == set()
 
 
 def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:

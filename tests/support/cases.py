@@ -23,6 +23,11 @@ async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> str:
     raise AssertionError(f"{evaluator.name} asked a judge")
 
 
+def no_judges(evaluator: Evaluator) -> base.Judges:
+    """For evaluators whose programs must not ask anybody."""
+    raise AssertionError(f"{evaluator.name} wants a judge")
+
+
 def saying(*replies: str, heard: list[str] | None = None) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
     """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
     left = list(replies)
@@ -56,6 +61,7 @@ def case(
     output: str = "",
     *,
     ask: base.Ask = no_judge,
+    judges: Callable[[Evaluator], base.Judges] = no_judges,
     root: Path = Path("/nowhere"),
     trace: Trace | None = None,
     asked: Any = "What is it?",
@@ -78,6 +84,7 @@ def case(
         environment={"PATH": os.environ["PATH"]} if environment is None else environment,
         withheld=withheld,
         ask=ask,
+        judges=judges,
     )
 
 

@@ -209,3 +209,15 @@ def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> 
     assert process_time() - started < 3
     assert len({one.agent for one in found}) == 1
     assert len({one.question for one in found}) == 1000
+
+
+def test_of__the_judge_that_a_code_judge_may_ask_is_part_of_its_grading(tmp_path: Path) -> None:
+    found = []
+    for target in ("true", "false"):
+        for reply in ("b", "c"):
+            text = f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: code_judge, script: [x], target: {target}}}]}}]\n"
+            targets = FILES[".agentv/targets.yaml"].replace("response: b", f"response: {reply}")
+            suite = suites.whole(suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": targets}))
+            found += [Fingerprints().of(suite, test).grading for test in suite.tests]
+    assert found[0] != found[1]
+    assert found[2] == found[3]

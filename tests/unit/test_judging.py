@@ -15,8 +15,8 @@ from tests.support import cases
 FORM = '{"score": <a number>}'
 
 
-def asked(ask: base.Ask, prompt: str = "Judge it.") -> float:
-    def read(data: Mapping[str, Any]) -> float:
+def asked(ask: base.Ask, prompt: str = "Judge it.") -> float | None:
+    def read(data: Mapping[str, Any]) -> float | None:
         return replies.read_score(data).value
 
     return asyncio.run(judging.ask_judge(ask, cases.evaluator("is_json"), prompt, FORM, ("score",), read))

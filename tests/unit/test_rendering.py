@@ -80,3 +80,43 @@ def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
     )
     with pytest.raises(ValueError, match="cannot be rendered"):
         rendering.render_prompt("{{ answer.__class__.__mro__ }}", {"answer": ""})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 'a' * 10**9 }}",
+        "{{ 10**9 * 'a' }}",
+        "{{ [0] * 10**9 }}",
+        "{{ 10 ** 10 ** 10 }}",
+        "{{ (((((1)))))[0].b }}",
+        "{{ 'a'|int(base=99) }}",
+        "{% for a in 5 %}{% endfor %}",
+        "{{ '%d' % 'a' }}",
+        "{{ {}|first }}",
+    ],
+)
+def test_prompt__that_cannot_be_rendered_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="the prompt cannot be rendered: "):
+        rendering.render_prompt(text, {})
+
+
+@pytest.mark.parametrize("text", ["{{ 'ab' * 3 }}", "{{ 3 * 'ab' }}", "{{ 2 ** 10 }}", "{{ 1.5 * 2 }}{{ 2 ** 0.5 > 1 }}"])
+def test_prompt__may_multiply(text: str) -> None:
+    assert rendering.render_prompt(text, {}) in ("ababab", "1024", "3.0true")
+
+
+def test_prompt__is_not_computed_when_it_is_checked() -> None:
+    padding = "{{ 'a'|center(10000000000) }}{% if 'a'.ljust(10000000000) %}{{ answer }}{% endif %}"
+    assert rendering.unknown_variables(padding, frozenset({"answer"})) == ()
+
+
+@pytest.mark.parametrize("text", ["{{ " + "(" * 5_000, "{% if answer %}" * 5_000, "{{ answer" + "|upper" * 5_000 + " }}"])
+def test_prompt__nested_too_deeply_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="the prompt is no valid template: it is nested too deeply"):
+        rendering.unknown_variables(text, frozenset({"answer"}))
+
+
+def test_prompt__with_autoescape_is_refused() -> None:
+    with pytest.raises(ValueError, match="`autoescape`"):
+        rendering.unknown_variables("{% autoescape true %}{% endautoescape %}", frozenset())

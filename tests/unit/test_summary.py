@@ -1,6 +1,8 @@
 """Totals of a suite."""
 
-from agentevals_action.model.result import ErrorInfo, EvaluatorSummary
+from collections.abc import Iterator
+
+from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, TestResult
 from agentevals_action.summary import summarise
 from tests.support import results
 
@@ -48,3 +50,18 @@ def test_summary__misses_by_how_often_then_by_first_seen() -> None:
     summary = summarise("e", "s", [first, results.result("b", misses=("often",))])
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
+
+
+def test_summary__of_very_many_different_misses_keeps_the_frequent_ones() -> None:
+    def many() -> Iterator[TestResult]:
+        for number in range(25_000):
+            yield results.result(f"t{number}", "fail", misses=(f"only here {number}", "everywhere"))
+
+    summary = summarise("e", "s", many())
+    assert summary.top_misses[0] == "everywhere"
+    assert len(summary.top_misses) == 10
+
+
+def test_summary__means_are_not_blurred_by_how_many_there_are() -> None:
+    summary = summarise("e", "s", (results.result(f"t{number}", "pass", score=0.1) for number in range(10_000)))
+    assert summary.average_score == 0.1

@@ -12,16 +12,20 @@ from agentevals_action.compare import Side, compare_suite
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
-from agentevals_action.model.result import Fingerprint, SuiteRun, TestResult
+from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports.jsonl import ResultsWriter, read_results
+from agentevals_action.reports.summary_json import write_run_summary
+from agentevals_action.resuming import Asked
 from agentevals_action.runner import Placed
 from agentevals_action.settings import Settings
 from agentevals_action.summary import summarise
 
 _ELSEWHERE = frozenset({"failures"})
+#: What only a reader of the results file wants to know of a result.
+_UNSHOWN = {"samples": (), "evaluator_results": (), "candidate_answer": "", "trace_summary": None, "fingerprint": None}
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,16 @@ class _Run:
         pairs = ((suite, test) for suite in self.suites for test in suite.tests if self.wanted.has(test))
         return ((index, suite, test) for index, (suite, test) in enumerate(pairs))
 
+    def count(self) -> int:
+        """How many tests are wanted; the rows are looked through for it only where globs choose among them."""
+        return sum(1 for _ in self.tests()) if self.wanted.tests else sum(suite.test_count for suite in self.suites)
+
+    @property
+    def summary(self) -> Path:
+        """The file of totals beside the results: `summary.json` beside `results.jsonl`, `x.summary.json` beside `x.jsonl`."""
+        stem = self.output.name.removesuffix(".jsonl")
+        return self.output.with_name("summary.json" if stem == "results" else f"{stem}.summary.json")
+
 
 def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wanted: Wanted) -> int:
     """Runs the suites and prints what came out; the exit code is by `fail-on` (default `failures`)."""
@@ -61,8 +75,8 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
             print(f"warning: {warning}", file=sys.stderr)
     with engine_for(settings, environ) as engine:
         _refuse_missing(engine, suites)
-        redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact
         _check_output(wanted.output, suites)
+        redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact
         run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
         interrupts.run(_execute(run, engine, folder, settings.samples))
     return _report(run, settings)
@@ -83,11 +97,6 @@ def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
         raise InvalidInput("variables are missing, nothing was run", faults=tuple(faults))
 
 
-def _places(run: _Run, engine: Engine) -> dict[tuple[str, str], tuple[int, Fingerprint]]:
-    """The place of each wanted test and what its result depends on, by suite and id."""
-    return {(suite.path, test.id): (index, engine.fingerprints.of(suite, test)) for index, suite, test in run.tests()}
-
-
 def _stands(result: TestResult, run: _Run) -> bool:
     """Whether a row is of a test that there still is, as far as the suites that are asked for tell."""
     suite = next((suite for suite in run.suites if suite.path == result.eval_path), None)
@@ -95,37 +104,35 @@ def _stands(result: TestResult, run: _Run) -> bool:
 
 
 async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> None:
-    places = _places(run, engine) if run.wanted.resume else {}
-    total = len(places) or sum(1 for _ in run.tests())
+    asked = Asked(run.tests(), engine.fingerprints.of, samples) if run.wanted.resume else None
+    total = len(asked) if asked else run.count()
     if not total:
         raise InvalidInput("no test matches", "mend the globs of `--test`; `agentevals-action list` shows the ids")
-    kept: set[int] = set()
+    kept = bytearray(total if asked else 0)
 
     def keep(result: TestResult) -> int | None:
-        """An earlier row stays when its test is still asked for, is still the same, and was told; errors are tried again."""
-        place, fingerprint = places.get((result.eval_path, result.eval_id), (None, None))
-        if place is None and _stands(result, run):
+        if asked and not asked.has(result) and _stands(result, run):
             problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
             raise InvalidInput(f"{problem}: `--resume` would drop them", "ask for the same tests as before, or name another `--output`")
-        if place is None or result.verdict is None or result.fingerprint != fingerprint or len(result.samples) != samples:
-            return None
-        kept.add(place)
+        place = asked.place(result) if asked else None
+        if place is not None:
+            kept[place] = True
         return place
 
     refusal = await _prepared(engine, folder)
     try:
-        with ResultsWriter(run.output, keep if run.wanted.resume else None) as writer:
-            if kept:
-                print(f"{len(kept)} of {total} tests are kept from {run.output}", file=sys.stderr)
+        with ResultsWriter(run.output, keep if asked else None) as writer:
+            if any(kept):
+                print(f"{sum(kept)} of {total} tests are kept from {run.output}", file=sys.stderr)
             with console.progress() as bars:
-                bars.expect("tests", total - len(kept))
+                bars.expect("tests", total - sum(kept))
 
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                     clean = redacted(result, run.redact)
                     writer.add(index, clean)
                     bars.advance("tests", clean)
 
-                await engine.runner.run((one for one in run.tests() if one[0] not in kept), on_result, refusal)
+                await engine.runner.run((one for one in run.tests() if not (kept and kept[one[0]])), on_result, refusal)
     finally:
         await engine.close()
 
@@ -139,28 +146,44 @@ async def _prepared(engine: Engine, folder: Path) -> AttemptError | None:
 
 
 def _report(run: _Run, settings: Settings) -> int:
-    """The table and what did not pass, read back from the results, a suite at a time: of what passed nothing is held in memory."""
+    """The table, what did not pass and the summary, from the results as they stand in their file, a suite at a time."""
     names = {suite.path: suite.name for suite in run.suites}
     suites: list[SuiteComparison] = []
     for path, results in groupby(read_results(run.output), key=lambda result: result.eval_path):
-        left: list[TestResult] = []
+        left = _Left()
         name = names.get(path, path)  # a path that is no UTF-8 stands otherwise in the file
-        summary = summarise(path, name, _leaving(results, left))
-        suites.append(compare_suite(path, name, SuiteRun(path, name, tuple(left), summary), Side()))
+        summary = summarise(path, name, left.passing_by(results))
+        suites.append(compare_suite(path, name, SuiteRun(path, name, tuple(left.results), summary), Side()))
     console.suite_table([suite.head for suite in suites if suite.head], sys.stdout)
     console.not_passed((test.head for suite in suites for test in suite.tests if test.head), sys.stdout)
     policy = gate.Policy(settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive)
     decision = gate.decide(policy, suites, BaselineInfo("none", wanted=False, reason="`run` compares with nothing"))
+    write_run_summary(run.summary, decision, [suite.head for suite in suites if suite.head])
     _tell(decision, run.output)
     return decision.exit_code
 
 
-def _leaving(results: Iterable[TestResult], left: list[TestResult]) -> Iterator[TestResult]:
-    """The results as they come; those that did not pass stay in `left`, without what only a reader of the file wants."""
-    for result in results:
-        if result.verdict != "pass":
-            left.append(result.model_copy(update={"samples": (), "evaluator_results": (), "candidate_answer": ""}))
-        yield result
+class _Left:
+    """The results that did not pass: the first with what is shown of them, of the others what the gate counts, shared by those alike."""
+
+    def __init__(self) -> None:
+        self.results: list[TestResult] = []
+        self._alike: dict[tuple[object, ...], TestResult] = {}
+
+    def passing_by(self, results: Iterable[TestResult]) -> Iterator[TestResult]:
+        """The same results, looked at in passing."""
+        for result in results:
+            if result.verdict != "pass":
+                self.results.append(self._shortened(result))
+            yield result
+
+    def _shortened(self, result: TestResult) -> TestResult:
+        if len(self.results) < console.SHOWN:
+            return result.model_copy(update=_UNSHOWN)
+        key = (result.verdict, result.gates_failed, result.error is None)
+        if key not in self._alike:
+            self._alike[key] = result.model_copy(update={**_UNSHOWN, "hits": (), "misses": (), "question": ""})
+        return self._alike[key]
 
 
 def _tell(decision: Decision, output: Path) -> None:

@@ -28,6 +28,5 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, pa
             continue
         for warning in suite.warnings:
             print(f"warning: {console.printable(str(warning), _LINE)}", file=sys.stderr)
-        tests = sum(1 for _ in suite.tests)
-        print(f"{console.printable(suite.path)}: valid, {tests} test{'' if tests == 1 else 's'}")
+        print(f"{console.printable(suite.path)}: valid, {suite.test_count} test{'' if suite.test_count == 1 else 's'}")
     return ExitCode.INVALID if broken else ExitCode.PASSED

@@ -1,7 +1,8 @@
 """What every evaluator type is: validated options that grade one case."""
 
+import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -21,11 +22,22 @@ Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
 
 
 @dataclass(frozen=True)
+class Judges:
+    """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target of the suite; `ask` sends messages to
+    one of them and raises AttemptError when it gives no answer. What the calls cost is the test's."""
+
+    default: str
+    names: tuple[str, ...]
+    ask: Callable[[str, Sequence[Message]], Awaitable[Trace]]
+
+
+@dataclass(frozen=True)
 class Case:
     """One answer to grade, and what grading may use.
 
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds, `environment` all that a judge's
-    process may see, `withheld` the names of variables that were kept from it (for the hint when it fails).
+    process may see, `withheld` the names of variables that were kept from it (for the hint when it fails). `judges` tells whom a program
+    may ask on behalf of an evaluator; AttemptError of kind `configuration` when there is no judge.
     """
 
     test: Test
@@ -35,13 +47,25 @@ class Case:
     environment: Mapping[str, str]
     withheld: tuple[str, ...]
     ask: Ask
+    judges: Callable[[Evaluator], Judges]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What of an evaluator's options does not fit a test: the place where it is known, the problem, and what to do instead."""
+
+    location: Location | None
+    problem: str
+    advice: str
 
 
 class Options(BaseModel):
     """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes `evaluate`.
 
     `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other spellings of a field
-    (`{"script": ("command",)}`). Validation runs with a `paths.Folder` as context, for fields that name files.
+    (`{"script": ("command",)}`). Validation runs with a `paths.Folder` as context, for fields that name files. With `asks_judge` its
+    `target` is the common field that names a judge; a field of its own by that name means what the type says. `children_field` is the
+    field of a type that holds other evaluators: the loader reads them and hands them over as `Evaluator`s with names of their own.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -51,6 +75,7 @@ class Options(BaseModel):
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     deterministic: ClassVar[bool] = True
     asks_judge: ClassVar[bool] = False
+    children_field: ClassVar[str] = ""
 
     @abstractmethod
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
@@ -60,13 +85,50 @@ class Options(BaseModel):
         """The operand as it appears in a generated name (`contains-DENIED`), empty when there is none."""
         return ""
 
+    def needs_judge(self) -> bool:
+        """Whether there must be a judge target for these options."""
+        return self.asks_judge
+
+    def doubts(self) -> Sequence[tuple[str, str, str]]:
+        """What is probably a mistake: the field, the problem in words that begin after its name, and what to do instead."""
+        return ()
+
+    def check(self, test: Test) -> Sequence[Misfit]:
+        """What of these options, not of those inside, does not fit a test; each is a fault of the suite."""
+        return ()
+
+    def children(self) -> Sequence[Evaluator]:
+        """The evaluators directly inside this one, in suite order."""
+        return ()
+
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """Gates inside this evaluator, by their name below it, with the place of their entry where it is known."""
+        """Gates inside this evaluator, by their name below it, with the place of their entry where it is known.
+
+        An empty name is the evaluator itself, when it can fail the test without being `required`.
+        """
         return ()
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
         """Files that these options name, whose contents are part of the grading."""
         return ()
+
+
+def every(evaluator: Evaluator) -> Iterator[Evaluator]:
+    """An evaluator and all evaluators inside it, at any depth, in suite order."""
+    yield evaluator
+    if isinstance(evaluator.options, Options):
+        for child in evaluator.options.children():
+            yield from every(child)
+
+
+def gate_path(name: str, inner: str) -> str:
+    """The name of a gate inside the evaluator `name`; of the evaluator itself when `inner` is empty."""
+    return f"{name}/{inner}" if inner else name
+
+
+async def grade_all(evaluators: Sequence[Evaluator], case: Case) -> tuple[EvaluatorResult, ...]:
+    """Runs evaluators on one case side by side; their results in the order given."""
+    return tuple(await asyncio.gather(*(grade(evaluator, case) for evaluator in evaluators)))
 
 
 async def grade(evaluator: Evaluator, case: Case) -> EvaluatorResult:
@@ -84,12 +146,14 @@ async def grade(evaluator: Evaluator, case: Case) -> EvaluatorResult:
 
 
 def _result(evaluator: Evaluator, score: Score, common: Mapping[str, object]) -> EvaluatorResult:
-    value, hits, misses = score.value, score.hits, score.misses
-    if evaluator.negate:
-        value, hits, misses = 1 - value, misses, hits
-    passed = reaches(value, evaluator.threshold or PASS_SCORE)
-    own = (evaluator.name,) if evaluator.threshold is not None and not passed else ()
-    inner = tuple(f"{evaluator.name}/{gate}" for gate in score.gates_failed)
+    value, best, hits, misses = score.value, _best(score), score.hits, score.misses
+    if evaluator.negate and value is not None and best is not None:
+        # What is unknown counts against it, negated or not.
+        hits, misses = (misses, hits) if best == value else (hits, misses)
+        value, best = 1 - best, 1 - value
+    passed = None if value is None else reaches(value, evaluator.threshold or PASS_SCORE)
+    own = (evaluator.name,) if evaluator.threshold is not None and passed is False else ()
+    inner = tuple(gate_path(evaluator.name, gate) for gate in score.gates_failed)
     return EvaluatorResult(
         **common,
         score=value,
@@ -97,7 +161,13 @@ def _result(evaluator: Evaluator, score: Score, common: Mapping[str, object]) ->
         misses=misses,
         reasoning=score.reasoning,
         details=score.details,
-        passed=passed and not inner,
-        gates_failed=own + inner,
+        passed=False if inner else passed,
+        gates_failed=tuple(dict.fromkeys(own + inner)),
         evaluator_results=score.children,
+        error=score.error,
+        best=None if best == value else best,
     )
+
+
+def _best(score: Score) -> float | None:
+    return score.best if score.best is not None else score.value if score.known else 1.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, field_validator
 
 from agentevals_action import process
 from agentevals_action.errors import AttemptError
@@ -17,10 +17,12 @@ from agentevals_action.judge_payload import judge_payload
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.paths import Folder
+from agentevals_action.proxy import target_proxy
 from agentevals_action.replies import UnreadableReply, find_object, read_score
 
 _TOLD_LINES = 5  # last lines of standard error that an error quotes
 _TOLD_CHARACTERS = 1_000
+_MOST_WORDS = 10_000  # of a command: each is looked for as a file of the judge
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_ONLY = re.compile(r"&&|\|\||[|&;<>\n]")
@@ -34,6 +36,8 @@ def _words(script: Any) -> Any:
         raise ValueError("a command is a list of words, or one string")
     if not script or not isinstance(script[0], str) or not script[0].strip():
         raise ValueError("the command names no program; write it as its first word")
+    if len(script) > _MOST_WORDS:
+        raise ValueError(f"the command has more than {_MOST_WORDS:,} words; put it into a script")
     if any(isinstance(word, str) and "\0" in word for word in script):
         raise ValueError("the command has a NUL character in it")
     return script
@@ -53,6 +57,39 @@ def _split(text: str) -> list[str]:
 
 
 _COMMAND_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+
+
+class Proxy(BaseModel):
+    """What a judge's program may ask of targets, through a proxy on the loopback."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    max_calls: int = Field(default=50, ge=0, description="How many calls the judge may make for one answer.")
+
+
+def _read_proxy(value: Any) -> Any:
+    if value is True:
+        return {}
+    if value is False:
+        return None
+    if value is None:
+        raise ValueError("it is empty; write `true`, or an object with `max_calls`")
+    if isinstance(value, str):
+        raise ValueError("a code judge gets a proxy here, not a target by its name; write `true`, or an object with `max_calls`")
+    return value
+
+
+_PROXY_SCHEMA = {
+    "anyOf": [
+        {"type": "boolean"},
+        {
+            "type": "object",
+            "properties": {
+                "max_calls": {"type": "integer", "minimum": 0, "default": 50, "description": Proxy.model_fields["max_calls"].description}
+            },
+        },
+    ]
+}
 
 
 class CodeJudge(Options):
@@ -75,6 +112,11 @@ class CodeJudge(Options):
         default=None, gt=0, le=3600, description="Its own time limit in seconds; the test's when it is missing."
     )
 
+    target: Annotated[Proxy | None, BeforeValidator(_read_proxy), WithJsonSchema(_PROXY_SCHEMA)] = Field(
+        default=None,
+        description="Lets the program ask the judge target, and others by name, through a proxy on the loopback: `true`, or `max_calls`.",
+    )
+
     _folder: Path = PrivateAttr()
 
     @field_validator("cwd")
@@ -95,17 +137,32 @@ class CodeJudge(Options):
         inside = (path for path in paths if path.is_file() and path.resolve().is_relative_to(folder.root))
         return tuple(NamedFile(folder.relative(path), "judge script") for path in inside)
 
+    def needs_judge(self) -> bool:
+        """When its program may ask targets."""
+        return self.target is not None
+
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """What the program says; AttemptError when it does not say anything that can be read."""
         try:
             payload = json.dumps(judge_payload(case, evaluator), allow_nan=False)
         except (OSError, ValueError) as error:
             raise AttemptError("evaluator", f"the case cannot be written for the judge: {error}") from None
-        limit = self.timeout_seconds or case.timeout
         if not self._folder.is_dir():
             raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
+        if self.target is None:
+            return await self._run(case, case.environment, payload)
+        async with target_proxy(case.judges(evaluator), self.target.max_calls) as proxy:
+            try:
+                return await self._run(case, {**case.environment, **proxy.environment}, payload)
+            except AttemptError as error:
+                if not proxy.failure:
+                    raise
+                raise AttemptError(error.kind, f"{error} (the target proxy had refused: {proxy.failure})", error.hint) from None
+
+    async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
+        limit = self.timeout_seconds or case.timeout
         try:
-            completed = await process.run(self.script, cwd=self._folder, environment=case.environment, timeout=limit, stdin=payload)
+            completed = await process.run(self.script, cwd=self._folder, environment=environment, timeout=limit, stdin=payload)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise AttemptError("evaluator", f"the judge {self.script[0]!r} cannot be started ({reason})") from None

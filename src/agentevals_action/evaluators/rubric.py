@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from agentevals_action.criteria import Criterion
 from agentevals_action.evaluators.base import Case
@@ -16,8 +16,15 @@ from agentevals_action.model.suite import Evaluator
 from agentevals_action.replies import UnreadableReply, read_number, read_text
 from agentevals_action.scoring import weighted_mean
 
+_MOST = 1_000  # criteria: all of them go into one prompt
 _PACKAGED = "rubric.md.j2"
 _FORM = '{"checks": [{"id": <its id>, "satisfied": <true or false>, "score": <0 to 10, where asked for>, "reasoning": <a string>}, …]}'
+
+
+def _few(criteria: Any) -> Any:
+    if isinstance(criteria, list | tuple) and len(criteria) > _MOST:
+        raise ValueError(f"there are more than {_MOST:,} criteria; split them, as each rubric is asked about in one prompt")
+    return criteria
 
 
 def _identified(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
@@ -38,8 +45,9 @@ class Rubric(PromptedOptions):
     aliases = ("rubrics",)
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"rubrics": ("criteria",)}
 
-    rubrics: Annotated[tuple[Criterion, ...], Strict(False), AfterValidator(_identified)] = Field(
-        description="The criteria: plain strings, or objects with `outcome` and how much it counts.", json_schema_extra={"minItems": 1}
+    rubrics: Annotated[tuple[Criterion, ...], Strict(False), BeforeValidator(_few), AfterValidator(_identified)] = Field(
+        description="The criteria: plain strings, or objects with `outcome` and how much it counts.",
+        json_schema_extra={"minItems": 1, "maxItems": _MOST},
     )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:

@@ -28,8 +28,10 @@ class ErrorInfo(Record):
 
 class EvaluatorResult(Record):
     """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's threshold or False;
-    `passed` whether it reached its threshold (0.8 for one that is no gate), None on an error.
-    `gates_failed` are full gate names, its own and those inside it."""
+    `passed` whether it reached its threshold (0.8 for one that is no gate) with no gate inside it failed, None when it cannot be told.
+    `gates_failed` are gate names from this evaluator down, its own and those inside it, which may be known beside an `error`;
+    a closed `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the trace lacks were known, None
+    when nothing is unknown; no part of a results file."""
 
     name: str
     type: str
@@ -44,6 +46,7 @@ class EvaluatorResult(Record):
     gates_failed: tuple[str, ...] = ()
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
+    best: float | None = Field(default=None, exclude=True, repr=False)
 
 
 class TraceSummary(Record):
@@ -154,16 +157,25 @@ class SuiteSummary(Record):
 
 @dataclass(frozen=True)
 class Score:
-    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`), without its own name;
-    `children` are the results of a composite; `cost_usd` what its judge calls cost, None when unknown or none."""
+    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`), without its own name (empty for itself);
+    `children` are the results of a composite, `error` what kept one of them from being told: then `value` is None unless it is known
+    all the same. `known` is False where the trace lacks what was asked for: a miss that `negate` does not turn into a pass; `best` is
+    the value if it had it, where that is not 1. ValueError when there is neither a value nor an error."""
 
-    value: float
+    value: float | None
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     gates_failed: tuple[str, ...] = ()
     children: tuple[EvaluatorResult, ...] = ()
+    error: ErrorInfo | None = None
+    known: bool = True
+    best: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is None and self.error is None:
+            raise ValueError("a score needs a value, or the error that kept it from being told")
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ class Suite:
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file. `tests` may be iterated again
     and again and holds no more than one row of a JSONL file in memory at a time. `files` are the files that the suite and its
-    tests name, itself and its targets file included, each once.
+    tests name, itself and its targets file included, each once. `test_count` is how many tests there are, `used_targets` the names of
+    the targets that they are put to and judged by: what is known from loading needs no second look at the rows.
     """
 
     path: str
@@ -132,6 +133,8 @@ class Suite:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     default_target: str | None = None
     timeout_seconds: float | None = None
+    test_count: int = 0
+    used_targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

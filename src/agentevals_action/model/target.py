@@ -42,6 +42,14 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Which target, by name, and the reason in a word; both empty when nothing names one."""
+
+    name: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class TargetTable:
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None where there is none.
 
@@ -56,11 +64,24 @@ class TargetTable:
 
     def agent(self, wanted: str | None) -> str | None:
         """Name of the agent's target: override, what the test or its suite says, config default, `default`; None if there is none."""
-        fallback = "default" if "default" in self.targets else None
-        return self.agent_override or wanted or self.default_target or fallback
+        return self.agent_choice(wanted).name
+
+    def agent_choice(self, wanted: str | None) -> Choice:
+        """The same with its reason: `input`, `suite`, `configuration`, `default`."""
+        default = "default" if "default" in self.targets else None
+        return _first(("input", self.agent_override), ("suite", wanted), ("configuration", self.default_target), ("default", default))
 
     def judge(self, evaluator_target: str | None, agent: str | None) -> str | None:
         """Name of the judge's target: the evaluator's, override, the agent's `judge_target`, the agent if a model; else None."""
+        return self.judge_choice(evaluator_target, agent).name
+
+    def judge_choice(self, evaluator_target: str | None, agent: str | None) -> Choice:
+        """The same with its reason: `evaluator`, `input`, `judge_target`, `agent`."""
         target = self.targets.get(agent) if agent else None
-        own = (target.judge_target or (target.name if target.is_model else None)) if target else None
-        return evaluator_target or self.judge_override or own
+        named = target.judge_target if target else None
+        itself = target.name if target and target.is_model else None
+        return _first(("evaluator", evaluator_target), ("input", self.judge_override), ("judge_target", named), ("agent", itself))
+
+
+def _first(*ways: tuple[str, str | None]) -> Choice:
+    return next((Choice(name, reason) for reason, name in ways if name), Choice())

@@ -16,6 +16,7 @@ from agentevals_action.providers import base
 
 #: Seconds that a pattern may search.
 _SEARCH_LIMIT = 2.0
+_MOST_CHARACTERS = 50_000  # of a pattern: longer ones take long to compile
 _SHOWN = 80  # characters of a message that an error quotes
 
 
@@ -30,10 +31,14 @@ class Response(BaseModel):
     @field_validator("pattern")
     @classmethod
     def _compiles(cls, pattern: str) -> str:
+        if len(pattern) > _MOST_CHARACTERS:
+            raise ValueError(f"the pattern is longer than {_MOST_CHARACTERS:,} characters; write a shorter one")
         try:
             regex.compile(pattern)
         except regex.error as error:
             raise ValueError(f"the pattern is no regular expression: {error}") from None
+        except RecursionError:
+            raise ValueError("the pattern is nested too deeply for a regular expression; write a flatter one") from None
         return pattern
 
     @field_validator("response")

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -23,13 +24,14 @@ class ResultsWriter:
     """Appends results as they come, each row on disk at once, and puts them in order when it is closed.
 
     With `keep` the rows that stand in the file already are gone on from: it gives a row's place in the run, or None to drop it; a last
-    line that a killed run left broken is dropped. Without it the file starts empty. Only places are held in memory, never rows.
-    InvalidInput when `keep` meets a broken row; OSError when the file cannot be written.
+    line that a killed run left broken is dropped. Without it the file starts empty. Of a row its place in the file alone is held in
+    memory, in sixteen bytes. InvalidInput when `keep` meets a broken row; OSError when the file cannot be written.
     """
 
     def __init__(self, path: Path, keep: Callable[[TestResult], int | None] | None = None) -> None:
         self._path = path
-        self._rows: dict[int, tuple[int, int]] = {}
+        # By the place of a test in the run: where its row begins in the file, and how long it is (0: there is none).
+        self._starts, self._lengths = array("q"), array("q")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._end = self._kept(keep) if keep and path.is_file() else 0
         self._file = path.open("r+b" if self._end else "wb")
@@ -43,7 +45,7 @@ class ResultsWriter:
                 break  # the run was killed in this row: it is made again
             index = keep(result)
             if index is not None:
-                self._rows[index] = (offset, length)
+                self._place(index, offset, length)
             end = offset + length
         return end
 
@@ -52,26 +54,36 @@ class ResultsWriter:
         row = _row(result) + b"\n"
         self._file.write(row)
         self._file.flush()
-        self._rows[index] = (self._end, len(row))
+        self._place(index, self._end, len(row))
         self._end += len(row)
+
+    def _place(self, index: int, start: int, length: int) -> None:
+        missing = index + 1 - len(self._lengths)
+        if missing > 0:
+            self._starts.extend(0 for _ in range(missing))
+            self._lengths.extend(0 for _ in range(missing))
+        self._starts[index], self._lengths[index] = start, length
+
+    def _placed(self) -> Iterator[tuple[int, int]]:
+        """Start and length of the rows that count, in the order of their places."""
+        return ((start, length) for start, length in zip(self._starts, self._lengths, strict=True) if length)
 
     def close(self) -> None:
         """Puts the rows in the order of their places, whole or not at all, if they do not stand so already."""
         self._file.close()
-        places = [self._rows[index] for index in sorted(self._rows)]
         offset = 0
-        for start, length in places:
+        for start, length in self._placed():
             if start != offset:
                 break
             offset += length
         if offset != self._end:
-            self._rewrite(places)
+            self._rewrite()
 
-    def _rewrite(self, places: list[tuple[int, int]]) -> None:
+    def _rewrite(self) -> None:
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
             with self._path.open("rb") as source, partial.open("wb") as target:
-                for start, length in places:
+                for start, length in self._placed():
                     source.seek(start)
                     target.write(source.read(length))
             partial.replace(self._path)

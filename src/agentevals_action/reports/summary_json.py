@@ -1,13 +1,13 @@
 """`summary.json`: the outcome, its reasons, and the figures of every suite, for programs."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agentevals_action import __version__
-from agentevals_action.model.comparison import Change, Review, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import Change, Decision, Review, SuiteComparison, TestComparison
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.base import write_whole
@@ -25,6 +25,19 @@ class SummaryFile:
         """Writes the summary."""
         # Lone surrogates stay escaped, so that the file is valid UTF-8 whatever an agent answered.
         write_whole(folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n")
+
+
+def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSummary]) -> None:
+    """Writes the same for a run that compares with nothing: the outcome, its reasons, and the totals of every suite."""
+    document = {
+        "schema": _SCHEMA,
+        "version": __version__,
+        "outcome": decision.outcome,
+        "exitCode": int(decision.exit_code),
+        "reasons": list(decision.reasons),
+        "suites": [{"path": suite.eval_path, "name": suite.dataset, "head": _totals(suite)} for suite in suites],
+    }
+    write_whole(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def _document(review: Review) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from agentevals_action.model.fault import Location
 from agentevals_action.suites.entries import Entry, ListOf, NonEmpty, Seconds
 from agentevals_action.suites.findings import Findings, Unreadable, kind
 from agentevals_action.suites.positions import Map
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.yaml_text import read_yaml_file
 
 FOLDER = ".agentv"
 NAME = "config.yaml"
@@ -71,7 +71,7 @@ def _read(file: Path, root: Path, path: str, findings: Findings) -> Map | None:
         findings.fault(Location(path), "this file leaves the repository", "replace the symbolic link by the file")
         return None
     try:
-        data = read_yaml(file.read_bytes(), path)
+        data = read_yaml_file(file, path)
     except Unreadable as error:
         findings.unreadable(error)
         return None

@@ -1,6 +1,6 @@
 """The three dialects of suites into one: the only place that knows a second spelling of anything."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,9 @@ from agentevals_action.suites.positions import Items, Map
 
 #: Fields that hold evaluators, in every dialect, at the root, on tests, and under `execution` of both.
 EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
+
+#: Spellings of the format's earlier form that its present one has replaced: read as ever, and told of once a file.
+EARLIER = frozenset(("evalcases", "eval_cases", "expected_outcome", "input_messages", "expected_messages"))
 
 _IN_EXECUTION = ("stands in the wrong place", "write it under `execution`")
 _SAMPLES = ("of AgentV is not supported", "run every test several times with the input `samples`")
@@ -38,6 +41,7 @@ _REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
     "budget_usd": _BUDGET,
     "total_budget_usd": _BUDGET,
 }
+_NOT_PASSED_ON = ("is not passed on to the evaluators inside", "write it at each of them that is to be judged by it")
 _JUDGE = ("of AgentV is not supported here", "describe the model as a target and name it with `target`")
 _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
     "include": ("of AgentV is not supported", "write the evaluators out"),
@@ -45,15 +49,11 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
     "transform": ("is not supported", "let the agent give the text that is to be graded"),
     "threshold": ("is not known to this type of evaluator", "write `required: 0.7` for a gate at 0.7"),
     "rubrics": ("is not known to this type of evaluator", "write an evaluator of `type: rubric`"),
+    **dict.fromkeys(EVALUATOR_LISTS, ("is not known to this type of evaluator", "write an evaluator of `type: composite`")),
     "model": _JUDGE,
     "temperature": _JUDGE,
     "max_steps": _JUDGE,
 }
-
-#: Types that are known and belong to a later version.
-LATER_TYPES = frozenset(
-    ["composite", "assert_set", "tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage", "skill_trigger"]
-)
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,34 @@ class Folded:
     evaluators: tuple[tuple[Any, Location], ...] = ()
 
 
+@dataclass(frozen=True)
+class Texts:
+    """The plain strings of one list of evaluators, each with its place: at least one."""
+
+    found: tuple[tuple[str, Location], ...]
+
+    def rubric(self) -> Map:
+        """The evaluator that they stand for, where the first of them stands."""
+        first = self.found[0][1]
+        at = (first.line, first.column)
+        rubric, criteria = Map(first.path, at), Items(first.path, at)
+        for text, place in self.found:
+            criteria.put(text, (place.line, place.column))
+        rubric.put("type", "rubric", (at, at))
+        rubric.put("rubrics", criteria, (at, at))
+        return rubric
+
+
 def type_key(name: str) -> str:
     """A type's name as it is looked up: `-` and `_` are equal."""
     return name.replace("-", "_")
 
 
-def evaluator_shape(fields: Mapping[str, tuple[str, ...]], takes_target: bool) -> Shape:
+def evaluator_shape(fields: Mapping[str, tuple[str, ...]], takes_target: bool, holds_others: bool = False) -> Shape:
     """The shape of one type of evaluator: its own fields beside the common ones."""
     own = {**_EVALUATOR_FIELDS, **fields, **({"target": ()} if takes_target else {})}
-    return Shape("evaluator", own, {name: said for name, said in _REFUSED_IN_EVALUATORS.items() if name not in own})
+    refused = {**_REFUSED_IN_EVALUATORS, **({"target": _NOT_PASSED_ON} if holds_others else {})}
+    return Shape("evaluator", own, {name: said for name, said in refused.items() if name not in own})
 
 
 def fold_suite(data: Map, findings: Findings) -> Folded:
@@ -145,12 +164,20 @@ def _fold_declaring(data: Map, shape: Shape, execution: Shape, findings: Finding
     evaluators: list[tuple[Any, Location]] = []
     for key, value in data.items():
         if key in EVALUATOR_LISTS:
-            evaluators.extend(_listed(data, key, findings))
+            evaluators.extend(listed_in(data, (key,), findings))
         elif key == "execution" and isinstance(value, Map):
             folded.replace(key, fold(value, execution, findings, EVALUATOR_LISTS))
-            for name in (name for name in value if name in EVALUATOR_LISTS):
-                evaluators.extend(_listed(value, name, findings))
+            if "evaluators" in value:
+                problem = "`evaluators` under `execution` is the earlier spelling of `assert`"
+                findings.warn_once(value.key_location("evaluators"), problem, "write `assert`")
+            evaluators.extend(listed_in(value, [name for name in value if name in EVALUATOR_LISTS], findings))
     return Folded(folded, tuple(evaluators))
+
+
+def listed_in(data: Map, keys: Iterable[str], findings: Findings) -> Iterator[tuple[Any, Location]]:
+    """The evaluators of the lists under these keys, each with its place; the plain strings of a list stand where the first of them does."""
+    for key in keys:
+        yield from _listed(data, key, findings)
 
 
 def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Location]]:
@@ -158,9 +185,14 @@ def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Loca
     if not isinstance(values, list):
         findings.fault(data.value_location(key), f"`{key}` is {kind(values)}", "write a list of evaluators")
         return
-    for index, value in enumerate(values):
-        place = values.item_location(index) if isinstance(values, Items) else data.value_location(key)
-        yield value, place
+    places = [values.item_location(index) if isinstance(values, Items) else data.value_location(key) for index in range(len(values))]
+    texts = [(value, place) for value, place in zip(values, places, strict=True) if isinstance(value, str)]
+    for value, place in zip(values, places, strict=True):
+        if not isinstance(value, str):
+            yield value, place
+        elif texts:
+            yield Texts(tuple(texts)), place
+            texts = []
 
 
 def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...] = ()) -> Map:
@@ -174,7 +206,10 @@ def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...]
         if name is None:
             if key not in elsewhere and key not in shape.silent:
                 _unknown(data, key, shape, findings, elsewhere)
-        elif name not in folded:
+            continue
+        if key != name and key in EARLIER:
+            findings.warn_once(data.key_location(key), f"`{key}` is the earlier spelling of `{name}`", f"write `{name}`")
+        if name not in folded:
             folded.adopt(data, key, name)
         elif _expanded(name, folded[name]) != _expanded(name, value):
             findings.fault(
@@ -188,7 +223,7 @@ def _unknown(data: Map, key: str, shape: Shape, findings: Findings, elsewhere: t
         problem, advice = shape.refused[key]
         findings.fault(data.key_location(key), f"`{key}` {problem}", advice)
         return
-    meant = nearest(key, (*shape.canonical, *elsewhere))
+    meant = None if findings.has_enough_warnings else nearest(key, (*shape.canonical, *elsewhere))
     spare = next((name for name in ("metadata", "config") if name in shape.fields), None)
     remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
     advice = f"did you mean `{meant}`?" if meant else remove

@@ -119,7 +119,9 @@ class SuiteEntry(Entry):
     """The root of a suite."""
 
     name: Annotated[str, StringConstraints(min_length=2, max_length=MAX_NAME)] | None = Field(
-        None, description="Name of the suite: lower case letters, digits and single hyphens, 2-64 characters."
+        None,
+        description="Name of the suite: lower case letters, digits and single hyphens, 2-64 characters.",
+        json_schema_extra={"pattern": _NAME_PATTERN},
     )
     version: str | float | None = Field(None, description='Version of the format, "1.0".')
     description: Annotated[str, StringConstraints(max_length=2048)] | None = Field(None, description="For readers, up to 2048 characters.")

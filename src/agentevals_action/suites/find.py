@@ -11,7 +11,7 @@ from agentevals_action.suites import config, dialects
 from agentevals_action.suites.findings import Findings, Unreadable
 from agentevals_action.suites.positions import Map
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.yaml_text import MAX_BYTES, read_yaml_file
 
 #: Suites by their names; `dataset.yaml` only when it has tests, or a `dataset.jsonl` beside it.
 DEFAULT_PATTERNS = ("**/EVAL.yaml", "**/EVAL.yml", "**/*.eval.yaml", "**/*.eval.yml", "**/dataset.yaml")
@@ -90,10 +90,10 @@ def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
 def _has_tests(file: Path, root: Path) -> bool:
     if not file.resolve().is_relative_to(root):
         return False
-    data = file.read_bytes()
     try:
-        read = read_yaml(data, file.name)
+        read = read_yaml_file(file, file.name)
     except Unreadable:
         # A broken suite must not look like no suite.
-        return bool(_TESTS_LINE.search(data.decode("utf-8", "replace")))
+        with file.open("rb") as opened:
+            return bool(_TESTS_LINE.search(opened.read(MAX_BYTES).decode("utf-8", "replace")))
     return isinstance(read, Map) and any(dialects.SUITE.canonical.get(key) == "tests" for key in read)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -15,7 +16,7 @@ from agentevals_action.paths import Folder
 from agentevals_action.suites import dialects
 from agentevals_action.suites.entries import EvaluatorEntry
 from agentevals_action.suites.findings import Findings, kind, nearest, one_of
-from agentevals_action.suites.positions import Map, plain
+from agentevals_action.suites.positions import Items, Map, plain
 
 #: Characters of a name that was made from type and value.
 _GENERATED_NAME = 40
@@ -40,11 +41,21 @@ class Declared:
     target_location: Location | None = None
     gates_inside: tuple[tuple[str, Location | None], ...] = ()
     files: tuple[NamedFile, ...] = ()
+    children: tuple["Declared", ...] = ()
+
+    def every(self) -> Iterator["Declared"]:
+        """This one and all inside it, at any depth, in file order."""
+        yield self
+        for child in self.children:
+            yield from child.every()
 
 
-def read_evaluators(entries: Iterable[tuple[Any, Location]], types: Types, folder: Folder, findings: Findings) -> tuple[Declared, ...]:
+def read_evaluators(
+    entries: Iterable[tuple[Any, Location]], types: Types, folder: Folder, findings: Findings, origin: Origin
+) -> tuple[Declared, ...]:
     """The declared evaluators; one that is not valid is a fault, never left out in silence. `folder` is that of the declaring file."""
-    read = (_read_evaluator(entry, place, types, folder, findings) for entry, place in entries)
+    wanted = takewhile(lambda entry: not findings.are_enough(entry[1]), entries)
+    read = (_read_evaluator(entry, place, types, folder, findings, origin) for entry, place in wanted)
     return tuple(declared for declared in read if declared is not None)
 
 
@@ -66,24 +77,33 @@ def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
     return Declared("criteria", options.type, options, location)
 
 
-def _read_evaluator(entry: Any, place: Location, types: Types, folder: Folder, findings: Findings) -> Declared | None:
-    if isinstance(entry, str):
-        findings.fault(place, "a plain string as an evaluator is not supported by this version yet", "write it under `rubrics` of the test")
-        return None
+def _read_evaluator(entry: Any, place: Location, types: Types, folder: Folder, findings: Findings, origin: Origin) -> Declared | None:
+    if isinstance(entry, dialects.Texts):
+        _refuse_types(entry, types, findings)
+        entry = entry.rubric()
     if not isinstance(entry, Map):
         findings.fault(place, f"an evaluator is {kind(entry)}", "write an object with a `type`")
         return None
     options = _options_of(entry, types, findings)
     if options is None:
         return None
-    shape = _shape(options)
-    data = dialects.fold(entry, shape, findings)
-    _refuse_special(entry, options, findings)
+    lists = [key for key in entry if key in dialects.EVALUATOR_LISTS] if options.children_field else []
+    data = dialects.fold(entry, _shape(options), findings, tuple(lists))
+    before = findings.fault_count
+    children = read_evaluators(dialects.listed_in(entry, lists, findings), types, folder, findings, origin)
+    # Where one of them is faulty there is no more to say of the list, and names in the aggregator cannot be looked up.
+    told = options.children_field if findings.fault_count > before else ""
+    if lists and not told:
+        data.adopt(entry, lists[0], options.children_field)
+        data.replace(options.children_field, _named_inside(children, origin, data.location))
+    _refuse_special(entry, findings)
     _warn_nested(options, data, findings)
-    common = _validate(EvaluatorEntry, data, folder, findings, "evaluator")
-    valid = _validate(options, data, folder, findings, "evaluator")
+    common = _validate(EvaluatorEntry, _common(data, options), folder, findings, "evaluator")
+    valid = _validate(options, data, folder, findings, "evaluator", told)
     if common is None or valid is None:
         return None
+    for field_name, problem, advice in valid.doubts():
+        findings.warn(data.value_location(field_name), f"`{data.written(field_name)}` {problem}", advice)
     threshold = _threshold(common, data, findings)
     name = common.name or _generated_name(valid)
     declared = _declared(name, valid, entry.location, folder, findings)
@@ -97,7 +117,25 @@ def _read_evaluator(entry: Any, place: Location, types: Types, folder: Folder, f
         config=plain(common.config or {}),
         target=common.target if options.asks_judge else None,
         target_location=data.value_location("target") if "target" in data else None,
+        children=children,
     )
+
+
+def _refuse_types(texts: dialects.Texts, types: Types, findings: Findings) -> None:
+    """Notes a plain string that is the name of a type: it is no criterion, and no judge's opinion may take the evaluator's place."""
+    for text, place in texts.found:
+        if dialects.type_key(text.strip()) in types:
+            findings.fault(place, f"`{text.strip()}` alone is the type of an evaluator and no criterion", "write an object with a `type`")
+
+
+def _common(data: Map, options: type[base.Options]) -> Map:
+    """What of an evaluator is common to all: `target` is the type's own where it has such a field."""
+    if "target" not in data or "target" not in options.model_fields:
+        return data
+    common = Map(data.source, data.place)
+    for key in data.keys() - {"target"}:
+        common.adopt(data, key, key)
+    return common
 
 
 def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Options] | None:
@@ -116,15 +154,11 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
     if key in types:
         return types[key]
     place = entry.value_location("type")
-    if key in dialects.LATER_TYPES:
-        findings.fault(
-            place, f"the evaluator type `{written}` is not supported by this version yet", "remove it, or grade with another type"
-        )
-    elif key.startswith("not_") and key.removeprefix("not_") in types:
+    if key.startswith("not_") and key.removeprefix("not_") in types:
         positive = types[key.removeprefix("not_")].type
         findings.fault(place, f"the evaluator type `{written}` of AgentV is not supported", f"write `type: {positive}` with `negate: true`")
     else:
-        meant = nearest(key, (*types, *dialects.LATER_TYPES))
+        meant = nearest(key, types)
         advice = f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted({o.type for o in types.values()}))}"
         findings.fault(place, f"the evaluator type `{written}` is unknown", advice)
     return None
@@ -132,25 +166,22 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
 
 @cache
 def _shape(options: type[base.Options]) -> dialects.Shape:
-    fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields}
-    return dialects.evaluator_shape(fields, options.asks_judge)
+    fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields if name != options.children_field}
+    return dialects.evaluator_shape(fields, options.asks_judge, bool(options.children_field))
 
 
-def _refuse_special(entry: Map, options: type[base.Options], findings: Findings) -> None:
+def _refuse_special(entry: Map, findings: Findings) -> None:
     if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
         findings.fault(
             entry.key_location("value"), "`llm-rubric` with a `value` is not supported", "write it as `type: rubric` with `rubrics`"
         )
-    if options.type == "code_judge" and "target" in entry:
-        problem = "`target` of a code judge is not supported by this version yet"
-        findings.fault(entry.key_location("target"), problem, "grade with `type: llm_judge` where a model is to be asked")
 
 
-def _validate(model: type[Model], data: Map, folder: Folder, findings: Findings, what: str) -> Model | None:
+def _validate(model: type[Model], data: Map, folder: Folder, findings: Findings, what: str, told: str = "") -> Model | None:
     try:
         return model.model_validate(data, context=folder)
     except ValidationError as error:
-        findings.invalid(error, data, what)
+        findings.invalid(error, data, what, told)
         return None
 
 
@@ -232,6 +263,16 @@ def _effective(declared: Declared, origin: Origin, test: Location, taken: set[st
     )
 
 
+def _named_inside(children: Sequence[Declared], origin: Origin, place: Location) -> Items:
+    """The evaluators inside another, as its options hold them: each with a name of its own among them."""
+    taken: set[str] = set()
+    named = Items(place.path, (place.line, place.column))
+    for child in children:
+        at = child.location
+        named.put(_effective(child, origin, at, taken), (at.line, at.column))
+    return named
+
+
 def _unique(name: str, taken: set[str]) -> str:
     if name not in taken:
         return name
@@ -242,4 +283,5 @@ def _gates(declared: Declared, name: str, place: Location, origin: Origin) -> It
     if declared.threshold is not None:
         yield Gate(name, place)
     for inner, location in declared.gates_inside:
-        yield Gate(f"{name}/{inner}", location if location is not None and origin != "suite" else place)
+        if inner or declared.threshold is None:
+            yield Gate(base.gate_path(name, inner), location if location is not None and origin != "suite" else place)

@@ -9,16 +9,19 @@ from typing import Any, NoReturn
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.suites.findings import Unreadable, shown
 from agentevals_action.suites.positions import Items, Map
-from agentevals_action.suites.yaml_text import MAX_DEPTH
+from agentevals_action.suites.yaml_text import MAX_DEPTH, MAX_VALUES
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+#: Texts, to pass over what stands in them, and the signs that say how much there is and how deep.
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[][{},]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_row(text: str, source: str, line: int, places: bool) -> Any:
     """The value of one row (its line from 1), quickly, or with `places` of all its parts; Unreadable with all that is wrong with it."""
-    if text.count("{") + text.count("[") > MAX_DEPTH:
-        _check_depth(text, source, line)
+    opened = text.count("{") + text.count("[")
+    if opened > MAX_DEPTH or opened + text.count(",") > MAX_VALUES:
+        _check_shape(text, source, line)
     if not places:
         try:
             return _quickly(text, source, line)
@@ -52,24 +55,18 @@ def _quickly(text: str, source: str, line: int) -> Any:
     return json.loads(text, object_pairs_hook=made, parse_constant=refused, parse_float=number)
 
 
-def _check_depth(text: str, source: str, line: int) -> None:
-    depth = 0
-    inside = False
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if inside and character == "\\":
-            at += 1
-        elif character == '"':
-            inside = not inside
-        elif not inside and character in "{[":
-            depth += 1
-            if depth > MAX_DEPTH:
-                place = Location(source, line, at + 1)
-                raise Unreadable(Fault(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter"))
-        elif not inside and character in "}]":
-            depth -= 1
-        at += 1
+def _check_shape(text: str, source: str, line: int) -> None:
+    depth = values = 0
+    for token in _TOKENS.finditer(text):
+        sign = token[0]
+        depth += (sign in "{[") - (sign in "}]")
+        values += sign in "{[,"
+        if depth > MAX_DEPTH:
+            place = Location(source, line, token.start() + 1)
+            raise Unreadable(Fault(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter"))
+        if values > MAX_VALUES:
+            place = Location(source, line, token.start() + 1)
+            raise Unreadable(Fault(place, f"this row holds more than {MAX_VALUES:,} values", "put what is long into files, and name them"))
 
 
 class _Row:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentevals_action.evaluators.base import Options
+from agentevals_action.evaluators.base import Options, every
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import BrokenSuite, Message, NamedFile, Suite, Test
 from agentevals_action.paths import Folder
@@ -15,6 +15,7 @@ from agentevals_action.suites import content, dialects, grading
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.entries import MAX_NAME, SuiteEntry
 from agentevals_action.suites.findings import Findings, Unreadable
+from agentevals_action.suites.ids import Ids
 from agentevals_action.suites.positions import Map, plain
 from agentevals_action.suites.root import SuiteRoot, read_root
 from agentevals_action.suites.sources import Source, Sources, Streamed
@@ -58,6 +59,13 @@ class _NotingFolder(Folder):
         return path
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # what cannot be looked at may be a file as well
+
+
 class _Loading:
     """The reading of one suite: what it found so far, and the files that it saw named."""
 
@@ -68,6 +76,7 @@ class _Loading:
         self.findings = findings
         self.files: dict[str, NamedFile] = {}
         self._note(suite.files)
+        self.ids = Ids()
         self._criteria_told = False
 
     def load(self) -> Suite | BrokenSuite:
@@ -81,10 +90,10 @@ class _Loading:
             types=self.catalog.evaluators,
             folder=self.folder,
             messages=self._messages(folded.data),
-            evaluators=grading.read_evaluators(folded.evaluators, self.catalog.evaluators, self.folder, self.findings),
+            evaluators=grading.read_evaluators(folded.evaluators, self.catalog.evaluators, self.folder, self.findings, "suite"),
             targets=found.use,
         )
-        self._note(file for declared in reader.evaluators for file in declared.files)
+        self._note(file for declared in reader.evaluators for inside in declared.every() for file in inside.files)
         self._note(content.named_files(reader.messages, self.folder))
         name = entry.name or self._name()
         tests = self._tests(folded.data, reader)
@@ -93,7 +102,7 @@ class _Loading:
             for warning in self.findings.warnings:
                 self.findings.fault(warning.location, warning.problem, warning.advice)
         if self.findings.faults:
-            looked_for = (path for path in self.folder.looked_for if not (self.folder.root / path).is_dir())
+            looked_for = (path for path in self.folder.looked_for if not _is_folder(self.folder.root / path))
             self._note(NamedFile(path, "file") for path in looked_for)
             return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files.values()))
         return Suite(
@@ -108,6 +117,8 @@ class _Loading:
             metadata=plain(entry.metadata or {}),
             default_target=entry.execution.target,
             timeout_seconds=entry.execution.timeout_seconds or found.timeout_seconds,
+            test_count=len(self.ids),
+            used_targets=tuple(found.use.used),
         )
 
     def _note(self, files: Iterable[NamedFile]) -> None:
@@ -149,17 +160,19 @@ class _Loading:
         sources = self._sources(data, found)
         self._note(found.files)
         parts: list[tuple[Test, ...] | Streamed] = []
-        first: dict[str, Location] = {}
         for source in sources:
             kept: list[Test] = []
             for test in read_source(reader, source, self.findings):
-                self._check_id(test, first)
+                self.ids.add(test.id)
                 self._note(test.files)
                 if not isinstance(source, Streamed):
                     kept.append(test)
                 self._check_criteria(test)
             parts.append(source if isinstance(source, Streamed) else tuple(kept))
-        return Tests(reader, tuple(parts))
+        tests = Tests(reader, tuple(parts))
+        if doubtful := self.ids.doubtful():
+            self._check_ids(test for test in tests.valid() if hash(test.id) in doubtful)
+        return tests
 
     def _sources(self, data: Map, found: Sources) -> tuple[Source, ...]:
         if self.suite.rows is not None:
@@ -168,18 +181,20 @@ class _Loading:
             return ()
         return found.of(data["tests"], data.value_location("tests"), self.folder, data.written("tests"))
 
-    def _check_id(self, test: Test, first: dict[str, Location]) -> None:
-        if test.id in first:
-            taken = first[test.id]
-            where = f"line {taken.line}" if taken.path == test.location.path else str(taken)
-            self.findings.fault(test.location, f"the id `{test.id}` is taken already, by {where}", "give each test its own")
-        else:
-            first[test.id] = test.location
+    def _check_ids(self, tests: Iterable[Test]) -> None:
+        first: dict[str, Location] = {}
+        for test in tests:
+            if self.findings.are_enough(test.location):
+                return
+            taken = first.setdefault(test.id, test.location)
+            if taken is not test.location:
+                where = f"line {taken.line}" if taken.path == test.location.path else str(taken)
+                self.findings.fault(test.location, f"the id `{test.id}` is taken already, by {where}", "give each test its own")
 
     def _check_criteria(self, test: Test) -> None:
         if self._criteria_told or test.criteria is None:
             return
-        options = [evaluator.options for evaluator in test.evaluators]
+        options = [inside.options for evaluator in test.evaluators for inside in every(evaluator)]
         if all(isinstance(option, Options) and option.deterministic for option in options):
             self._criteria_told = True
             problem = f"`criteria` of the test `{test.id}` is graded by no evaluator"

@@ -1,12 +1,16 @@
 """Plain data that knows where it stands: dicts and lists that carry the line and column of everything in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from agentevals_action.model.fault import Location
 
 #: Line and column, both from 1.
 Place = tuple[int, int]
+
+#: What most objects have noted; each its own empty dict would be half of the memory that a file takes.
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Map(dict[str, Any]):
@@ -22,21 +26,26 @@ class Map(dict[str, Any]):
         super().__init__()
         self.source = source
         self.place = place
-        self._places: dict[str, tuple[Place, Place]] = {}
-        self._written: dict[str, str] = {}
+        self._places: Mapping[str, tuple[Place, Place]] = _NOTHING
+        self._written: Mapping[str, str] = _NOTHING
 
     def put(self, key: str, value: Any, places: tuple[Place, Place]) -> None:
         """Sets a value and notes the places of its key and of itself."""
         self[key] = value
+        self._note(key, places)
+
+    def _note(self, key: str, places: tuple[Place, Place]) -> None:
+        if not isinstance(self._places, dict):
+            self._places = {}
         self._places[key] = places
 
     def adopt(self, other: "Map", key: str, name: str) -> None:
         """Takes over `key` of another map, with its places, under its canonical `name`."""
         self[name] = other[key]
         if places := other._places.get(key):
-            self._places[name] = places
+            self._note(name, places)
         if key != name:
-            self._written[name] = key
+            self._written = {**self._written, name: key}
 
     def replace(self, key: str, value: Any) -> None:
         """Puts another value in the place of one that is there."""

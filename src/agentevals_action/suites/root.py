@@ -11,7 +11,7 @@ from agentevals_action.suites import dialects
 from agentevals_action.suites.findings import Findings, Unreadable, kind
 from agentevals_action.suites.positions import Map
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.yaml_text import read_yaml_file
 
 _SIDECAR = "dataset"
 
@@ -56,7 +56,7 @@ def _tests_key(data: Map) -> str | None:
 
 def _read_map(file: Path, path: str) -> Map:
     try:
-        data: Any = read_yaml(file.read_bytes(), path)
+        data: Any = read_yaml_file(file, path)
     except FileNotFoundError:
         raise Unreadable(Fault(Location(path), "there is no such suite", "name a file of the repository")) from None
     except OSError as error:

@@ -4,7 +4,8 @@ It says what a schema can say: names, types, ranges, types of evaluators, featur
 (paths, targets, ids that must differ) is left to the loader. Unknown fields are warnings, so they are no errors here either.
 """
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,8 +27,16 @@ from agentevals_action.suites.grading import Types
 
 Schema = dict[str, Any]
 
-_EVALUATORS: Schema = {"type": "array", "items": {"$ref": "#/definitions/Evaluator"}, "description": "What grades the answer."}
+#: For editors: fields that are known and not to be proposed.
+_UNOFFERED: Schema = {"doNotSuggest": True}
 # Conditions rather than choices: an editor then tells what is wrong inside, not that no choice fits.
+_EVALUATOR: Schema = {
+    "type": ["object", "string"],
+    "if": {"type": "object"},
+    "then": {"$ref": "#/definitions/Evaluator"},
+    "else": {"$ref": "#/definitions/PlainCriterion"},
+}
+_EVALUATORS: Schema = {"type": "array", "items": _EVALUATOR, "description": "What grades the answer; plain strings make one rubric."}
 _CONTENT: Schema = {
     "type": ["string", "object", "array"],
     "minItems": 1,
@@ -36,11 +45,13 @@ _CONTENT: Schema = {
     "then": {"$ref": "#/definitions/Message"},
 }
 _BLOCKS: Schema = {"type": ["string", "object", "array", "null"], "items": {"$ref": "#/definitions/Block"}}
+#: A path: neither empty nor a glob.
+_PATH: Schema = {"minLength": 1, "pattern": r"^[^*?\[]*$"}
 _TESTS: Schema = {
     "type": ["string", "array"],
-    "minLength": 1,
+    **_PATH,
     "minItems": 1,
-    "items": {"type": ["string", "object"], "minLength": 1, "if": {"type": "object"}, "then": {"$ref": "#/definitions/Test"}},
+    "items": {"type": ["string", "object"], **_PATH, "if": {"type": "object"}, "then": {"$ref": "#/definitions/Test"}},
 }
 
 
@@ -58,6 +69,13 @@ def schema(types: Types) -> Schema:
     definitions["Block"] = _block(definitions)
     definitions["ToolCall"] = _object(ToolCallEntry, None, definitions)
     definitions["Evaluator"] = _evaluator(types, definitions)
+    definitions["PlainCriterion"] = {
+        "type": "string",
+        "minLength": 1,
+        "pattern": f"^(?!{_matching(sorted(types)).removeprefix('^')})",
+        "errorMessage": "This is the type of an evaluator and no criterion; write an object with a `type`.",
+        "description": "A criterion in words; the plain strings of a list make one rubric.",
+    }
     definitions["Test"]["properties"]["rubrics"].update(
         {"type": "array", "minItems": 1, "items": definitions["rubric"]["properties"]["rubrics"]["items"]}
     )
@@ -95,34 +113,56 @@ def _block(definitions: Schema) -> Schema:
 
 def _execution(model: type[BaseModel], shape: Shape, definitions: Schema) -> Schema:
     execution = _object(model, shape, definitions)
-    for name in dialects.EVALUATOR_LISTS:
-        execution["properties"][name] = _EVALUATORS
+    # They may stand here, and are proposed where they belong: beside `execution`.
+    execution["properties"].update({name: {**_EVALUATORS, **_UNOFFERED} for name in dialects.EVALUATOR_LISTS})
+    execution["properties"]["evaluators"]["deprecationMessage"] = "Write `assert`."
     return execution
 
 
 def _declare_evaluators(owner: Schema, shape: Shape) -> None:
-    for name in dialects.EVALUATOR_LISTS:
-        owner["properties"][name] = _EVALUATORS
+    owner["properties"].update(dict.fromkeys(dialects.EVALUATOR_LISTS, _EVALUATORS), evaluators={**_EVALUATORS, **_UNOFFERED})
     _spell(owner, shape.fields)
 
 
 def _evaluator(types: Types, definitions: Schema) -> Schema:
     names: dict[str, list[str]] = {}
     for name, options in sorted(types.items()):
-        names.setdefault(options.type, []).extend(dict.fromkeys((name, name.replace("_", "-"))))
+        names.setdefault(options.type, []).append(name)
+    known = {options.type: options for options in types.values()}
     evaluator = _object(EvaluatorEntry, None, definitions)
-    evaluator["properties"]["type"] = {
-        "enum": [name for group in names.values() for name in group],
-        "description": "What kind of evaluator it is; `-` and `_` are equal in it.",
-    }
-    branches = []
-    for canonical, options in sorted({options.type: options for options in types.values()}.items()):
-        definitions[canonical] = _object(options, None, definitions)
-        _spell(definitions[canonical], options.spellings)
-        branch = {"if": {"properties": {"type": {"enum": names[canonical]}}}, "then": {"$ref": f"#/definitions/{canonical}"}}
-        branches.append(branch)
-    evaluator["allOf"] = branches
+    target = evaluator["properties"].pop("target")
+    evaluator["properties"]["type"] = _type(names, known)
+    evaluator["properties"]["required"]["anyOf"].remove({"type": "null"})
+    # `llm-rubric` is a judge here; what AgentV takes it for is refused by name.
+    foreign = _never("`llm-rubric` with a `value` is not supported; write it as `type: rubric` with `rubrics`.")
+    evaluator["allOf"] = [{"if": _of_type(_matching(["llm_rubric"])), "then": {"properties": {"value": foreign}}}]
+    for canonical, options in sorted(known.items()):
+        made = definitions[canonical] = _object(options, None, definitions)
+        if options.asks_judge:
+            made["properties"].setdefault("target", target)
+        if options.children_field:
+            made["properties"][options.children_field]["items"] = _EVALUATOR
+        _spell(made, options.spellings)
+        _refuse(made, dialects.evaluator_shape(made["properties"], options.asks_judge, bool(options.children_field)))
+        evaluator["allOf"].append({"if": _of_type(_matching(names[canonical])), "then": {"$ref": f"#/definitions/{canonical}"}})
     return evaluator
+
+
+def _of_type(pattern: str) -> Schema:
+    # A pattern, since an editor would offer the names of an `enum` as values; `required`, or without a type every condition would hold.
+    return {"type": "object", "properties": {"type": {"type": "string", "pattern": pattern}}, "required": ["type"]}
+
+
+def _type(names: Mapping[str, list[str]], known: Types) -> Schema:
+    """The types by the names that an editor offers, with what each is for; then all their other spellings."""
+    offered = [{"const": name, "description": inspect.cleandoc(options.__doc__ or "")} for name, options in sorted(known.items())]
+    every = _matching(sorted(name for group in names.values() for name in group))
+    description = "What kind of evaluator it is; `-` and `_` are equal in it."
+    return {"type": "string", "anyOf": [*offered, {"pattern": every}], "description": description}
+
+
+def _matching(names: Iterable[str]) -> str:
+    return f"^({'|'.join(name.replace('_', '[-_]') for name in names)})$"
 
 
 def _object(model: type[BaseModel], shape: Shape | None, definitions: Schema) -> Schema:
@@ -132,11 +172,20 @@ def _object(model: type[BaseModel], shape: Shape | None, definitions: Schema) ->
     if shape is not None:
         for name in made["properties"].keys() & {"evaluators"}:
             del made["properties"][name]
-        for name, (problem, advice) in shape.refused.items():
-            made["properties"][name] = {"not": {}, "description": f"`{name}` {problem}; {advice}."}
+        _refuse(made, shape)
         if shape not in (dialects.SUITE, dialects.TEST):  # theirs are spelled once all is put in
             _spell(made, shape.fields)
     return made
+
+
+def _never(told: str) -> Schema:
+    """What no value fits; by its type first, as editors tell `errorMessage` of a wrong type and not of `not`."""
+    return {"type": "null", "not": {"type": "null"}, "description": told, "errorMessage": told, **_UNOFFERED}
+
+
+def _refuse(made: Schema, shape: Shape) -> None:
+    for name, (problem, advice) in shape.refused.items():
+        made["properties"].setdefault(name, _never(f"`{name}` {problem}; {advice}."))
 
 
 def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:
@@ -146,9 +195,14 @@ def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:
         {"anyOf": [{"required": [name]} for name in (field, *spellings.get(field, ()))]} for field in required if spellings.get(field)
     ]
     plain = [field for field in required if not spellings.get(field)]
+    if "anyOf" in made:  # at least one of these
+        fields = [field for choice in made["anyOf"] for field in choice["required"]]
+        made["anyOf"] = [{"required": [name]} for field in fields for name in (field, *spellings.get(field, ()))]
     for field, others in spellings.items():
         for other in others:
-            made["properties"][other] = {**made["properties"][field], "description": f"Another spelling of `{field}`."}
+            told = {"deprecationMessage": f"Write `{field}`."} if other in dialects.EARLIER else {}
+            described = {"description": f"Another spelling of `{field}`.", **told, **_UNOFFERED}
+            made["properties"][other] = {**made["properties"][field], **described}
     if plain:
         made["required"] = plain
     if choices:

@@ -10,10 +10,12 @@ from agentevals_action.model.suite import NamedFile
 from agentevals_action.paths import Folder
 from agentevals_action.suites.findings import Findings, Unreadable, kind
 from agentevals_action.suites.positions import Items, Map
-from agentevals_action.suites.yaml_text import decode, read_yaml
+from agentevals_action.suites.yaml_text import decode, read_yaml_file
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
+#: Bytes of a row of JSONL: rows are held in memory one at a time, and whole.
+MAX_ROW = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,12 @@ class Streamed:
     folder: Folder
 
     def rows(self) -> Iterator[tuple[str, int]]:
-        """The rows that are not blank, with their line numbers from 1; Unreadable when one is not UTF-8, OSError."""
+        """The rows that are not blank, with their line numbers from 1; Unreadable when one is not UTF-8 or too long, OSError."""
         with self.path.open("rb") as file:
-            for line, data in enumerate(file, 1):
+            for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
+                if len(data) > MAX_ROW:
+                    problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
+                    raise Unreadable(Fault(Location(self.source, line), problem, "put what is long into files, and name them"))
                 try:
                     text = data.decode("utf-8-sig" if line == 1 else "utf-8")
                 except UnicodeDecodeError:
@@ -62,6 +67,7 @@ class Sources:
         self.files: dict[NamedFile, None] = {}
         self._findings = findings
         self._open: list[Path] = []
+        self._read: set[Path] = set()
 
     def of(self, value: Any, place: Location, folder: Folder, name: str = "tests") -> tuple[Source, ...]:
         """The sources that a `tests` field names: a list of tests and paths, or one path."""
@@ -75,6 +81,11 @@ class Sources:
     def file(self, path: Path, folder: Folder, place: Location) -> tuple[Source, ...]:
         """The sources in one file of tests."""
         source = folder.relative(path)
+        if path in self._read and path not in self._open:
+            # Its ids would be taken twice; and files that name each other twice would be read over and over.
+            self._findings.fault(place, f"{source} is named a second time in this suite", "name it once")
+            return ()
+        self._read.add(path)
         self.files[NamedFile(source, "test file")] = None
         inner = replace(folder, path=path.parent)
         if path.suffix.lower() in ROW_SUFFIXES:
@@ -93,7 +104,7 @@ class Sources:
 
     def _list_in(self, path: Path, source: str, folder: Folder) -> tuple[Source, ...]:
         try:
-            data = read_yaml(path.read_bytes(), source)
+            data = read_yaml_file(path, source)
         except Unreadable as error:
             self._findings.unreadable(error)
             return ()
@@ -110,6 +121,8 @@ class Sources:
         entries: list[tuple[Any, Location]] = []
         for index, value in enumerate(values):
             at = values.item_location(index) if isinstance(values, Items) else place
+            if self._findings.are_enough(at):
+                return
             if not isinstance(value, str):
                 entries.append((value, at))
                 continue

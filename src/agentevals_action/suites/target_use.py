@@ -22,7 +22,8 @@ Read = TypeVar("Read")
 @dataclass(frozen=True)
 class TargetUse:
     """The targets that a suite sees. `suite` is the place of its root; `default_place` where the suite, or the configuration, names its
-    target. Without a targets file nothing can be told, and the tests that need one will end in that error. `used` gathers names."""
+    target. Without a targets file nothing can be told, and the tests that need one will end in that error. `used` gathers the names of
+    the targets that tests are put to and judged by, `declared` that of the suite's own, whether or not a test comes to it."""
 
     table: TargetTable
     file: TargetsFile | None
@@ -30,11 +31,14 @@ class TargetUse:
     suite_target: str | None = None
     default_place: Location | None = None
     used: dict[str, None] = field(default_factory=dict)
+    declared: dict[str, None] = field(default_factory=dict)
 
     def check_default(self, findings: Findings) -> None:
         """Notes a fault when the target that the suite itself names is not there, whether or not a test comes to it."""
-        if self.suite_target and self.file is not None and self.file.whole and not self.table.agent_override:
-            self._existing(self.suite_target, self.default_place or self.suite, "there is no target", findings)
+        if not self.suite_target or self.file is None or not self.file.whole or self.table.agent_override:
+            return
+        if name := self._known_target(self.suite_target, self.default_place or self.suite, "there is no target", findings):
+            self.declared[name] = None
 
     def agent(self, wanted: str | None, place: Location | None, findings: Findings) -> str | None:
         """Name of the target that a test is put to; None, with a fault, when there is none of that name."""
@@ -60,13 +64,20 @@ class TargetUse:
             self._existing(declared.target, declared.target_location or declared.location, "there is no target", findings)
         elif name is None:
             problem = f"`{declared.name}` has no judge: the target `{agent}` is no model and names no `judge_target`"
-            findings.fault(declared.location, problem, f"write `judge_target` in {self.file.path}, or `target` here")
+            here = ", or `target` here" if declared.options.asks_judge else ""
+            findings.fault(declared.location, problem, f"write `judge_target` in {self.file.path}{here}")
         elif name == self.table.judge_override:
             self._existing(name, self.suite, "the input `judge-target` names", findings)
         else:
             self._existing(name, declared.location, "there is no target", findings)
 
     def _existing(self, name: str, place: Location, said: str, findings: Findings) -> str | None:
+        known = self._known_target(name, place, said, findings)
+        if known and known in self.table.targets:
+            self.used[known] = None
+        return known
+
+    def _known_target(self, name: str, place: Location, said: str, findings: Findings) -> str | None:
         if self.file is None:
             return name
         if fault := self.file.unusable.get(name):
@@ -79,7 +90,6 @@ class TargetUse:
             problem = f"{said} `{name}`" if said.startswith("there") else f"{said} `{name}`, which is not in {self.file.path}"
             findings.fault(place, problem, f"did you mean `{meant}`?" if meant else f"write {self._known()}")
             return None
-        self.used[name] = None
         return name
 
     def _known(self) -> str:
@@ -87,8 +97,8 @@ class TargetUse:
         return one_of(known) if known else "the name of a target, once there is one"
 
     def files(self) -> Mapping[str, None]:
-        """The files that the commands of the used targets name."""
-        return dict.fromkeys(path for name in self.used for path in self.table.targets[name].files)
+        """The files that the commands of the used targets, and of the suite's own, name."""
+        return dict.fromkeys(path for name in (*self.declared, *self.used) for path in self.table.targets[name].files)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from agentevals_action.suites import dialects
 from agentevals_action.suites.entries import Entry, NonEmpty
 from agentevals_action.suites.findings import Findings, Unreadable, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map, plain
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.yaml_text import read_yaml_file
 
 NAME = "targets.yaml"
 
@@ -117,7 +117,7 @@ def _read_entries(file: Path, path: str, root: Path, findings: Findings) -> Mapp
         findings.fault(Location(path), "this targets file leaves the repository", "keep it in the repository")
         return None
     try:
-        data = read_yaml(file.read_bytes(), path)
+        data = read_yaml_file(file, path)
     except Unreadable as error:
         findings.unreadable(error)
         return None
@@ -149,6 +149,9 @@ def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
     return entries
 
 
+_MOST_PARENTS = 20
+
+
 def _inherited(name: str, entries: Mapping[str, Map], findings: Findings) -> Map | None:
     """The entry with the fields of what it extends under its own; None, with a fault, when that leads nowhere or in a circle."""
     entry = entries[name]
@@ -169,6 +172,9 @@ def _inherited(name: str, entries: Mapping[str, Map], findings: Findings) -> Map
             return None
         if parent in chain:
             findings.fault(place, f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}", "break the circle")
+            return None
+        if len(chain) > _MOST_PARENTS:
+            findings.fault(place, f"the target `{name}` extends more than {_MOST_PARENTS} others in turn", "make the chain shorter")
             return None
         chain.append(parent)
         entry = entries[parent]

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Message, NamedFile, Origin, Test
 from agentevals_action.paths import Folder
@@ -46,7 +47,7 @@ class TestReader:
             fields = None
         asked = content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
         expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()
-        own = grading.read_evaluators(folded.evaluators, self.types, folder, findings)
+        own = grading.read_evaluators(folded.evaluators, self.types, folder, findings, "test")
         rubrics = grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
         if fields is None:
             return None
@@ -58,7 +59,7 @@ class TestReader:
         if findings.fault_count > before:
             return None
         skip = fields.execution.skip_defaults
-        return Test(
+        test = Test(
             id=fields.id,
             location=entry.location,
             input=asked if skip else self.messages + asked,
@@ -73,6 +74,8 @@ class TestReader:
             metadata=plain(fields.metadata or {}),
             files=_own_files((*asked, *expected), (*own, *((rubrics,) if rubrics else ())), folder),
         )
+        _check_fit(test, findings)
+        return test if findings.fault_count == before else None
 
     def _groups(
         self, fields: TestEntry, own: Sequence[Declared], rubrics: Declared | None, place: Location
@@ -88,9 +91,18 @@ class TestReader:
         named = fields.execution.target
         agent = self.targets.agent(named, data["execution"].value_location("target") if named else None, findings)
         for _, group in groups:
-            for declared in group:
-                if declared.options.asks_judge:
-                    self.targets.judge(declared, agent, findings)
+            for inside in (inside for declared in group for inside in declared.every()):
+                if inside.options.needs_judge():
+                    self.targets.judge(inside, agent, findings)
+
+
+def _check_fit(test: Test, findings: Findings) -> None:
+    for evaluator in test.evaluators:
+        for inner in base.every(evaluator):
+            for misfit in inner.options.check(test) if isinstance(inner.options, base.Options) else ():
+                # What the suite asks of all its tests is amiss at the test that does not suit it.
+                place = test.location if evaluator.origin == "suite" else misfit.location or inner.location
+                findings.fault(place, f"`{inner.name}`: {misfit.problem}", misfit.advice)
 
 
 def _said(criteria: str | None) -> str | None:
@@ -98,7 +110,10 @@ def _said(criteria: str | None) -> str | None:
 
 
 def _own_files(messages: tuple[Message, ...], evaluators: Sequence[Declared], folder: Folder) -> tuple[NamedFile, ...]:
-    named = [*content.named_files(messages, folder), *(file for declared in evaluators for file in declared.files)]
+    named = [
+        *content.named_files(messages, folder),
+        *(file for declared in evaluators for inside in declared.every() for file in inside.files),
+    ]
     return tuple(dict.fromkeys(named))
 
 
@@ -134,6 +149,11 @@ class Tests:
             else:
                 yield from part
 
+    def valid(self) -> Iterator[Test]:
+        """The tests that can be read, also while what is wrong with the others is still being told."""
+        for part in self.parts:
+            yield from read_source(self.reader, part, Findings()) if isinstance(part, Streamed) else part
+
     def _stream(self, source: Streamed) -> Iterator[Test]:
         findings = Findings()
         try:
@@ -149,21 +169,32 @@ class Tests:
 
 
 def read_source(reader: TestReader, source: Source, findings: Findings) -> Iterator[Test]:
-    """Every valid test of a source; what is wrong with the others goes to `findings`."""
-    if isinstance(source, Listed):
-        for entry, place in source.entries:
-            if test := reader.read(entry, place, source.folder, findings):
-                yield test
-        return
+    """Every valid test of a source; what is wrong with the others goes to `findings`, which may be enough before the end."""
+    return _read_list(reader, source, findings) if isinstance(source, Listed) else _read_rows(reader, source, findings)
+
+
+def _read_list(reader: TestReader, source: Listed, findings: Findings) -> Iterator[Test]:
+    for entry, place in source.entries:
+        if findings.are_enough(place):
+            return
+        if test := reader.read(entry, place, source.folder, findings):
+            yield test
+
+
+def _read_rows(reader: TestReader, source: Streamed, findings: Findings) -> Iterator[Test]:
     empty = True
     try:
         for text, line in source.rows():
             empty = False
+            if findings.are_enough(Location(source.source, line)):
+                return
             if test := read_row(reader, source, text, line, findings):
                 yield test
     except Unreadable as error:
         findings.unreadable(error)
+        return
     except OSError as error:
         findings.fault(Location(source.source), f"this file cannot be read ({error.strerror})", "make it readable")
+        return
     if empty:
         findings.fault(Location(source.source), "this file holds no test", "write one JSON object a row")

@@ -7,6 +7,7 @@ Merge keys are no part of YAML 1.2: a plain `<<` is a fault rather than a field 
 import math
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -32,6 +33,9 @@ except ImportError:  # PyYAML without libyaml, as on a musl or a fresh interpret
 MAX_DEPTH = 100
 #: Bytes of text that aliases may add to a file.
 MAX_EXPANSION = 10_000_000
+#: Bytes of a file, and values in it; more belongs into rows of JSONL, which are read one at a time.
+MAX_BYTES, MAX_VALUES = 10_000_000, 200_000
+_MANY = "put the tests into a JSONL file, which may be of any length"
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -46,6 +50,8 @@ _TAGS: dict[str, tuple[type, ...]] = {
     "tag:yaml.org,2002:bool": (bool,),
     "tag:yaml.org,2002:null": (type(None),),
 }
+#: By base, under what Python turns back into decimal text.
+_MOST_DIGITS = {8: 4_000, 10: 4_000, 16: 3_000}
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -59,6 +65,13 @@ def decode(data: bytes, source: str) -> str:
         before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8", "replace")
         place = Location(source, line, len(before) + 1)
         raise Unreadable(Fault(place, "this is not UTF-8", "save the file as UTF-8")) from None
+
+
+def read_yaml_file(file: Path, source: str) -> Any:
+    """The one document of a file, as `read_yaml` gives it; Unreadable also when it is too long, OSError when it cannot be read."""
+    if file.stat().st_size > MAX_BYTES:
+        raise Unreadable(Fault(Location(source), f"this file is longer than {MAX_BYTES // 1_000_000} MB", _MANY))
+    return read_yaml(file.read_bytes(), source)
 
 
 def read_yaml(data: bytes, source: str) -> Any:
@@ -116,6 +129,7 @@ class _Builder:
         self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int, int] | None] = {}  # None while the anchored node is still open
         self._expanded = 0
+        self._values = 0
 
     def read(self, parser: Any) -> None:
         handlers = {
@@ -202,6 +216,9 @@ class _Builder:
         owner.size += len(text) + 8
 
     def _add(self, value: Any, place: Place, size: int, height: int) -> None:
+        self._values += 1
+        if self._values > MAX_VALUES:
+            self._stop(place, f"this file holds more than {MAX_VALUES:,} values", _MANY)
         if not self._stack:
             self.root = value
             return
@@ -237,9 +254,10 @@ class _Builder:
     def _number(self, text: str, place: Place) -> int | float | str:
         if _INTEGER.fullmatch(text):
             base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-            if base != 10 or len(text) <= 4_000:
+            most = _MOST_DIGITS[base]
+            if len(text) <= most:
                 return int(text, base)
-            self._fault(place, "this number has more than 4,000 digits", "put it in quotes if it is a text")
+            self._fault(place, f"this number has more than {most:,} digits", "put it in quotes if it is a text")
             return 0
         if _NOT_FINITE.fullmatch(text) or (_FLOAT.fullmatch(text) and not math.isfinite(float(text))):
             self._fault(place, f"{shown(text)} is no finite number, and JSON has no other", "put it in quotes if it is a text")

@@ -330,5 +330,5 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
 
 def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
     dumped = cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path).model_dump()
-    assert dumped == {"script": ("python3", "judge.py"), "cwd": "/", "timeout_seconds": None}
+    assert dumped == {"script": ("python3", "judge.py"), "cwd": "/", "timeout_seconds": None, "target": None}
     assert str(tmp_path) not in json.dumps(dumped)

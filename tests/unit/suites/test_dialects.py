@@ -92,7 +92,7 @@ def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
     today, other = suites.whole(tmp_path), suites.whole(tmp_path, "other/EVAL.yaml")
 
     assert seen(today) == seen(other)
-    assert other.warnings == ()
+    assert [str(warning) for warning in other.warnings if "is the earlier spelling of" not in warning.problem] == []
     (test,) = today.tests
     assert test.input == (Message("user", "hello"),)
     assert [evaluator.origin for evaluator in test.evaluators] == ["test", "test", "suite"]
@@ -158,3 +158,83 @@ def test_name__doubled_hyphen_is_a_warning(tmp_path: Path) -> None:
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
         "EVAL.yaml:1:7: the name `a--b` has a doubled hyphen; write single hyphens"
     ]
+
+
+def test_earlier_spelling__is_one_warning_a_file_at_its_first_place(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": EARLIER.replace("  - id: a", "  - id: z\n" + EARLIER_TEST)}
+    )
+
+    assert [str(warning) for warning in sorted(suites.whole(tmp_path).warnings)] == [
+        "EVAL.yaml:4:3: `evaluators` under `execution` is the earlier spelling of `assert`; write `assert`",
+        "EVAL.yaml:6:1: `evalcases` is the earlier spelling of `tests`; write `tests`",
+        "EVAL.yaml:8:5: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`",
+        "EVAL.yaml:9:5: `input_messages` is the earlier spelling of `input`; write `input`",
+        "EVAL.yaml:10:27: `expected_outcome` is the earlier spelling of `outcome`; write `outcome`",
+        "EVAL.yaml:14:5: `expected_messages` is the earlier spelling of `expected_output`; write `expected_output`",
+    ]
+
+
+EARLIER_TEST = """\
+    expected_outcome: is wrong
+    input_messages: [{role: user, content: hello}]
+    rubrics: [{id: first, expected_outcome: is one}]
+  - id: a"""
+
+
+def test_earlier_spelling__what_is_read_first_need_not_stand_first(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path, {"EVAL.yaml": "name: suite\nevalcases:\n  - id: a\n    input: q\n    execution:\n      evaluators: [{type: is_json}]\n"}
+    )
+    suites.write(tmp_path, {"late/EVAL.yaml": (tmp_path / "EVAL.yaml").read_text() + "execution: {evaluators: [{type: is_json}]}\n"})
+
+    early, late = (
+        [str(warning.location) for warning in suites.whole(tmp_path, path).warnings if "`execution`" in warning.problem]
+        for path in ("EVAL.yaml", "late/EVAL.yaml")
+    )
+
+    assert (early, late) == (["EVAL.yaml:6:7"], ["late/EVAL.yaml:6:7"])
+
+
+def test_earlier_spelling__in_rows_is_told_of_the_first_row_of_each_file(tmp_path: Path) -> None:
+    rows = "".join(f'{{"id": "{name}", "input": "q", "expected_outcome": "c"}}\n' for name in "abc")
+    suites.write(
+        tmp_path,
+        {"EVAL.yaml": "name: suite\ntests: [one.jsonl, two.jsonl]\n", "one.jsonl": rows, "two.jsonl": rows.replace('"id": "', '"id": "x')},
+    )
+
+    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+        f"{name}.jsonl:1:{column}: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`"
+        for name, column in (("one", 27), ("two", 28))
+    ]
+
+
+@pytest.mark.parametrize("text", [TODAY, AGENTV], ids=["today", "agentv"])
+def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: str) -> None:
+    suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": text})
+
+    assert suites.whole(tmp_path).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: suite\nevalcases: [{id: a, input: q, criteria: c}]", "2:1: `evalcases` is the earlier spelling of `tests`; write `tests`"),
+        (
+            "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: is_json}]}]",
+            "2:9: `criteria` of the test `a` is graded by no evaluator; add `type: llm_judge` if it should be",
+        ),
+        ("tests: [{id: a, input: q, criteria: c}]", "1:1: this suite has no `name`; write `name: eval`, which it is called by now"),
+        ("name: a--b\ntests: [{id: a, input: q, criteria: c}]", "1:7: the name `a--b` has a doubled hyphen; write single hyphens"),
+        (
+            "name: suite\ntets: x\ntests: [{id: a, input: q, criteria: c}]",
+            "2:1: the field `tets` of this suite is unknown; did you mean `tests`?",
+        ),
+    ],
+    ids=["earlier spelling", "criteria", "name", "hyphens", "field"],
+)
+def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, said: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": text})
+
+    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [f"EVAL.yaml:{said}"]
+    assert suites.faults(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]

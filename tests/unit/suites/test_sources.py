@@ -73,6 +73,26 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"a.yaml": "- b.yaml\n", "b.yaml": "- a.yaml\n"}, "b.yaml:1:3: a.yaml refers to itself; take the reference out"),
+        (
+            {"a.yaml": "- b.yaml\n- c.yaml\n", "b.yaml": "- c.yaml\n", "c.yaml": "- {id: x, input: q}\n"},
+            "a.yaml:2:3: c.yaml is named a second time in this suite; name it once",
+        ),
+        (
+            {"a.yaml": "- b.jsonl\n- ./b.jsonl\n", "b.jsonl": row("a")},
+            "a.yaml:2:3: b.jsonl is named a second time in this suite; name it once",
+        ),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("b", note="x" * 10_000_000)},
+            "b.jsonl:2:1: this row is longer than 10 MB; put what is long into files, and name them",
+        ),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a", metadata={"x": [0] * 200_001})},
+            "b.jsonl:1:600045: this row holds more than 200,000 values; put what is long into files, and name them",
+        ),
+        (
+            {"a.yaml": "#" * 10_000_001},
+            "a.yaml:1:1: this file is longer than 10 MB; put the tests into a JSONL file, which may be of any length",
+        ),
         ({"a.yaml": "[]"}, "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front"),
         ({"a.yaml": ""}, "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front"),
         ({"a.yaml": "x: 1"}, "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front"),
@@ -235,3 +255,38 @@ def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
     tracemalloc.stop()
 
     assert peak < 400 * count  # the file itself holds over 1,000 bytes a row
+
+
+def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE + "tests:\n  - {id: a, input: q}\n  - b.jsonl\n  - {id: x, input: q}\n",
+            "b.jsonl": row("x") + row("a") + row("y") + row("x"),
+        },
+    )
+
+    assert suites.faults(tmp_path) == [
+        "EVAL.yaml:6:5: the id `x` is taken already, by b.jsonl:1:1; give each test its own",
+        "b.jsonl:2:1: the id `a` is taken already, by EVAL.yaml:4:5; give each test its own",
+        "b.jsonl:4:1: the id `x` is taken already, by line 1; give each test its own",
+    ]
+
+
+def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "1\n" * 3_000})
+
+    said = suites.faults(tmp_path)
+
+    assert len(said) == 1_001
+    assert said[-1] == "a.jsonl:1001:1: there are 1,000 faults by now, and the tests from here on were not read; mend those first"
+
+
+def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE + "tests: [{id: a, input: q}, b.jsonl, {id: d, input: q}]", "b.jsonl": row("b") + "\n" + row("c")}
+    )
+
+    suite = suites.whole(tmp_path)
+
+    assert suite.test_count == len(list(suite.tests)) == 4

@@ -219,6 +219,20 @@ def test_judge__is_not_asked_for_where_nothing_asks_one(tmp_path: Path) -> None:
     suites.whole(tmp_path)
 
 
+def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> None:
+    text = "name: suite\ntests:\n  - {{id: a, input: q, assert: [{{type: code_judge, script: [x], target: {}}}]}}\n"
+    suites.write(tmp_path, {TARGETS: "- {name: default, provider: cli, command: cat}"})
+    for target in ("true", "{max_calls: 3}"):
+        suites.write(tmp_path, {"EVAL.yaml": text.format(target)})
+        assert suites.faults(tmp_path) == [
+            "EVAL.yaml:3:32: `code_judge` has no judge: the target `default` is no model and names no `judge_target`; "
+            f"write `judge_target` in {TARGETS}"
+        ]
+
+    suites.write(tmp_path, {"EVAL.yaml": text.format("false")})
+    suites.whole(tmp_path)
+
+
 def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> None:
     config = "required_version: 1\ndefaults: {target: judge, timeout_seconds: 7}\n"
     own = SUITE + "\nexecution: {target: default, timeout_seconds: 9}"
@@ -256,3 +270,30 @@ def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) 
     (said,) = suites.faults(root)
 
     assert "leaves the repository" in said
+
+
+def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path) -> None:
+    targets = suites.TARGETS + "  - {name: unused, provider: mock, responses: []}\n  - {name: other, provider: cli, command: [cat]}\n"
+    judge = "assert: [{type: llm_judge}]"
+    for execution, more, used in [
+        ("", "", ("default",)),
+        ("", judge, ("default", "judge")),
+        ("execution: {target: unused}\n", "execution: {target: other}", ("other",)),
+        ("execution: {target: other}\n", "assert: [{type: llm_judge, target: unused}]", ("other", "unused")),
+        ("", "assert: [{type: code_judge, script: [x], target: true}]", ("default", "judge")),
+    ]:
+        graded = "" if "assert" in more else ", assert: [{type: is_json}]"
+        text = f"name: suite\n{execution}tests:\n  - {{id: a, input: q{graded}{', ' if more else ''}{more}}}\n"
+        suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: targets})
+        assert suites.whole(tmp_path).used_targets == used
+
+
+def test_extends__more_than_twenty_deep_is_refused(tmp_path: Path) -> None:
+    chain = "".join(f"- {{name: t{number}, extends: t{number + 1}}}\n" for number in range(25))
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {{name: default, extends: t0}}\n{chain}- {{name: t25, provider: cli, command: cat}}"}
+    )
+
+    said = suites.faults(tmp_path)
+
+    assert f"{TARGETS}:21:27: the target `default` extends more than 20 others in turn; make the chain shorter" in said

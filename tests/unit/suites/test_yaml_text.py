@@ -107,6 +107,11 @@ def test_byte_order_mark__passed_over() -> None:
         ("a: 1\nb: \x07", "x.yaml:2:4: the character '\\x07' may not stand in YAML; remove it, or escape it in double quotes"),
         ("[" * 200, "x.yaml:1:101: this is nested more than 100 deep; make it flatter"),
         ("a: " + "1" * 5_000, "x.yaml:1:4: this number has more than 4,000 digits; put it in quotes if it is a text"),
+        ("a: 0x" + "f" * 3_500, "x.yaml:1:4: this number has more than 3,000 digits; put it in quotes if it is a text"),
+        (
+            "[" + "1," * 200_001 + "]",
+            "x.yaml:1:400002: this file holds more than 200,000 values; put the tests into a JSONL file, which may be of any length",
+        ),
     ],
 )
 def test_refused__with_place_and_advice(text: str | bytes, said: str) -> None:

@@ -1,0 +1,115 @@
+"""Suites of thousands of tests: memory that does not follow their length, results in order, runs that are killed and go on."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.reports.jsonl import read_results
+from tests.support import command
+
+MEASURED = Path(command.__file__).with_name("measured_command.py")
+MOCK = """\
+targets:
+  - name: default
+    provider: mock
+    responses:
+      - {pattern: "7$", response: nothing of use}
+      - {pattern: ".*", response: hello there}
+"""
+SUITE = (
+    "name: scale\nassert: [{type: contains, value: hello}, {name: polite, type: regex, value: there, required: true}]\ntests: rows.jsonl\n"
+)
+
+
+def write(folder: Path, tests: int) -> Path:
+    (folder / ".agentv").mkdir(parents=True)
+    (folder / ".agentv/targets.yaml").write_text(MOCK)
+    (folder / "EVAL.yaml").write_text(SUITE)
+    rows = ({"id": f"test-{number:05}", "input": f"Say hello to {number}", "metadata": {"number": number}} for number in range(tests))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def peak(folder: Path, *arguments: str) -> int:
+    """Kilobytes of memory that a command took at most."""
+    done = subprocess.run(
+        [sys.executable, str(MEASURED), *arguments], cwd=folder, env=command.environment(), capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return int(done.stderr.split()[-1])
+
+
+def timeless(data: Any) -> Any:
+    """A row without what differs from run to run."""
+    if isinstance(data, dict):
+        return {key: timeless(value) for key, value in data.items() if key not in ("timestamp", "durationMs")}
+    return [timeless(item) for item in data] if isinstance(data, list) else data
+
+
+def rows(path: Path) -> list[Any]:
+    return [timeless(json.loads(line)) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc")
+@pytest.mark.parametrize("arguments", [["run"], ["run", "--resume"], ["validate"]])
+def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path, arguments: list[str]) -> None:
+    """Of 5,000 tests more, the rows of the results alone are 5 MB."""
+    few, many = (write(tmp_path / str(tests), tests) for tests in (500, 5_500))
+    if "--resume" in arguments:
+        for folder in (few, many):
+            command.run(folder, "run", "--fail-on", "never")
+
+    assert peak(many, *arguments) - peak(few, *arguments) < 4_000
+
+
+def test_run__killed_again_and_again_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    folder = write(tmp_path / "suite", 1_500)
+    assert command.run(folder, "run", "--output", "whole.jsonl").code == 1
+    output = folder / "killed.jsonl"
+    chosen = random.Random(3)
+    kept = 0
+    for _ in range(6):
+        size = output.stat().st_size if output.exists() else 0
+        enough = size + chosen.randrange(1, 400_000)
+        process = command.start(folder, "run", "--output", output.name, "--resume")
+        while process.poll() is None and not (output.exists() and output.stat().st_size >= enough):
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+        complete = output.read_bytes().count(b"\n")
+        assert complete >= kept, "what was told once is kept"
+        kept = complete
+
+    done = command.run(folder, "run", "--output", output.name, "--resume")
+
+    assert f"{kept} of 1500 tests are kept" in done.err
+    assert done.code == 1
+    assert rows(output) == rows(folder / "whole.jsonl")
+    assert [result.line for result in read_results(output)] == list(range(1, 1_501))
+    assert timeless(json.loads((folder / "killed.summary.json").read_text())) == timeless(
+        json.loads((folder / "whole.summary.json").read_text())
+    )
+
+
+def test_run__resume_makes_again_what_is_another_test_by_now(tmp_path: Path) -> None:
+    folder = write(tmp_path / "suite", 5)
+    assert command.run(folder, "run", "--fail-on", "never").code == 0
+    suite = folder / "EVAL.yaml"
+
+    same = command.run(folder, "run", "--resume")
+    suite.write_text(SUITE.replace("value: hello", "value: goodbye"))
+    graded_otherwise = command.run(folder, "run", "--resume")
+    more_samples = command.run(folder, "run", "--resume", "--samples", "2")
+
+    assert "5 of 5 tests are kept" in same.err
+    assert "are kept" not in graded_otherwise.err + more_samples.err
+    assert graded_otherwise.code == 1
+    (first, *_) = read_results(folder / "agentevals-report/results.jsonl")
+    assert len(first.samples) == 2
+    assert first.misses == ('does not contain "goodbye"',)

@@ -1,0 +1,265 @@
+"""Composites: what they make of their evaluators' scores, gates and errors."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.evaluators import base
+from agentevals_action.evaluators.composite import Composite
+from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.suite import Evaluator, Gate
+from agentevals_action.scoring import score_sample
+from tests.support import cases
+
+
+def has(text: str, name: str = "", **common: Any) -> Evaluator:
+    """An evaluator that passes when the answer has a text."""
+    threshold = common.get("threshold")
+    gates = (Gate(name or text, cases.HERE),) if threshold is not None else ()
+    return cases.evaluator("contains", {"value": text}, name=name or text, gates=gates, **common)
+
+
+def says(score: float, name: str, **common: Any) -> Evaluator:
+    """A judge that gives this score, whatever the answer."""
+    return cases.evaluator("llm_judge", {"prompt": f'{{"score": {score}}}'}, name=name, **common)
+
+
+def broken(name: str, **common: Any) -> Evaluator:
+    """An evaluator that cannot tell."""
+    return cases.evaluator("code_judge", {"script": ["/no/such/program"]}, name=name, **common)
+
+
+def untraced(name: str, **common: Any) -> Evaluator:
+    """An evaluator of tool calls, of which a plain answer says nothing."""
+    return cases.evaluator("skill_trigger", {"skill": "pdf"}, name=name, **common)
+
+
+def composite(*children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any) -> Evaluator:
+    made = Composite.model_validate({"evaluators": children, **fields})
+    return cases.declared(made, name=name, **(common or {}))
+
+
+def graded(evaluator: Evaluator, answer: str = "alpha", root: Path = Path("/")) -> EvaluatorResult:
+    return asyncio.run(base.grade(evaluator, cases.case(answer, ask=cases.echo, root=root)))
+
+
+def nested(depth: int) -> Evaluator:
+    evaluator = composite(has("beta", "b", threshold=0.8), has("alpha", "a"), name="m0")
+    for level in range(1, depth):
+        evaluator = composite(evaluator, name=f"m{level}")
+    return evaluator
+
+
+def test_average__by_weight_of_the_children_and_by_name() -> None:
+    children = has("alpha", "a", weight=3), has("beta", "b")
+    assert graded(composite(*children)).score == pytest.approx(0.75)
+    by_name = graded(composite(*children, aggregator={"weights": {"a": 0.3, "b": 0.7}}))
+    assert by_name.score == pytest.approx(0.3)
+    assert [result.weight for result in by_name.evaluator_results] == [0.3, 0.7]
+    assert graded(composite(*children, aggregator={"weights": {"b": 0}})).score == 1
+    assert graded(composite(*children, aggregator={"weights": {"a": 0, "b": 0}})).score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "score"),
+    [
+        ({"type": "minimum"}, 0.5),
+        ({"type": "maximum"}, 0.9),
+        ({"type": "all_or_nothing"}, 0),
+        ({"type": "all_or_nothing", "threshold": 0.5}, 0.8),
+        ({"type": "all_or_nothing", "threshold": 0.5, "weights": {"b": 3}}, 0.7),
+        ({"type": "safety_gate", "required": ["a"]}, 0.8),
+        ({"type": "safety_gate", "required": ["b"]}, 0),
+    ],
+)
+def test_aggregator__decides_the_score(aggregator: Mapping[str, Any], score: float) -> None:
+    result = graded(composite(says(0.9, "a", weight=3), says(0.5, "b"), aggregator=aggregator))
+    assert result.score == pytest.approx(score)
+    assert result.details == {"aggregator": aggregator["type"]}
+
+
+def test_children__are_kept_with_their_hits_and_misses_in_order() -> None:
+    result = graded(composite(has("beta", "b"), composite(has("alpha", "a"), name="in"), has("gamma", "c")))
+    assert [child.name for child in result.evaluator_results] == ["b", "in", "c"]
+    assert [child.name for child in result.evaluator_results[1].evaluator_results] == ["a"]
+    assert result.hits == result.evaluator_results[1].hits
+    assert result.misses == (*result.evaluator_results[0].misses, *result.evaluator_results[2].misses)
+    assert result.reasoning == "weighted_average: b 0 × 1, in 1 × 1, c 0 × 1"
+
+
+def test_children__run_side_by_side(tmp_path: Path) -> None:
+    # Each waits for the file that the other writes: one after the other they would run out of time.
+    def meeting(mine: str, other: str) -> Evaluator:
+        script = f"touch {mine}; until test -e {other}; do sleep 0.01; done"
+        return cases.evaluator("code_judge", {"script": ["sh", "-c", script]}, tmp_path, name=mine)
+
+    assert graded(composite(meeting("a", "b"), meeting("b", "a")), root=tmp_path).score == 1
+
+
+def test_children__own_fields_count() -> None:
+    result = graded(composite(has("beta", "b", negate=True), has("alpha", "a", weight=0)))
+    assert (result.score, result.passed) == (1, True)
+
+
+def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
+    ran = cases.evaluator("code_judge", {"script": ["touch", "ran"]}, tmp_path, name="ran")
+    gate = composite(ran, has("safe"), says(0.59, "judge"), aggregator={"type": "safety_gate", "required": ["safe", "judge"]})
+
+    result = graded(gate, root=tmp_path)
+
+    assert (result.score, result.passed, result.gates_failed, result.error) == (0, False, ("m",), None)
+    assert [child.name for child in result.evaluator_results] == ["safe", "judge"]
+    assert result.reasoning == "safety_gate: closed by safe 0, judge 0.59; not run: ran"
+    assert not (tmp_path / "ran").exists()
+    assert graded(gate, "safe", tmp_path).gates_failed == ("m",)
+
+
+def test_safety_gate__open_is_the_average_of_all(tmp_path: Path) -> None:
+    gate = composite(says(0, "style", weight=3), says(0.6, "safe"), aggregator={"type": "safety_gate", "required": ["safe"]})
+
+    result = graded(gate)
+
+    assert result.score == pytest.approx(0.15)
+    assert (result.passed, result.gates_failed) == (False, ())
+    assert [child.name for child in result.evaluator_results] == ["style", "safe"]
+
+
+def test_safety_gate__is_named_itself_at_any_depth() -> None:
+    gate = composite(has("safe", "b"), name="gate", aggregator={"type": "safety_gate", "required": ["b"]})
+    result = graded(composite(has("alpha"), composite(gate, name="in"), name="out"))
+    assert result.gates_failed == ("out/in/gate",)
+    assert (result.score, result.passed) == (0.5, False)
+
+
+def test_gate_of_a_child__fails_the_composite_at_any_depth() -> None:
+    result = graded(nested(30))
+    assert result.gates_failed == ("/".join([*(f"m{level}" for level in reversed(range(30))), "b"]),)
+    assert (result.score, result.passed) == (0.5, False)
+
+
+def test_gates__each_once_in_suite_order() -> None:
+    gate = composite(
+        has("x", "late", threshold=0.8),
+        has("y", "first", threshold=0.8),
+        aggregator={"type": "safety_gate", "required": ["first"]},
+        common={"threshold": 0.9},
+    )
+    assert graded(gate).gates_failed == ("m", "m/first")
+    plain = composite(has("x", "a", threshold=0.8), says(0.9, "b", threshold=0.95), common={"threshold": 0.8})
+    assert graded(plain).gates_failed == ("m", "m/a", "m/b")
+
+
+def test_gate_names__as_declared() -> None:
+    inner = composite(has("x", "a", threshold=0.8), name="in", aggregator={"type": "safety_gate", "required": ["a"]})
+    assert inner.options.inner_gates() == (("", None), ("a", cases.HERE))  # type: ignore[attr-defined]  # options of a composite
+
+
+@pytest.mark.parametrize("aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}])
+def test_error__of_a_child_is_the_composites(aggregator: Mapping[str, Any]) -> None:
+    result = graded(composite(has("alpha", "a"), composite(broken("judge"), name="in"), aggregator=aggregator))
+    assert (result.score, result.passed, result.gates_failed) == (None, None, ())
+    assert result.error is not None
+    assert result.error.kind == "evaluator"
+    assert result.error.message.startswith("in: judge: ")
+    assert [child.score for child in result.evaluator_results] == [1, None]
+    assert score_sample([result]) == (None, None, ())
+
+
+def test_error__negated_is_no_pass() -> None:
+    result = graded(composite(has("beta"), broken("judge"), common={"negate": True}))
+    assert (result.score, result.passed) == (None, None)
+    assert result.error is not None
+
+
+def test_error__beside_a_failed_gate_loses_neither() -> None:
+    result = graded(composite(broken("judge"), has("beta", "b", threshold=0.8)))
+    assert (result.score, result.passed, result.gates_failed) == (None, False, ("m/b",))
+    assert result.error is not None
+    assert score_sample([result]) == (None, "fail", ("m/b",))
+    outer = graded(composite(composite(broken("judge"), has("beta", "b", threshold=0.8), name="in"), has("alpha")))
+    assert outer.gates_failed == ("m/in/b",)
+
+
+def test_error__of_what_a_safety_gate_requires_still_runs_the_others() -> None:
+    required = {"type": "safety_gate", "required": ["judge"]}
+    result = graded(composite(broken("judge"), has("beta", "b", threshold=0.8), aggregator=required))
+    assert (result.score, result.gates_failed) == (None, ("m/b",))
+    assert graded(composite(broken("judge"), has("alpha"), aggregator=required)).gates_failed == ()
+
+
+def test_error__beside_a_closed_safety_gate_is_kept() -> None:
+    result = graded(composite(broken("judge"), has("beta", "b"), aggregator={"type": "safety_gate", "required": ["judge", "b"]}))
+    assert (result.score, result.passed, result.gates_failed) == (0, False, ("m",))
+    assert result.error is not None
+    assert score_sample([result]) == (0, "fail", ("m",))
+
+
+@pytest.mark.parametrize(("threshold", "score"), [(0.5, 1), (0.66, 1), (0.67, 0), (1, 0)])
+def test_threshold__is_the_fraction_that_must_pass(threshold: float, score: float) -> None:
+    children = says(0.8, "a"), says(0.79, "b"), says(0.5, "c", threshold=0.5)
+    result = graded(composite(*children, threshold=threshold))
+    assert (result.score, result.passed) == (score, score == 1)
+    assert result.details == {"aggregator": "threshold"}
+    assert result.reasoning == f"2 of 3 pass; a fraction of {threshold:g} is asked for"
+
+
+def test_threshold__a_child_with_a_failed_gate_inside_does_not_pass() -> None:
+    inside = composite(has("alpha", weight=99), has("beta", "b", threshold=0.8), name="in")
+    result = graded(composite(inside, has("alpha", "a"), threshold=1))
+    assert (result.score, result.gates_failed) == (0, ("m/in/b",))
+
+
+def test_threshold__with_an_error_cannot_be_told() -> None:
+    assert graded(composite(has("alpha"), broken("judge"), threshold=0.5)).score is None
+
+
+def test_negated__turns_the_score_and_swaps_hits_and_misses() -> None:
+    plain, negated = composite(has("alpha"), has("beta")), composite(has("alpha"), has("beta"), common={"negate": True})
+    assert (graded(negated).hits, graded(negated).misses) == (graded(plain).misses, graded(plain).hits)
+    assert graded(composite(says(0.3, "a"), common={"negate": True})).score == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}])
+def test_negated__what_the_trace_lacks_counts_against_it_either_way(aggregator: Mapping[str, Any]) -> None:
+    negated = {"negate": True}
+    assert graded(composite(untraced("t"), aggregator=aggregator)).score == 0
+    assert graded(composite(untraced("t"), aggregator=aggregator, common=negated)).score == 0
+    assert graded(composite(untraced("t", negate=True), aggregator=aggregator, common=negated)).score == 0
+    inside = composite(untraced("t"), aggregator=aggregator, name="in", common=negated)
+    assert graded(composite(inside, aggregator=aggregator)).score == 0
+    assert graded(composite(inside, aggregator=aggregator, common=negated)).score == 0
+
+
+def test_negated__what_is_known_is_told_from_what_is_not() -> None:
+    children = has("alpha", "a"), untraced("t")
+    assert graded(composite(*children)).score == 0.5
+    assert graded(composite(*children, common={"negate": True})).score == 0
+    assert graded(composite(has("beta", "b"), untraced("t"), common={"negate": True})).score == 0.5
+    assert graded(composite(has("beta", "b"), untraced("t"), aggregator={"type": "minimum"}, common={"negate": True})).score == 1
+    assert graded(composite(*children, threshold=1, common={"negate": True})).score == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"evaluators": ()}, "at least 1 item"),
+        ({"evaluators": (has("a"), has("a"))}, "same name"),
+        ({"evaluators": ({"type": "contains", "value": "x"},)}, "instance of Evaluator"),
+        ({"evaluators": (has("a"),), "aggregator": {"weights": {"b": 1}}}, "there is no evaluator `b` in it"),
+        ({"evaluators": (has("a"),), "aggregator": {"type": "safety_gate", "required": ["b"]}}, "there is no evaluator `b` in it"),
+        ({"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5}, "keep one of them"),
+        ({"evaluators": (has("a"),), "threshold": None}, "it is empty"),
+        ({"evaluators": (has("a"),), "threshold": 1.1}, "less than or equal to 1"),
+    ],
+)
+def test_options__refuse(fields: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Composite.model_validate(dict(fields))
+
+
+def test_every__walks_in_suite_order() -> None:
+    tree = composite(has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d"))
+    assert [evaluator.name for evaluator in base.every(tree)] == ["m", "a", "in", "b", "in2", "c", "d"]

@@ -1,0 +1,44 @@
+"""Declarations that are valid and hardly meant: told as warnings, and as faults under `strict`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import suites
+
+SUITE = "name: suite\ntests:\n  - {{id: a, input: q, assert: [{{type: {type}, prompt: '{prompt}'{more}}}]}}\n"
+
+
+def text(prompt: str, kind: str = "llm_judge") -> str:
+    return SUITE.format(type=kind, prompt=prompt, more=", rubrics: [x]" if kind == "rubric" else "")
+
+
+@pytest.mark.parametrize(
+    "prompt", ["tone.md", "prompts/tone.md", "prompts/tone", "TONE.TXT", "tone.j2", "tone.prompt", "a\\b.md", " tone.md "]
+)
+@pytest.mark.parametrize("kind", ["llm_judge", "rubric"])
+def test_prompt__that_looks_like_a_path_and_names_no_file(tmp_path: Path, prompt: str, kind: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": text(prompt, kind)})
+    column = 58 if kind == "llm_judge" else 55
+    said = (
+        f"EVAL.yaml:3:{column}: `prompt` looks like a path, but names no file, and is taken as the prompt's text; "
+        "name a file that exists, from the folder of this one; with `./` in front a missing file is a fault"
+    )
+
+    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [said]
+    assert suites.faults(tmp_path, strict=True) == [said]
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Is it kind?", "Score", "{{answer}}/{{criteria}}", "{{answer}}.md", "tone.yaml", "yes/no please", "a.md or b.md"]
+)
+def test_prompt__that_is_a_text_is_no_doubt(tmp_path: Path, prompt: str) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": text(prompt)})
+
+    assert suites.whole(tmp_path, strict=True).warnings == ()
+
+
+def test_prompt__that_names_a_file_is_no_doubt(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": text("prompts/tone.md"), "prompts/tone.md": "Is it kind?"})
+
+    assert suites.whole(tmp_path, strict=True).warnings == ()

@@ -1,0 +1,68 @@
+"""What is gathered of faults and warnings when there are very many, or very long ones."""
+
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.suites.findings import ENOUGH, MOST_FAULTS, MOST_WARNINGS, Findings, Unreadable, nearest
+from agentevals_action.suites.ids import Ids
+
+
+def place(line: int) -> Location:
+    return Location("EVAL.yaml", line)
+
+
+def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
+    findings = Findings()
+    for line in range(1, MOST_FAULTS + 10):
+        findings.fault(place(line), "wrong")
+
+    assert len(findings.faults) == MOST_FAULTS + 1
+    assert str(findings.faults[-1]) == "EVAL.yaml:20001:1: there are more faults than the 20,000 that are told; mend those first"
+    assert findings.fault_count == MOST_FAULTS + 9
+
+
+def test_faults__the_same_again_is_one() -> None:
+    findings = Findings()
+    for _ in range(3):
+        findings.fault(place(1), "wrong")
+        findings.unreadable(Unreadable(Fault(place(1), "wrong")))
+
+    assert findings.fault_count == len(findings.faults) == 1
+
+
+def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
+    findings = Findings()
+    for line in range(1, MOST_WARNINGS + 10):
+        findings.warn(place(line), f"odd {line}")
+
+    assert len(findings.warnings) == MOST_WARNINGS + 1
+    assert str(findings.warnings[-1]) == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are told; mend those first"
+
+
+def test_enough__is_said_where_reading_stops() -> None:
+    findings = Findings()
+    for line in range(1, ENOUGH + 1):
+        assert not findings.are_enough(place(line))
+        findings.fault(place(line), "wrong")
+
+    assert findings.are_enough(place(5_000))
+    assert "the tests from here on were not read" in findings.faults[-1].problem
+
+
+def test_fault__of_a_very_long_name_is_cut() -> None:
+    findings = Findings()
+    findings.fault(place(1), "the name " + "x" * 100_000, "y" * 100_000)
+
+    assert len(str(findings.faults[0])) < 2_100
+
+
+def test_nearest__does_not_look_for_a_very_long_word() -> None:
+    assert nearest("contians", ["contains"]) == "contains"
+    assert nearest("contians" * 20, ["contains" * 20]) is None
+
+
+def test_ids__that_are_given_twice() -> None:
+    ids = Ids()
+    for name in ("a", "b", "c", "b", "a", "a"):
+        ids.add(name)
+
+    assert len(ids) == 6
+    assert ids.doubtful() == {hash("a"), hash("b")}
