@@ -10,12 +10,12 @@ from agentevals_action.model.result import EvaluatorResult, EvaluatorSummary, Su
 _TOP_MISSES = 10
 #: Different misses that are counted side by side; beyond it those that were seen least are let go.
 _MOST_MISSES = 10_000
-_CHUNK = 1_000  # numbers that are held until they are summed
 
 
 @dataclass
 class _Sum:
-    """A sum of numbers without the rounding of adding one by one, and how many they are."""
+    """The exact sum of numbers, and how many they are: parts that do not overlap, as Shewchuk adds them (1997, "Adaptive precision
+    floating-point arithmetic"), are a handful however many the numbers."""
 
     count: int = 0
     _parts: list[float] = field(default_factory=list)
@@ -25,9 +25,13 @@ class _Sum:
         if value is None:
             return
         self.count += 1
-        self._parts.append(value)
-        if len(self._parts) >= _CHUNK:
-            self._parts = [self.total]
+        parts = []
+        for part in self._parts:
+            large, small = (value, part) if abs(value) >= abs(part) else (part, value)
+            value = large + small
+            if rest := small - (value - large):
+                parts.append(rest)
+        self._parts = [*parts, value]
 
     @property
     def total(self) -> float:

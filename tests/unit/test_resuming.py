@@ -10,7 +10,7 @@ from agentevals_action.resuming import Asked
 from agentevals_action.runner import placed
 from tests.support import results, suites
 
-PRINT = Fingerprint(question="q", grading="g", agent="a")
+PRINT = results.fingerprint()
 
 
 def asked(folder: Path, *names: str, samples: int = 1) -> Asked:
@@ -26,7 +26,7 @@ def asked(folder: Path, *names: str, samples: int = 1) -> Asked:
 def test_place__of_a_row_whose_test_is_the_same(tmp_path: Path) -> None:
     known = asked(tmp_path, "a", "b", "c")
 
-    places = [known.place(results.result(name, fingerprint=PRINT)) for name in ("c", "a", "b", "gone")]
+    places = [known.place(results.result(name)) for name in ("c", "a", "b", "gone")]
 
     assert places == [2, 0, 1, None]
     assert len(known) == 3
@@ -34,7 +34,7 @@ def test_place__of_a_row_whose_test_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
 def test_place__none_where_what_the_result_depends_on_is_another(tmp_path: Path, part: str) -> None:
-    row = results.result("a", fingerprint=PRINT.model_copy(update={part: "other"}))
+    row = results.result("a", print=PRINT.model_copy(update={part: "other"}))
 
     assert asked(tmp_path, "a").place(row) is None
 
@@ -42,14 +42,14 @@ def test_place__none_where_what_the_result_depends_on_is_another(tmp_path: Path,
 def test_place__none_where_nothing_was_told_or_it_is_not_known_of_what(tmp_path: Path) -> None:
     known = asked(tmp_path, "a")
 
-    assert known.place(results.result("a", None, fingerprint=PRINT)) is None
-    assert known.place(results.result("a", fingerprint=None)) is None
-    assert known.place(results.result("a", fingerprint=PRINT).model_copy(update={"eval_path": "other/EVAL.yaml"})) is None
-    assert asked(tmp_path, "a", samples=3).place(results.result("a", fingerprint=PRINT)) is None
+    assert known.place(results.result("a", None)) is None
+    assert known.place(results.result("a").model_copy(update={"fingerprint": None})) is None
+    assert known.place(results.result("a").model_copy(update={"eval_path": "other/EVAL.yaml"})) is None
+    assert asked(tmp_path, "a", samples=3).place(results.result("a")) is None
 
 
 def test_asked__of_nothing(tmp_path: Path) -> None:
     known = Asked((), lambda suite, test: PRINT, 1)
 
     assert len(known) == 0
-    assert known.place(results.result("a", fingerprint=PRINT)) is None
+    assert known.place(results.result("a")) is None

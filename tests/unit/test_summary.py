@@ -63,5 +63,5 @@ def test_summary__of_very_many_different_misses_keeps_the_frequent_ones() -> Non
 
 
 def test_summary__means_are_not_blurred_by_how_many_there_are() -> None:
-    summary = summarise("e", "s", (results.result(f"t{number}", "pass", score=0.1) for number in range(10_000)))
+    summary = summarise("e", "s", (results.result(f"t{number}").model_copy(update={"score": 0.1}) for number in range(10_000)))
     assert summary.average_score == 0.1

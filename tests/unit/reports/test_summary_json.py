@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.model.comparison import Review
-from agentevals_action.reports.summary_json import SummaryFile
-from tests.support import reviews
+from agentevals_action.model.comparison import Decision, Outcome, Review
+from agentevals_action.reports.summary_json import SummaryFile, write_run_summary
+from agentevals_action.summary import summarise
+from tests.support import results, reviews
 
 
 def written(review: Review, folder: Path) -> Any:
@@ -56,3 +57,18 @@ def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:
     base = written(reviews.no_base(), tmp_path)
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None
+
+
+def test_run_summary__is_of_the_same_form(tmp_path: Path) -> None:
+    suites = [
+        summarise("evals/EVAL.yaml", "suite", [results.result("a"), results.result("b", "fail", misses=("no",)), results.result("c", None)])
+    ]
+    write_run_summary(tmp_path / "new" / "summary.json", Decision(Outcome.FAILED, 1, "failure", ("1 test failed",)), suites)
+
+    data = json.loads((tmp_path / "new" / "summary.json").read_text(encoding="utf-8"))
+
+    assert (data["schema"], data["outcome"], data["exitCode"], data["reasons"]) == (1, "failed", 1, ["1 test failed"])
+    (suite,) = data["suites"]
+    assert (suite["path"], suite["name"]) == ("evals/EVAL.yaml", "suite")
+    assert suite["head"].keys() == written(reviews.regression_and_gate(), tmp_path)["suites"][0]["head"].keys()
+    assert (suite["head"]["total"], suite["head"]["passRate"], suite["head"]["topMisses"]) == (3, 0.5, ["no"])

@@ -87,7 +87,7 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a", metadata={"x": [0] * 200_001})},
-            "b.jsonl:1:600045: this row holds more than 200,000 values; put what is long into files, and name them",
+            "b.jsonl:1:600041: this row holds more than 200,000 values; put what is long into files, and name them",
         ),
         (
             {"a.yaml": "#" * 10_000_001},

@@ -296,4 +296,4 @@ def test_extends__more_than_twenty_deep_is_refused(tmp_path: Path) -> None:
 
     said = suites.faults(tmp_path)
 
-    assert f"{TARGETS}:21:27: the target `default` extends more than 20 others in turn; make the chain shorter" in said
+    assert f"{TARGETS}:21:24: the target `default` extends more than 20 others in turn; make the chain shorter" in said
