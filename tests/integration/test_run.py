@@ -194,7 +194,7 @@ def test_compare__a_side_that_is_not_whole_is_refused(folder: Path) -> None:
     text = (folder / "all.jsonl").read_text()
     (folder / "empty.jsonl").write_text("")
     (folder / "cut.jsonl").write_text(text[: len(text) - 40])
-    (folder / "other.jsonl").write_text(text.replace('"evalPath":"EVAL.yaml"', '"evalPath":"other/EVAL.yaml"'))
+    (folder / "other.jsonl").write_text(text.replace('"evalId":"', '"evalId":"other-'))
     for base, head in (("empty", "all"), ("all", "empty"), ("cut", "all"), ("all", "cut"), ("all", "other")):
         assert command.run(folder, "compare", f"{base}.jsonl", f"{head}.jsonl").code == 2, (base, head)
     (folder / "one.jsonl").write_text(text.splitlines(keepends=True)[0])
