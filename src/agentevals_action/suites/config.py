@@ -7,9 +7,9 @@ from pydantic import Field, ValidationError
 
 from agentevals_action.model.fault import Location
 from agentevals_action.suites.entries import Entry, ListOf, NonEmpty, Seconds
-from agentevals_action.suites.findings import Findings, Unreadable, kind
+from agentevals_action.suites.findings import Findings, kind
 from agentevals_action.suites.positions import Map
-from agentevals_action.suites.yaml_text import read_yaml_file
+from agentevals_action.suites.settings_file import read_settings_file
 
 FOLDER = ".agentv"
 NAME = "config.yaml"
@@ -67,17 +67,7 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
 
 
 def _read(file: Path, root: Path, path: str, findings: Findings) -> Map | None:
-    if not file.resolve().is_relative_to(root):
-        findings.fault(Location(path), "this file leaves the repository", "replace the symbolic link by the file")
-        return None
-    try:
-        data = read_yaml_file(file, path)
-    except Unreadable as error:
-        findings.unreadable(error)
-        return None
-    except OSError as error:
-        findings.fault(Location(path), f"this file cannot be read ({error.strerror})", "make it readable")
-        return None
+    data, _ = read_settings_file(file, root, path, findings)
     if data is not None and not isinstance(data, Map):
         findings.fault(Location(path), f"this file is {kind(data)}", "write an object with `eval_patterns` or `defaults`")
         return None

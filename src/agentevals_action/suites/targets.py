@@ -14,9 +14,9 @@ from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 from agentevals_action.suites import dialects
 from agentevals_action.suites.entries import Entry, NonEmpty
-from agentevals_action.suites.findings import Findings, Unreadable, kind, nearest, one_of
+from agentevals_action.suites.findings import Findings, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map, plain
-from agentevals_action.suites.yaml_text import read_yaml_file
+from agentevals_action.suites.settings_file import read_settings_file
 
 NAME = "targets.yaml"
 
@@ -113,16 +113,8 @@ def _read_entries(file: Path, path: str, root: Path, findings: Findings) -> Mapp
     if not file.is_file():
         findings.fault(Location(path), "there is no such targets file", "mend the input `targets`")
         return None
-    if not file.resolve().is_relative_to(root):
-        findings.fault(Location(path), "this targets file leaves the repository", "keep it in the repository")
-        return None
-    try:
-        data = read_yaml_file(file, path)
-    except Unreadable as error:
-        findings.unreadable(error)
-        return None
-    except OSError as error:
-        findings.fault(Location(path), f"this file cannot be read ({error.strerror})", "make it readable")
+    data, read = read_settings_file(file, root, path, findings)
+    if not read:
         return None
     listed = data.get("targets") if isinstance(data, Map) else data
     if not isinstance(listed, Items):
