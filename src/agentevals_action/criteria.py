@@ -136,7 +136,9 @@ class Criterion(BaseModel):
     required: Annotated[bool | float, BeforeValidator(_read_required), WithJsonSchema(_REQUIRED_SCHEMA)] = Field(
         default=False, description="A gate: the test fails when it scores 0, or less than the number given here."
     )
-    min_score: float | None = Field(default=None, gt=0, le=1, description="The score, 0-1, under which the criterion fails the test.")
+    min_score: float | None = Field(
+        default=None, gt=0, le=1, description="The score, 0-1, under which a required criterion fails the test."
+    )
     score_ranges: Annotated[tuple[ScoreRange, ...], Strict(False), BeforeValidator(_read_ranges), WithJsonSchema(_RANGES_SCHEMA)] | None = (
         Field(default=None, description="What answers of a score from 0 to 10 are like; the judge then gives such a score, not yes or no.")
     )
@@ -181,8 +183,8 @@ class Criterion(BaseModel):
 
     @property
     def is_gate(self) -> bool:
-        """Whether it can fail the test on its own: `required`, or a `min_score` without a `required: false` beside it."""
-        return self.required is not False or (self.min_score is not None and "required" not in self.model_fields_set)
+        """Whether it can fail the test on its own; a `min_score` alone is the threshold of no gate."""
+        return self.required is not False
 
     @property
     def threshold(self) -> float | None:

@@ -237,7 +237,8 @@ def _near(comparison: Comparison, wanted: Any, given: Any) -> bool:
     if one is None or other is None:
         return False
     tolerance = _number(comparison.tolerance or 0) or Decimal(0)
-    return abs(other - one) <= tolerance * (abs(one) if comparison.relative else 1)
+    # To 9 decimals, so that the noise of a float decides nothing.
+    return abs(other - one) - tolerance * (abs(one) if comparison.relative else 1) <= Decimal("5e-10")
 
 
 def _asked_number(comparison: Comparison, wanted: Any) -> str:

@@ -70,7 +70,7 @@ def _under_pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Itera
 
 
 def _not_told(suites: Sequence[SuiteComparison]) -> Iterable[str]:
-    errors = sum(test.head is not None and test.head.error is not None for suite in suites for test in suite.tests)
+    errors = sum(test.head is not None and test.head.verdict is None for suite in suites for test in suite.tests)
     if errors:
         yield _counted(errors, "test", "ended in an error")
     for suite in suites:

@@ -138,6 +138,8 @@ def test_regex__that_runs_away_is_an_error() -> None:
     ("expected", "given", "more", "same"),
     [
         (100, 100.004, {"tolerance": 0.01}, True),
+        (0, 0.30000000000000004, {"tolerance": 0.3}, True),
+        (0.3, 0.30000000000000004, {}, True),
         (100, 100.01, {"tolerance": 0.01}, True),
         (100, 99.98, {"tolerance": 0.01}, False),
         (100, 100, {}, True),

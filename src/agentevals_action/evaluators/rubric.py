@@ -59,6 +59,12 @@ class Rubric(PromptedOptions):
 
         return await ask_judge(case.ask, evaluator, self.compose(_PACKAGED, variables, _FORM), _FORM, ("checks",), read)
 
+    def doubts(self) -> Sequence[tuple[str, str, str]]:
+        """As for every prompt, and thresholds of criteria that are no gates."""
+        alone = [criterion.name for criterion in self.rubrics if criterion.min_score is not None and not criterion.is_gate]
+        problem = f"has a `min_score` without `required` ({', '.join(alone)}), which gates nothing"
+        return (*super().doubts(), *((("rubrics", problem, "write `required: true` beside it"),) if alone else ()))
+
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The required criteria, by id."""
         return tuple((criterion.name, criterion.location) for criterion in self.rubrics if criterion.is_gate)

@@ -197,9 +197,12 @@ def _declared(name: str, options: base.Options, location: Location, folder: Fold
 def _threshold(common: EvaluatorEntry, data: Map, findings: Findings) -> float | None:
     required, least = common.required, common.min_score
     if isinstance(required, bool) or required is None:
-        if required is False:
+        if not required:
+            if least is not None:
+                problem = "`min_score` without `required` gates nothing"
+                findings.warn(data.key_location("min_score"), problem, "write `required: true` beside it")
             return None
-        return least if least is not None else PASS_SCORE if required else None
+        return least if least is not None else PASS_SCORE
     if least is not None and least != required:
         findings.fault(data.key_location("min_score"), "`required` and `min_score` are both thresholds and differ", "keep one of them")
     return required

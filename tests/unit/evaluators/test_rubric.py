@@ -86,7 +86,7 @@ def test_ranges__in_each_form_ask_for_points(ranges: Any) -> None:
         ({"required": 1, "score_ranges": RANGES}, rated("g", 9.9), True),
         ({"required": True, "min_score": 0.7, "score_ranges": RANGES}, rated("g", 6), True),
         ({"required": True, "min_score": 0.7, "score_ranges": RANGES}, rated("g", 7), False),
-        ({"min_score": 0.7, "score_ranges": RANGES}, rated("g", 6), True),
+        ({"min_score": 0.7, "score_ranges": RANGES}, rated("g", 6), False),
         ({"required": False, "min_score": 0.7, "score_ranges": RANGES}, rated("g", 6), False),
         ({"required": True, "min_score": 0.3}, met("g"), False),
     ],
@@ -105,7 +105,7 @@ def test_inner_gates__are_the_required_ones_with_their_places() -> None:
         Placed(id="a", outcome="A", required=True),
         Placed(id="b", outcome="B"),
         "C",
-        {"id": "d", "expected_outcome": "D", "min_score": 0.5},
+        {"id": "d", "expected_outcome": "D", "required": True, "min_score": 0.5},
     ]
     made: Options = cases.options("rubric", {"rubrics": criteria})
     assert made.inner_gates() == (("a", Placed.location), ("d", None))

@@ -87,7 +87,7 @@ def test_name__used_twice_is_numbered(root: Path) -> None:
         (", required: true", 0.8),
         (", required: 0.6", 0.6),
         (", required: 1", 1),
-        (", min_score: 0.7", 0.7),
+        (", min_score: 0.7", None),
         (", required: true, min_score: 0.7", 0.7),
         (", required: 0.7, min_score: 0.7", 0.7),
         (", required: false, min_score: 0.7", None),
@@ -98,6 +98,14 @@ def test_gate__threshold(root: Path, field: str, threshold: float | None) -> Non
 
     assert test.evaluators[0].threshold == threshold
     assert [gate.name for gate in test.gates] == ([] if threshold is None else ["is_json"])
+
+
+def test_gate__a_threshold_without_a_gate_is_warned_of(root: Path) -> None:
+    made = suites.write(root, {"EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, assert: [{type: is_json, min_score: 0.7}]}\n"})
+    suite = suites.whole(made)
+    assert [str(warning) for warning in suite.warnings if "min_score" in warning.problem] == [
+        "EVAL.yaml:3:48: `min_score` without `required` gates nothing; write `required: true` beside it"
+    ]
 
 
 def test_gate__stands_at_its_own_entry(root: Path) -> None:
@@ -115,7 +123,7 @@ tests:
         type: rubric
         required: 0.5
         rubrics:
-          - {outcome: is short, min_score: 0.5}
+          - {outcome: is short, required: true, min_score: 0.5}
 """
     (test,) = every_test(root, text)
 

@@ -141,7 +141,7 @@ tests:
     assertions:
       - {type: script, command: ./judge.sh}
       - {type: code-grader, command: [./judge.sh], target: {max_calls: 3}}
-      - {type: rubrics, criteria: [{outcome: one, score_ranges: {0: bad, 10: good}}, {outcome: two, min_score: 0.5}]}
+      - {type: rubrics, criteria: [{outcome: one, score_ranges: {0: bad, 10: good}}, {outcome: two, required: true, min_score: 0.5}]}
       - {type: latency, max_ms: 10}
       - {type: cost, max_usd: 1}
       - {type: token-usage, max_total_tokens: 10}
