@@ -45,20 +45,19 @@ class Bench:
         return self.engine.missing(suite)
 
     def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of the base's tree; none where what says which files are suites means nothing there."""
-        try:
-            there = Checkout.at(root, self.settings, self.environ)
-            return wiring.load_all(there, self.settings, wiring.suite_paths(there, self.settings), root)
-        except InvalidInput:
+        """Every suite of the base's tree, none where the working directory is new; InvalidInput when they cannot be told."""
+        if not (root / self.settings.working_directory).is_dir():
             return ()
+        there = Checkout.at(root, self.settings, self.environ)
+        return wiring.load_all(there, self.settings, wiring.suite_paths(there, self.settings), root)
 
     def baseline(self, base: Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]) -> Baseline:
         """Where the base's results come from."""
+        if self.settings.baseline == "none":
+            return NoBaseline(BaselineInfo("none", wanted=False, commit=base.sha, commit_time=base.time, reason="`baseline` is `none`"))
         if base.sha is None or root is None:
             info = BaselineInfo(self.settings.baseline, wanted=bool(base.problem), reason=base.reason, problem=base.problem)
             return NoBaseline(info)
-        if self.settings.baseline == "none":
-            return NoBaseline(BaselineInfo("none", wanted=False, commit=base.sha, commit_time=base.time, reason="`baseline` is `none`"))
         info = BaselineInfo("rerun", wanted=True, commit=base.sha, commit_time=base.time)
         return Rerun(info, root, self._prepare_base, self._run_base, {suite.path: suite for suite in suites})
 

@@ -36,7 +36,7 @@ class Bench(Protocol):
         ...
 
     def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of the base's tree."""
+        """Every suite of the base's tree; InvalidInput when they cannot be told."""
         ...
 
     def baseline(self, base: trees.Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]) -> Baseline:
@@ -85,7 +85,10 @@ def review(job: Job, settings: Settings, repository: GitRepository, host: Host, 
     head = trees.check_head(repository, job)
     everything = bench.suites
     with _base_tree(repository, trees.resolve_base(repository, job, head, host.merge_base)) as (base, root):
-        there = bench.base_suites(root) if root else ()
+        try:
+            there = bench.base_suites(root) if root else ()
+        except InvalidInput as error:  # what base's suites are cannot be told: taken for none, every regression would be a new test
+            base, root, there = replace(base, problem="; ".join((*error.faults, str(error)))), None, ()
         if not everything:
             raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
         change = _change(job, _files(job, repository, host, base, head), (repository.root, *((root,) if root else ())), there)

@@ -265,6 +265,28 @@ def test_review__a_suite_that_vanishes_in_whatever_way_is_gone(repository: Repos
     assert "2 suites" in done.out.split("\n\n")[0]
 
 
+def test_review__a_base_whose_suites_cannot_be_told_is_not_one_without_suites(repository: Repository) -> None:
+    """A configuration that is broken on base alone: were its suites none, every regression would be a new test."""
+    on_main(repository, {".agentv/config.yaml": "eval_patterns: 7\n"})
+    repository.commit("mends the configuration, and the agent says no", {".agentv/config.yaml": None, "agent.sh": "echo no\n"})
+    done = review(repository, "--fail-on", "regressions")
+    assert done.code == 3, done.out
+    assert "could not be had" in done.out
+
+
+def test_review__a_folder_that_only_head_has_makes_new_suites(repository: Repository) -> None:
+    repository.commit("a package", {"pkg/EVAL.yaml": SUITE})
+    done = review(repository, "--working-directory", "pkg")
+    assert done.code == 0, done.out
+    assert "new" in done.out
+
+
+def test_review__no_baseline_is_asked_for_and_none_is_missed(repository: Repository) -> None:
+    on_main(repository, {".agentv/config.yaml": "eval_patterns: 7\n"})
+    repository.commit("mends the configuration", {".agentv/config.yaml": None, "agent.sh": AGENT + "#\n"})
+    assert review(repository, "--baseline", "none").code == 0
+
+
 def test_review__a_link_that_leads_elsewhere_touches_the_suite(repository: Repository) -> None:
     (repository.path / "agent-v1.sh").write_text(AGENT)
     (repository.path / "agent-v2.sh").write_text(NAMELESS)
