@@ -61,11 +61,13 @@ class AttemptError(AgentEvalsError):
 
 
 class TransientError(AttemptError):
-    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds when the target said so."""
+    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds when the target said so, `limited`
+    when it refuses for its rate limit (429), which is nobody's failure."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, *, limited: bool = False) -> None:
         super().__init__("target", message)
         self.retry_after = retry_after
+        self.limited = limited
 
 
 class TargetDead(AttemptError):

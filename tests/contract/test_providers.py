@@ -67,7 +67,7 @@ def test_registry__a_file_holds_one_provider_of_its_name() -> None:
             item for item in vars(module).values() if inspect.isclass(item) and issubclass(item, base.Options) and item is not base.Options
         ]
         assert own == [options]
-        assert options.provider == name == module.__name__.rpartition(".")[2].replace("_", "-")
+        assert options.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from agentevals_action.variables import names_in
 
 def options(definition: Mapping[str, Any]) -> Options:
     """The validated options of a definition, as a targets file gives it."""
-    return providers.catalog()[definition["provider"]].model_validate(dict(definition))
+    return providers.catalog()[definition["provider"].replace("-", "_")].model_validate(dict(definition))
 
 
 def target(

@@ -36,7 +36,8 @@ class Case:
     """One answer to grade, and what grading may use.
 
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds, `environment` all that a judge's
-    process may see, `withheld` the names of variables that were kept from it (for the hint when it fails). `judges` tells whom a program
+    process may see, `withheld` the names of variables that were kept from it (for the hint when it fails). `workspace` is the folder that
+    the agent worked in and `file_changes` the unified diff of what it did there, None without one. `judges` tells whom a program
     may ask on behalf of an evaluator; AttemptError of kind `configuration` when there is no judge.
     """
 
@@ -48,6 +49,8 @@ class Case:
     withheld: tuple[str, ...]
     ask: Ask
     judges: Callable[[Evaluator], Judges]
+    workspace: Path | None = None
+    file_changes: str | None = None
 
 
 @dataclass(frozen=True)

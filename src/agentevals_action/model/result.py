@@ -80,13 +80,16 @@ class GateRecord(Record):
 
 
 class SampleResult(Record):
-    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again."""
+    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again, `file_changes` (unified
+    diff, None without a workspace) what the agent did to its files. `cached` says that the answer is a stored one."""
 
     score: float | None = None
     verdict: Verdict | None = None
     gates_failed: tuple[str, ...] = ()
     candidate_answer: str = ""
     output_messages: tuple[Mapping[str, Any], ...] = ()
+    file_changes: str | None = None
+    cached: bool = False
     trace_summary: TraceSummary | None = None
     evaluator_results: tuple[EvaluatorResult, ...] = ()
     error: ErrorInfo | None = None
@@ -97,7 +100,8 @@ class TestResult(Record):
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the verdict is
-    shown by: the first whose verdict is the test's, else the first. `cost_usd` sums agents and judges over the samples.
+    shown by: the first whose verdict is the test's, else the first. `cost_usd` is what agents and judges cost over the samples, as far as
+    it is known; replies out of the cache cost nothing. `cached_replies` counts those.
     """
 
     __test__ = False  # pytest: a noun of ours, no test case
@@ -122,6 +126,7 @@ class TestResult(Record):
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
     cost_usd: float | None = None
+    cached_replies: int = 0
     duration_ms: float | None = None
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
@@ -138,7 +143,9 @@ class EvaluatorSummary(Record):
 
 
 class SuiteSummary(Record):
-    """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored."""
+    """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored. `cost_usd` is what the run cost (cached
+    replies nothing). `agent_cost_usd`, `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs
+    can be compared; None when no trace tells them."""
 
     eval_path: str
     dataset: str
@@ -152,6 +159,10 @@ class SuiteSummary(Record):
     by_evaluator: tuple[EvaluatorSummary, ...] = ()
     top_misses: tuple[str, ...] = ()
     cost_usd: float | None = None
+    agent_cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_replies: int = 0
     duration_ms: float = 0.0
 
 

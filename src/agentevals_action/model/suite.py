@@ -87,6 +87,46 @@ class Evaluator:
 
 
 @dataclass(frozen=True)
+class Repo:
+    """A git repository that a workspace holds at `path` (relative to it): `source` is a URL or, where the suite names a path, the
+    absolute one; `commit` a revision, `ancestor` how many first parents before it, `sparse` the only folders checked out."""
+
+    path: str
+    source: str
+    commit: str | None = None
+    ancestor: int = 0
+    sparse: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A command of a workspace's life: words, or a script of `sh`; `cwd` as written (relative to the suite's folder, a leading `/` is
+    the repository root; None is the workspace), `timeout_seconds` its limit."""
+
+    command: str | tuple[str, ...]
+    location: Location
+    cwd: str | None = None
+    timeout_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder that an agent works in, effective for one test (its own fields over the suite's); tests whose workspaces are equal and
+    not `per_test` share one folder, in suite order. `template` is absolute. `reset` is what happens to it after each test."""
+
+    location: Location
+    template: Path | None = None
+    per_test: bool = False
+    repos: tuple[Repo, ...] = ()
+    before_all: Hook | None = None
+    before_each: Hook | None = None
+    after_each: Hook | None = None
+    after_all: Hook | None = None
+    reset: Literal["none", "fast", "strict"] = "none"
+    files: tuple[NamedFile, ...] = ()
+
+
+@dataclass(frozen=True)
 class Test:
     """One test, effective: the suite's messages and evaluators are already in it, in the order of the specification's section 2."""
 
@@ -105,6 +145,7 @@ class Test:
     note: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[NamedFile, ...] = ()
+    workspace: Workspace | None = None
 
     @property
     def gates(self) -> tuple[Gate, ...]:

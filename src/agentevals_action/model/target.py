@@ -23,7 +23,8 @@ class Target:
 
     `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings), `definition` the whole entry as
     written, for fingerprints. `variables` are the names it needs. `is_model` says that it can judge. `timeout_seconds` and
-    `max_concurrency` are None when the target sets none; `retries` counts repetitions after the first call.
+    `max_concurrency` are None when the target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
+    call. `cache_key` are globs (relative to the repository root) of the files that what is behind the target is made of.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Target:
     retries: int = 2
     timeout_seconds: float | None = None
     price: Price | None = None
+    requests_per_minute: int | None = None
+    cache_key: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 

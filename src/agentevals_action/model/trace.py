@@ -19,7 +19,7 @@ class Trace:
     """One attempt: the messages that the agent produced, and its figures.
 
     `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are counts, `cost_usd` US dollars,
-    `duration_ms` milliseconds.
+    `duration_ms` milliseconds. `cached` says that the reply comes from the cache: its figures are those of the call that was made then.
     """
 
     messages: tuple[Message, ...]
@@ -30,6 +30,7 @@ class Trace:
     cached_tokens: int | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
+    cached: bool = False
 
     @property
     def output(self) -> str:

@@ -13,5 +13,5 @@ _PROVIDERS: tuple[type[Options], ...] = (
 
 
 def catalog() -> dict[str, type[Options]]:
-    """The options of every provider by its name, as a target's `provider` says it."""
-    return {options.provider: options for options in _PROVIDERS}
+    """The options of every provider by its name with `_` for `-`, as a target's `provider` says it in either spelling."""
+    return {options.provider.replace("-", "_"): options for options in _PROVIDERS}

@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,7 +15,8 @@ from agentevals_action.paths import Folder
 
 @dataclass(frozen=True)
 class Request:
-    """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder` the default working directory."""
+    """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder` the default working directory, and
+    `workspace` the folder that an agent is to work in, where the test has one. `conversation_id` and `metadata` are the test's."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -23,6 +24,9 @@ class Request:
     timeout: float
     root: Path
     suite_folder: Path
+    workspace: Path | None = None
+    conversation_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ class Provider(Protocol):
         """One call. Raises TransientError (worth repeating), TargetDead (stop calling), AttemptError (this test only)."""
         ...
 
+    async def check(self, request: Request) -> None:
+        """The least that tells whether it would answer (one token, a health check); raises what `complete` raises."""
+        ...
+
     async def close(self) -> None:
         """Frees connections."""
         ...
@@ -53,13 +61,17 @@ class Provider(Protocol):
 class Options(BaseModel):
     """The provider's own fields of a target. `${{ NAME }}` in any string of the definition is resolved before `connect`.
 
-    A plug-in subclasses it, names its `provider` and writes `connect`. `is_model` says that it can judge without a `judge_target`.
+    A plug-in subclasses it, names its `provider` and writes `connect`. `is_model` says that it can judge without a `judge_target`;
+    `is_defined` that its definition is all there is behind it, so that a stored reply to the same request is as good as a new one (a
+    model; of an agent only its address or command is known); `deterministic` that it always answers the same, at no cost.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False
+    is_defined: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = False
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod

@@ -73,6 +73,7 @@ class Mock(base.Options):
 
     provider: ClassVar[str] = "mock"
     is_model: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
 
     responses: Annotated[tuple[Response, ...], Strict(False)] = Field(
         min_length=1, description="The answers, tried in order; the first match is given."
@@ -107,6 +108,9 @@ class _Connected:
         raise AttemptError(
             "target", f"none of the {len(self._answers)} mock responses matches {shown!r}", "add a response with a pattern that does"
         )
+
+    async def check(self, request: base.Request) -> None:
+        """Always there."""
 
     async def close(self) -> None:
         """Holds nothing open."""

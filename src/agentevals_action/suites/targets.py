@@ -13,16 +13,12 @@ from agentevals_action.model.target import Price, Target
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 from agentevals_action.suites import dialects
-from agentevals_action.suites.entries import Entry, NonEmpty
+from agentevals_action.suites.entries import Entry, ListOf, NonEmpty
 from agentevals_action.suites.findings import Findings, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map, plain
 from agentevals_action.suites.settings_file import read_settings_file
 
 NAME = "targets.yaml"
-
-#: Providers that are known and belong to a later version.
-_LATER_PROVIDERS = frozenset(("azure", "anthropic", "gemini", "http", "claude_cli", "codex_cli", "copilot_cli", "replay"))
-
 
 class PriceEntry(Entry):
     """What a model costs."""
@@ -42,6 +38,10 @@ class TargetEntry(Entry):
     retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Repetitions after the first call, 0-10.")
     timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(None, description="Time limit of a call in seconds.")
     price: PriceEntry | None = Field(None, description="What its tokens cost.")
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="Calls that begin within a minute.")
+    cache_key: ListOf[NonEmpty] = Field(
+        (), description="Globs of the files, relative to the repository, that the agent behind it is made of: lets its replies be cached."
+    )
 
 
 _COMMON: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +51,6 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 _REFUSED: Mapping[str, tuple[str, str]] = {
     "use_target": ("of AgentV is not supported", "write `extends` with the name of the other target"),
     "files_format": ("is not supported by this version yet", "name the files in the prompt"),
-    "requests_per_minute": ("is not supported by this version yet", "limit the calls with `max_concurrency`"),
 }
 
 
@@ -181,8 +180,6 @@ def _later(provider: str, entry: Map) -> Fault | None:
     place = entry.value_location("provider")
     if key == "vscode":
         return Fault(place, "the provider `vscode` needs a desktop, which a runner has not", "use a `cli` target")
-    if key in _LATER_PROVIDERS:
-        return Fault(place, f"the provider `{provider}` is not supported by this version yet", "use `openai`, `cli` or `mock`")
     return None
 
 
@@ -190,7 +187,7 @@ def _read_target(whole: Map, own: Map, providers: Mapping[str, type[base.Options
     provider = whole.get("provider")
     options = providers.get(dialects.type_key(provider)) if isinstance(provider, str) else None
     if isinstance(provider, str) and provider and options is None:
-        meant = nearest(dialects.type_key(provider), (*providers, *_LATER_PROVIDERS))
+        meant = nearest(dialects.type_key(provider), providers)
         advice = f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted({o.provider for o in providers.values()}))}"
         findings.fault(whole.value_location("provider"), f"the provider `{provider}` is unknown", advice)
         return None
@@ -227,6 +224,8 @@ def _target(common: TargetEntry, options: base.Options, whole: Map) -> Target:
         retries=common.retries,
         timeout_seconds=common.timeout_seconds,
         price=Price(common.price.input, common.price.output) if common.price else None,
+        requests_per_minute=common.requests_per_minute,
+        cache_key=common.cache_key,
     )
 
 
