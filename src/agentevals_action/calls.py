@@ -1,25 +1,31 @@
-"""Every call to a target, agent's or judge's: connected once, limited, retried, timed, priced; a dead target is left alone."""
+"""Every call to a target, agent's or judge's: connected once, cached, limited, retried, timed, priced; a dead target is left alone."""
 
 import asyncio
 import json
-import random
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from agentevals_action import redact
+from agentevals_action.budget import Budget
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.providers.base import Options, Provider, Request, Surroundings
+from agentevals_action.throttle import Throttle
+from agentevals_action.tries import Tries
 from agentevals_action.variables import missing_error, names_in, resolve
+
+if TYPE_CHECKING:
+    from agentevals_action.cache import Cache
+    from agentevals_action.cache_keys import CacheKeys
 
 #: Seconds that a provider gets to keep its own time limit, and to say more about it, before it is cancelled.
 GRACE = 5.0
-#: Seconds that our own backoff waits at most; what a server asks for may be longer.
-MAX_BACKOFF = 30.0
 
 #: The variables that `${{ }}` may name for suites in a folder: repository root, then folder (both absolute).
 Variables = Callable[[Path, Path], Mapping[str, str]]
@@ -34,56 +40,74 @@ def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str
 
 @dataclass
 class _Line:
-    """What all calls to one target share: its concurrency, the reason why it is dead, its connections by suite folder."""
+    """What all calls to one target share: its pace, the reason why it is dead, its connections by suite folder, what keys it holds."""
 
-    slots: asyncio.Semaphore | None
+    throttle: Throttle
+    secrets: tuple[str, ...]
     dead: TargetDead | None = None
     providers: dict[Path, Provider] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Connection:
+    """A target as it is reached from one suite's folder; `options` are resolved."""
+
+    target: Target
+    options: Options
+    line: _Line
+    provider: Provider
+
+
 class Calls:
-    """Calls targets. `providers` are the known ones by name, `variables` gives what `${{ }}` may name, `environment`, `allowed`,
-    `withheld` and `scratch` are as in `Surroundings`; `backoff` is the first wait between tries, in seconds, doubled for each further
+    """Calls targets. `variables` gives what `${{ }}` may name, `surroundings` what providers may use beside it, `cache` and `keys` (both
+    or neither) where replies are looked up and kept; `backoff` is the first wait between tries, in seconds, doubled for each further
     one."""
 
     def __init__(
         self,
-        providers: Mapping[str, type[Options]],
         variables: Variables,
-        environment: Mapping[str, str],
-        allowed: Mapping[str, str],
-        withheld: tuple[str, ...] = (),
+        surroundings: Surroundings,
         *,
-        scratch: Path | None = None,
+        budget: Budget | None = None,
+        cache: "Cache | None" = None,
+        keys: "CacheKeys | None" = None,
         backoff: float = 1.0,
     ) -> None:
-        self._providers = providers
         self._variables = variables
         self._known: dict[tuple[Path, Path], Mapping[str, str]] = {}
-        self._environment = environment
-        self._allowed = allowed
-        self._withheld = withheld
-        self._scratch = scratch
+        self._surroundings = surroundings
+        self._budget = budget or Budget()
+        self._cache, self._keys = cache, keys
         self._backoff = backoff
         self._lines: dict[str, _Line] = {}
-        self._ready: dict[tuple[int, Path, Path], tuple[Target, _Line, Provider]] = {}
+        self._ready: dict[tuple[int, Path, Path], _Connection] = {}
+        self._flights: dict[str, tuple[asyncio.Lock, list[None]]] = {}
 
     async def complete(self, target: Target, request: Request) -> Trace:
-        """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers all tries, not the wait for a slot.
+        """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers all tries, not the wait for its turn.
 
-        Raises TargetDead when the target refuses everybody, AttemptError of kind `timeout`, `configuration` or `target` otherwise.
+        Raises TargetDead when the target refuses everybody, else AttemptError of kind `timeout`, `configuration`, `budget` or `target`.
         """
-        line, provider = self._connected(target, request)
-        async with AsyncExitStack() as held:
-            if line.slots is not None:
-                await held.enter_async_context(line.slots)
-            if line.dead is not None:
-                raise line.dead
-            try:
-                return await self._tried(target, provider, request)
-            except TargetDead as error:
-                line.dead = line.dead or TargetDead(f"the target {target.name} cannot be used: {error}", error.hint)
-                raise line.dead from None
+        connection = self._connected(target, request)
+        key = self._keys.key(target, connection.options, request, connection.line.secrets) if self._keys else None
+        if key is None or self._cache is None:
+            return await self._asked(connection, request)
+        async with self._alone(key.digest):
+            if stored := await self._cache.get(key):
+                return stored
+            trace = await self._asked(connection, request)
+            await self._cache.put(key, trace)
+            return trace
+
+    async def check(self, target: Target, request: Request) -> None:
+        """The least that tells whether a target would answer, tried once; raises as `complete` does."""
+        connection = self._connected(target, request)
+        limit = _limit(target, request)
+        try:
+            async with asyncio.timeout(limit + GRACE):
+                await connection.provider.check(replace(request, timeout=limit))
+        except TimeoutError:
+            raise AttemptError("timeout", f"no answer within {limit:g} s") from None
 
     async def close(self) -> None:
         """Closes every connection; a call afterwards connects anew."""
@@ -92,21 +116,43 @@ class Calls:
             for provider in line.providers.values():
                 await provider.close()
 
-    def _connected(self, target: Target, request: Request) -> tuple[_Line, Provider]:
+    @asynccontextmanager
+    async def _alone(self, digest: str) -> AsyncIterator[None]:
+        """One at a time for each key: head and base ask the same at the same moment, and the second finds the first one's reply."""
+        lock, waiting = self._flights.setdefault(digest, (asyncio.Lock(), []))
+        waiting.append(None)
+        try:
+            async with lock:
+                yield
+        finally:
+            waiting.pop()
+            if not waiting:
+                self._flights.pop(digest, None)
+
+    async def _asked(self, connection: _Connection, request: Request) -> Trace:
+        line, target = connection.line, connection.target
+        async with line.throttle.slot():
+            try:
+                trace = await self._tried(connection, request)
+            except TargetDead as error:
+                line.dead = line.dead or TargetDead(f"the target {target.name} cannot be used: {error}", error.hint)
+                raise line.dead from None
+        self._budget.add(target.name, trace)
+        return trace
+
+    def _connected(self, target: Target, request: Request) -> _Connection:
         place = id(target), request.root, request.suite_folder
         if place not in self._ready:
             variables = self._variables_for(request)
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
-            options = self._resolved(target, variables)
+            options = _resolved(target, variables)
             line = self._line(target, options, variables)
             if request.suite_folder not in line.providers:
-                surroundings = Surroundings(variables, self._environment, self._allowed, self._withheld, self._scratch)
-                line.providers[request.suite_folder] = options.connect(surroundings)
+                line.providers[request.suite_folder] = options.connect(replace(self._surroundings, variables=variables))
             # The target is kept: its id would be given to another one otherwise.
-            self._ready[place] = target, line, line.providers[request.suite_folder]
-        _, line, provider = self._ready[place]
-        return line, provider
+            self._ready[place] = _Connection(target, options, line, line.providers[request.suite_folder])
+        return self._ready[place]
 
     def _variables_for(self, request: Request) -> Mapping[str, str]:
         key = request.root, request.suite_folder
@@ -114,56 +160,54 @@ class Calls:
             self._known[key] = self._variables(*key)
         return self._known[key]
 
-    def _resolved(self, target: Target, variables: Mapping[str, str]) -> Options:
-        known = self._providers.get(target.provider)
-        if known is None:
-            raise AttemptError("configuration", f"the target {target.name} has the unknown provider {target.provider}")
-        if not names_in(_plain(target.options)) and isinstance(target.options, known):
-            return target.options
-        try:
-            return known.model_validate(resolve(_plain(target.options), variables))
-        except ValidationError as error:
-            # Never the value: it may be a key.
-            faults = "; ".join(f"`{'.'.join(map(str, fault['loc']))}`: {fault['msg']}" for fault in error.errors(include_input=False))
-            raise AttemptError("configuration", f"the target {target.name} is wrong once its variables are filled in: {faults}") from None
-
     def _line(self, target: Target, options: Options, variables: Mapping[str, str]) -> _Line:
         """Targets of one name in two trees, or with other keys in another folder, are one only when they come out the same."""
         keys = {name: variables.get(name) for name in options.variables()}
-        identity = json.dumps([target.name, target.provider, _plain(options), keys, target.max_concurrency], default=str, sort_keys=True)
+        limits = (target.max_concurrency, target.requests_per_minute)
+        identity = json.dumps([target.name, target.provider, _plain(options), keys, limits], default=str, sort_keys=True)
         if identity not in self._lines:
-            slots = asyncio.Semaphore(target.max_concurrency) if target.max_concurrency else None
-            self._lines[identity] = _Line(slots)
+            given = (value for name, value in _plain(options).items() if redact.looks_secret(name) and isinstance(value, str))
+            secrets = tuple(value for value in (*given, *keys.values()) if value)
+            self._lines[identity] = _Line(Throttle(*limits), secrets)
         return self._lines[identity]
 
-    async def _tried(self, target: Target, provider: Provider, request: Request) -> Trace:
-        loop = asyncio.get_running_loop()
-        limit = min(request.timeout, target.timeout_seconds or request.timeout)
-        deadline = loop.time() + limit
-        for repetition in range(target.retries + 1):
-            started = loop.time()
+    async def _tried(self, connection: _Connection, request: Request) -> Trace:
+        target, throttle = connection.target, connection.line.throttle
+        tries = Tries(target.retries, _limit(target, request), self._backoff)
+        while True:
+            await throttle.turn()
+            if connection.line.dead is not None:
+                raise connection.line.dead
+            self._budget.check()
             try:
-                async with asyncio.timeout_at(deadline + GRACE):
-                    trace = await provider.complete(replace(request, timeout=max(deadline - started, 0.0)))
+                with tries.timed() as left:
+                    async with asyncio.timeout(left + GRACE):
+                        trace = await connection.provider.complete(replace(request, timeout=left))
             except TimeoutError:
-                raise AttemptError("timeout", f"no answer within {limit:g} s") from None
+                raise AttemptError("timeout", f"no answer within {tries.limit:g} s") from None
             except TransientError as error:
-                await self._wait(error, repetition, target, deadline)
-                continue
-            return _completed(trace, (loop.time() - started) * 1000, target.price)
-        raise AssertionError("the last try returns or raises")
+                await tries.failed(error, throttle)
+            else:
+                throttle.succeeded()
+                return _completed(trace, tries.last_ms, target.price)
 
-    async def _wait(self, error: TransientError, repetition: int, target: Target, deadline: float) -> None:
-        """Waits before the next try; raises the error when there is none, or no time for it."""
-        tries = f" (after {repetition + 1} tries)" if repetition else ""
-        if repetition == target.retries:
-            raise AttemptError("target", f"{error}{tries}", error.hint) from None
-        backoff = min(self._backoff * 2**repetition, MAX_BACKOFF) * random.uniform(0.5, 1)  # noqa: S311 - jitter is no secret
-        pause = max(backoff, error.retry_after or 0.0)
-        left = deadline - asyncio.get_running_loop().time()
-        if pause >= left:
-            raise AttemptError("target", f"{error}{tries}; no time is left to wait {pause:.1f} s and try again", error.hint) from None
-        await asyncio.sleep(pause)
+
+def _limit(target: Target, request: Request) -> float:
+    return min(request.timeout, target.timeout_seconds or request.timeout)
+
+
+def _resolved(target: Target, variables: Mapping[str, str]) -> Options:
+    options = target.options
+    if not isinstance(options, Options):
+        raise TypeError(f"{target.provider} has no provider behind it")
+    if not names_in(_plain(options)):
+        return options
+    try:
+        return type(options).model_validate(resolve(_plain(options), variables))
+    except ValidationError as error:
+        # Never the value: it may be a key.
+        faults = "; ".join(f"`{'.'.join(map(str, fault['loc']))}`: {fault['msg']}" for fault in error.errors(include_input=False))
+        raise AttemptError("configuration", f"the target {target.name} is wrong once its variables are filled in: {faults}") from None
 
 
 def _plain(options: BaseModel) -> Mapping[str, object]:

@@ -19,7 +19,8 @@ ISSUES = "https://github.com/org/agentevals-action/issues"
 
 #: What a run on this machine may be told; `review` adds what concerns a comparison.
 _RUN_INPUTS = (
-    "suites", "targets", "target", "judge-target", "samples", "max-concurrency", "timeout", "prepare", "env", "strict",
+    "suites", "targets", "target", "judge-target", "samples", "max-concurrency", "timeout", "setup", "prepare", "env", "strict",
+    "max-cost-usd", "cache", "cache-dir",
     "fail-on", "min-pass-rate", "on-inconclusive", "report-dir", "working-directory", "watch",
 )  # fmt: skip
 _REVIEW_INPUTS = (*_RUN_INPUTS, "select", "baseline", "comment-template")

@@ -44,7 +44,14 @@ _ALL = (
     Input("samples", "Runs of each test.", "1", "integer"),
     Input("max-concurrency", "Tests at once, over all suites.", "8", "integer"),
     Input("timeout", "Seconds for a test that says nothing itself.", "300", "number"),
+    Input(
+        "setup",
+        "A command (sh -c) run once in the workspace before anything else: install what judges and agents need into the container.",
+    ),
     Input("prepare", "A command (sh -c) run once in head's tree and once in the base's before the suites: install dependencies, build."),
+    Input("max-cost-usd", "US dollars after which no further call is made; what is left is an error of kind budget.", "", "number"),
+    Input("cache", "Replies of models out of the cache: off, read or on. Default: on when cache-dir is given."),
+    Input("cache-dir", "Folder of the cache, relative to the workspace; keep it with actions/cache.", "", "path"),
     Input("env", "Names of environment variables that judges, hooks and cli targets may see beside the scrubbed set.", "", "list"),
     Input("strict", "Whether warnings of suites are faults: true or false.", "false", "boolean"),
     Input(

@@ -3,21 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from agentevals_action import scoring
 from agentevals_action.calls import Calls
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
-from agentevals_action.figures import summary_of
-from agentevals_action.messages import read_message, wire_messages
-from agentevals_action.model.result import ErrorInfo, Fingerprint, GateRecord, SampleResult, TestResult, TraceSummary
+from agentevals_action.lanes import Lanes, Turn
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import Trace
 from agentevals_action.providers.base import Request
+from agentevals_action.records import Spent, Work, agent_name, error_result, sample_result, stored_work, test_result
+
+if TYPE_CHECKING:
+    from agentevals_action.workspace import Workspaces
 
 log = logging.getLogger(__name__)
 
@@ -52,42 +55,67 @@ class _Pending:
     suite: Suite
     test: Test
     started: float
+    workspaces: "Workspaces"
     refusal: AttemptError | None = None
     samples: list[SampleResult | None] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    cached: int = 0
 
 
 class Runner:
-    """One pool for everything that is run, on head and on base; `fingerprint` tells what a result depends on."""
+    """One pool for everything that is run, on head and on base; `fingerprint` tells what a result depends on, `workspaces` makes the
+    folders of one run that agents work in."""
 
-    def __init__(self, calls: Calls, options: RunOptions, children: Children, fingerprint: Callable[[Suite, Test], Fingerprint]) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        options: RunOptions,
+        children: Children,
+        fingerprint: Callable[[Suite, Test], Fingerprint],
+        workspaces: "Callable[[], Workspaces]",
+    ) -> None:
         self._calls = calls
         self._options = options
         self._children = children
         self._fingerprint = fingerprint
+        self._workspaces = workspaces
         self._slots = asyncio.Semaphore(options.max_concurrency)
 
     async def run(self, tests: Iterable[Placed], on_result: OnResult, refusal: AttemptError | None = None) -> None:
-        """Runs tests as they come; no more of them are held in memory than run at once.
+        """Runs tests as they come; no more of them are held in memory than run at once, beside those that wait for one before them.
 
         With a `refusal` (the tree could not be prepared) nothing is called and every test ends in that error.
         """
+        workspaces = self._workspaces()
+        lanes = Lanes(workspaces)
         async with asyncio.TaskGroup() as tasks:
             for index, suite, test in tests:
-                pending = _Pending(index, suite, test, monotonic(), refusal, [None] * self._options.samples)
+                pending = _Pending(index, suite, test, monotonic(), workspaces, refusal, [None] * self._options.samples)
                 for sample in range(self._options.samples):
-                    await self._slots.acquire()
-                    tasks.create_task(self._run_sample(pending, sample, on_result))
+                    if place := await lanes.place(suite, test, sample):
+                        tasks.create_task(self._in_turn(place, pending, sample, on_result))
+                    else:
+                        await self._slots.acquire()
+                        tasks.create_task(self._run_sample(pending, sample, on_result))
+        await workspaces.close()
+
+    async def _in_turn(self, place: Turn, pending: _Pending, sample: int, on_result: OnResult) -> None:
+        """A sample that others have to be over before; while it waits it takes no room in the pool."""
+        async with place:
+            await self._slots.acquire()
+            pending.started = pending.started if any(pending.samples) else monotonic()
+            await self._run_sample(pending, sample, on_result)
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The base's stored answers graded by this suite's evaluators, without a call to the agent."""
-        pending = _Pending(0, suite, test, monotonic())
+        pending = _Pending(0, suite, test, monotonic(), self._workspaces())
+        pending.costs += [base.cost_usd] if base.cost_usd is not None else []
         for number, stored in enumerate(base.samples):
             if not stored.output_messages:  # it ended in an error, and still does
                 pending.samples.append(stored)
                 continue
             async with self._slots:
-                pending.samples.append(await self._told(pending, self._grade(pending, number, _stored_trace(stored))))
+                pending.samples.append(await self._told(pending, self._grade(pending, number, stored_work(stored))))
         graded = self._result(pending)
         return graded.model_copy(update={"timestamp": base.timestamp, "eval_path": base.eval_path, "duration_ms": base.duration_ms})
 
@@ -102,24 +130,35 @@ class Runner:
     async def _attempt(self, pending: _Pending, sample: int) -> SampleResult:
         if pending.refusal:
             raise pending.refusal
-        return await self._grade(pending, sample, await self._ask_agent(pending, sample))
+        if pending.test.workspace is None:
+            return await self._grade(pending, sample, Work(await self._ask_agent(pending, sample)))
+        attempt = await pending.workspaces.enter(pending.suite, pending.test, sample)
+        try:
+            trace = await self._ask_agent(pending, sample, attempt.path)
+            result = await self._grade(pending, sample, Work(trace, attempt.path, await attempt.changes()))
+        except Exception:
+            await attempt.leave(failed=True)
+            raise
+        await attempt.leave(failed=result.verdict != "pass")
+        return result
 
     async def _told(self, pending: _Pending, work: Awaitable[SampleResult]) -> SampleResult:
         """What the work gives, or the error in which it ended."""
         try:
             return await work
         except AttemptError as error:
-            return SampleResult(error=_error_info(error))
+            return error_result(error)
         except Exception as error:
             # A bug of ours must not take the other tests along: it is an error of this test, told as what it is, never a score.
             log.exception("%s: test %s", pending.suite.path, pending.test.id)
-            return SampleResult(
-                error=ErrorInfo(kind="bug", message=f"{type(error).__name__}: {error} (a bug of the action: please report it)")
-            )
+            return error_result(AttemptError("bug", f"{type(error).__name__}: {error} (a bug of the action: please report it)"))
 
-    async def _ask_agent(self, pending: _Pending, sample: int) -> Trace:
-        target = _target(pending.suite, agent_name(pending.suite, pending.test), "target")
-        return await self._calls.complete(target, self._request(pending, sample, pending.test.input))
+    async def _ask_agent(self, pending: _Pending, sample: int, workspace: Path | None = None) -> Trace:
+        suite, test = pending.suite, pending.test
+        target = _target(suite, agent_name(suite, test), "target")
+        request = self._request(pending, sample, test.input)
+        asked = replace(request, workspace=workspace, conversation_id=test.conversation_id, metadata=test.metadata)
+        return _counted(pending, await self._calls.complete(target, asked))
 
     def _request(self, pending: _Pending, sample: int, messages: Sequence[Message]) -> Request:
         suite, test = pending.suite, pending.test
@@ -128,36 +167,24 @@ class Runner:
     def _timeout(self, suite: Suite, test: Test) -> float:
         return test.timeout_seconds or suite.timeout_seconds or self._options.timeout
 
-    async def _grade(self, pending: _Pending, sample: int, trace: Trace) -> SampleResult:
-        case = self._case(pending, sample, trace)
-        if trace.cost_usd is not None:
-            pending.costs.append(trace.cost_usd)
-        results = await asyncio.gather(*(evaluators.grade(evaluator, case) for evaluator in pending.test.evaluators))
-        score, verdict, gates = scoring.score_sample(results)
-        return SampleResult(
-            score=score,
-            verdict=verdict,
-            gates_failed=gates,
-            candidate_answer=trace.output,
-            output_messages=tuple(wire_messages(trace.messages)),
-            trace_summary=summary_of(trace),
-            evaluator_results=tuple(results),
-            error=next((result.error for result in results if result.error), None),
-        )
+    async def _grade(self, pending: _Pending, sample: int, work: Work) -> SampleResult:
+        return sample_result(work, await evaluators.grade_all(pending.test.evaluators, self._case(pending, sample, work)))
 
-    def _case(self, pending: _Pending, sample: int, trace: Trace) -> evaluators.Case:
+    def _case(self, pending: _Pending, sample: int, work: Work) -> evaluators.Case:
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
             return await self._ask_judge(pending, sample, evaluator, messages)
 
         return evaluators.Case(
             test=pending.test,
-            trace=trace,
+            trace=work.trace,
             root=pending.suite.root,
             timeout=self._timeout(pending.suite, pending.test),
             environment=self._children.environment,
             withheld=self._children.withheld,
             ask=ask,
             judges=lambda evaluator: self._judges(pending, sample, evaluator),
+            workspace=work.folder,
+            file_changes=work.changes,
         )
 
     def _judges(self, pending: _Pending, sample: int, evaluator: Evaluator) -> evaluators.Judges:
@@ -180,45 +207,23 @@ class Runner:
         except AttemptError as error:
             kind = "judge" if error.kind == "target" else error.kind
             raise AttemptError(kind, f"the judge `{target.name}` could not be asked: {error}", error.hint) from error
-        if reply.cost_usd is not None:
-            pending.costs.append(reply.cost_usd)
-        return reply
+        return _counted(pending, reply)
 
     def _result(self, pending: _Pending) -> TestResult:
         suite, test = pending.suite, pending.test
-        samples = tuple(sample for sample in pending.samples if sample)
-        score, verdict, gates = scoring.combine_samples(samples)
-        shown = next((sample for sample in samples if sample.verdict == verdict), samples[0])
-        return TestResult(
-            timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            eval_id=test.id,
-            dataset=suite.name,
-            conversation_id=test.conversation_id,
-            score=score,
-            verdict=verdict,
-            hits=tuple(hit for result in shown.evaluator_results for hit in result.hits),
-            misses=tuple(miss for result in shown.evaluator_results for miss in result.misses),
-            candidate_answer=shown.candidate_answer,
-            target=agent_name(suite, test) or "",
-            trace_summary=shown.trace_summary,
-            evaluator_results=shown.evaluator_results,
-            eval_path=suite.path,
-            path=test.location.path,
-            line=test.location.line,
-            question=_question(test),
-            gates=tuple(GateRecord(name=gate.name, path=gate.location.path, line=gate.location.line) for gate in test.gates),
-            gates_failed=tuple(sorted(gates, key=_place_in(test))),
-            samples=samples,
-            cost_usd=sum(pending.costs) if pending.costs else None,
-            duration_ms=round((monotonic() - pending.started) * 1000, 1),
-            error=next((sample.error for sample in samples if sample.error), None),
-            fingerprint=self._fingerprint(suite, test),
-        )
+        cost = sum(pending.costs) if pending.costs or pending.cached else None
+        spent = Spent(cost, pending.cached, round((monotonic() - pending.started) * 1000, 1))
+        samples = [sample for sample in pending.samples if sample]
+        return test_result(suite, test, samples, spent, self._fingerprint(suite, test))
 
 
-def agent_name(suite: Suite, test: Test) -> str | None:
-    """Name of the target that a test is put to."""
-    return suite.targets.agent(test.target or suite.default_target)
+def _counted(pending: _Pending, reply: Trace) -> Trace:
+    """The same reply, with what it cost put down; a stored one costs nothing."""
+    if reply.cached:
+        pending.cached += 1
+    elif reply.cost_usd is not None:
+        pending.costs.append(reply.cost_usd)
+    return reply
 
 
 def _target(suite: Suite, name: str | None, what: str) -> Target:
@@ -227,36 +232,6 @@ def _target(suite: Suite, name: str | None, what: str) -> Target:
         known = ", ".join(sorted(suite.targets.targets)) or "none"
         raise AttemptError("configuration", f"there is no {what} {f'`{name}`' if name else 'for this test'} (known targets: {known})")
     return target
-
-
-def _place_in(test: Test) -> Callable[[str], int]:
-    """The place of a gate among those that the test declares."""
-    places = {gate.name: place for place, gate in enumerate(test.gates)}
-    return lambda name: places.get(name, len(places))
-
-
-def _error_info(error: AttemptError) -> ErrorInfo:
-    return ErrorInfo(kind=error.kind, message=f"{error} {error.hint}".strip())
-
-
-def _question(test: Test) -> str:
-    asked = [message for message in test.input if message.role == "user"] or list(test.input)
-    return text_of(asked[-1]) if asked else ""
-
-
-def _stored_trace(sample: SampleResult) -> Trace:
-    messages = tuple(read_message(data) for data in sample.output_messages)
-    figures = sample.trace_summary or TraceSummary()
-    known = figures.tool_call_count is not None
-    return Trace(
-        messages=messages,
-        tool_calls=tuple(call for message in messages for call in message.tool_calls) if known else None,
-        llm_call_count=figures.llm_call_count,
-        input_tokens=figures.input_tokens,
-        output_tokens=figures.output_tokens,
-        cost_usd=figures.cost_usd,
-        duration_ms=figures.duration_ms,
-    )
 
 
 def placed(suites: Iterable[Suite]) -> Iterable[Placed]:

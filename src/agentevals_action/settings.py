@@ -40,6 +40,10 @@ class Settings:
     max_concurrency: int = 8
     timeout: float = 300.0
     prepare: str | None = None
+    setup: str | None = None
+    max_cost_usd: float | None = None
+    cache: str = "off"
+    cache_dir: str | None = None
     env: tuple[str, ...] = ()
     strict: bool = False
     fail_on: frozenset[str] | None = None
@@ -61,6 +65,7 @@ class Settings:
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
         """Reads `INPUT_<NAME>` of every input; InvalidInput with one fault for each that means nothing."""
         read = _Reader(environ)
+        cache_dir = read("cache-dir", _own_folder, None)
         settings = cls(
             suites=read("suites", inputs.items, ()),
             select=read("select", lambda text: inputs.word(text, ("changed", "all")), "changed"),
@@ -72,6 +77,10 @@ class Settings:
             max_concurrency=read("max-concurrency", lambda text: inputs.integer(text, 1, 1000), 8),
             timeout=read("timeout", lambda text: inputs.number(text, 1, 3600), 300.0),
             prepare=read("prepare", str, None),
+            setup=read("setup", str, None),
+            max_cost_usd=read("max-cost-usd", lambda text: inputs.number(text, 0, 1_000_000), None),
+            cache=read("cache", lambda text: inputs.word(text, ("off", "read", "on")), "on" if cache_dir else "off"),
+            cache_dir=cache_dir,
             env=read("env", _names, ()),
             strict=read("strict", inputs.boolean, False),
             fail_on=read("fail-on", _conditions, None),
@@ -83,12 +92,16 @@ class Settings:
             check_run=read("check-run", inputs.boolean, True),
             check_name=read("check-name", _line, "agentevals"),
             annotation_limit=read("annotation-limit", lambda text: inputs.integer(text, 0, 10_000), 100),
-            report_dir=read("report-dir", _report_dir, "agentevals-report"),
+            report_dir=read("report-dir", _own_folder, "agentevals-report"),
             working_directory=read("working-directory", inputs.path_inside, "."),
             allow_unsafe_pull_request_target=read("allow-unsafe-pull-request-target", inputs.boolean, False),
             baseline=read("baseline", _baseline, "rerun"),
             github_token=read("github-token", str, None),
         )
+        if settings.cache != "off" and cache_dir is None:
+            read.faults.append(f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`")
+        if cache_dir and _overlap(cache_dir, settings.report_dir):
+            read.faults.append("inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side")
         _refuse(read.faults, "input")
         return settings
 
@@ -151,7 +164,11 @@ def _line(text: str) -> str:
     return text
 
 
-def _report_dir(text: str) -> str:
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _own_folder(text: str) -> str:
     path = inputs.path_inside(text)
     if path == "." or path.split("/")[0].lower() == ".git":
         raise ValueError("write the name of a folder of its own")

@@ -69,7 +69,7 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Rev
     place.begin_report()
     settings = place.settings
     suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), place.folder)
-    with engine_for(settings, place.environ) as engine, console.progress() as progress:
+    with engine_for(settings, place.environ, place.folder) as engine, console.progress() as progress:
         found = engine.secrets(suite for suite in suites if isinstance(suite, Suite))
         redact = Redactor.from_environ(place.environ, settings.env, found).redact
         bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress)

@@ -26,6 +26,8 @@ def target(
     max_concurrency: int | None = None,
     timeout_seconds: float | None = None,
     price: Price | None = None,
+    requests_per_minute: int | None = None,
+    cache_key: tuple[str, ...] = (),
 ) -> Target:
     """A target with this definition."""
     own = options(definition)
@@ -41,6 +43,8 @@ def target(
         retries=retries,
         timeout_seconds=timeout_seconds,
         price=price,
+        requests_per_minute=requests_per_minute,
+        cache_key=cache_key,
     )
 
 
@@ -65,4 +69,5 @@ def surroundings(
 def calls(environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any) -> Calls:
     """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
     allowed = fields.pop("allowed", {})
-    return Calls(providers.catalog(), lambda _root, _folder: variables or {}, environment, allowed, **{"backoff": 0.001, **fields})
+    around = Surroundings({}, environment, allowed, fields.pop("withheld", ()), fields.pop("scratch", None))
+    return Calls(lambda _root, _folder: variables or {}, around, **{"backoff": 0.001, **fields})

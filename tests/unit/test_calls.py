@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agentevals_action import providers
+from agentevals_action.budget import Budget
 from agentevals_action.calls import Calls, missing_variables
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.base import Request
+from agentevals_action.providers.base import Request, Surroundings
 from agentevals_action.variables import read_variables
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
@@ -93,14 +93,76 @@ def test_complete__the_wait_that_the_server_asks_for_is_kept() -> None:
         assert asyncio.run(timed(server)) >= 0.3
 
 
-def test_complete__a_wait_beyond_the_time_limit_is_not_begun() -> None:
+def test_complete__a_target_that_asks_for_too_much_patience_is_given_up() -> None:
     script = [failure(429, "slow down", headers={"Retry-After": "3600"})]
-    with (
-        OpenAIServer(otherwise="hi", script=script) as server,
-        pytest.raises(AttemptError, match=r"slow down; no time is left to wait 3600\.0 s"),
-    ):
-        complete(model(server.url), targets.request(ROOT, "hello", timeout=5))
+    with OpenAIServer(otherwise="hi", script=script) as server:
+        gone = all_of(model(server.url, max_concurrency=1), 3)
     assert len(server.requests) == 1
+    assert [str(error) for error in gone] == [
+        f"the target default cannot be used: {server.url.removeprefix('http://').removesuffix('/v1')} answered 429: slow down; "
+        "it would have to be waited for more than 300 s"
+    ] * 3
+
+
+def test_complete__rate_limits_cost_no_test_its_tries() -> None:
+    script = [failure(429, "slow down", headers={"retry-after-ms": "20"})] * 6
+    with OpenAIServer(otherwise="hi", script=script) as server:
+        answers = all_of(model(server.url, retries=0), 4)
+    assert [answer.output if isinstance(answer, Trace) else answer for answer in answers] == ["hi"] * 4
+    assert len(server.requests) == 10
+
+
+def test_complete__a_rate_limit_slows_the_target_as_a_whole() -> None:
+    async def one_then_others(url: str) -> float:
+        calls, loop = targets.calls(ENVIRONMENT), asyncio.get_running_loop()
+        target = model(url, retries=0)
+        started = loop.time()
+        first = asyncio.create_task(calls.complete(target, targets.request(ROOT, "hello", timeout=0.5)))
+        while not server.requests:
+            await asyncio.wait([first], timeout=0.01)
+        await asyncio.wait([first], timeout=0.3)  # refused by now, and waiting
+        await asyncio.gather(*(calls.complete(target, targets.request(ROOT, "hello", timeout=0.5)) for _ in range(3)))
+        took = loop.time() - started
+        await first
+        await calls.close()
+        return took
+
+    with OpenAIServer(otherwise="hi", script=[failure(429, "slow down", headers={"retry-after-ms": "900"})]) as server:
+        assert asyncio.run(one_then_others(server.url)) >= 0.85
+    assert len(server.requests) == 5
+
+
+def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
+    async def spent(url: str) -> tuple[list[str], tuple[str, ...]]:
+        budget = Budget(limit=0.0000249)  # two calls of 11 and 7 tokens
+        calls = targets.calls(ENVIRONMENT, budget=budget)
+        target = model(url, price=Price(0.5, 1.0))
+        told = []
+        for _ in range(4):
+            try:
+                told.append((await calls.complete(target, targets.request(ROOT, "hello"))).output)
+            except AttemptError as error:
+                told.append(error.kind)
+        await calls.close()
+        return told, budget.notices()
+
+    with OpenAIServer(otherwise="hi") as server:
+        told, notices = asyncio.run(spent(server.url))
+    assert (told, len(server.requests)) == (["hi", "hi", "budget", "budget"], 2)
+    assert notices == ("`max-cost-usd` (2.49e-05) was reached after $0.0000; 2 calls were not made.",)
+
+
+def test_check__asks_for_the_least() -> None:
+    async def checked(url: str) -> None:
+        calls = targets.calls(ENVIRONMENT)
+        await calls.check(model(url), targets.request(ROOT, "hello"))
+        await calls.close()
+
+    with OpenAIServer(otherwise="hi") as server:
+        asyncio.run(checked(server.url))
+    assert len(server.requests) == 1
+    with OpenAIServer(otherwise=failure(401, "no such key")) as server, pytest.raises(TargetDead, match="401: no such key"):
+        asyncio.run(checked(server.url))
 
 
 def test_complete__the_time_limit_covers_all_tries() -> None:
@@ -211,7 +273,7 @@ def test_complete__variables_differ_by_the_suites_folder(tmp_path: Path) -> None
         (tmp_path / name / ".env").write_text(f"WORD={name}\n")
 
     async def both() -> list[str]:
-        calls = Calls(providers.catalog(), lambda root, folder: read_variables({}, root, folder), ENVIRONMENT, {})
+        calls = Calls(lambda root, folder: read_variables({}, root, folder), Surroundings({}, ENVIRONMENT, {}))
         target = cli("echo ${{ WORD }}; pwd")
         return [(await calls.complete(target, targets.request(tmp_path, "x", folder=tmp_path / name))).output for name in ("a", "b")]
 
@@ -228,14 +290,6 @@ def test_complete__a_failing_child_names_what_was_withheld() -> None:
     with pytest.raises(AttemptError) as caught:
         complete(cli("exit 1"), withheld=("OPENAI_API_KEY",))
     assert "OPENAI_API_KEY" in caught.value.hint
-
-
-def test_complete__an_unknown_provider_is_an_error() -> None:
-    async def asked() -> None:
-        await Calls({}, lambda _root, _folder: {}, ENVIRONMENT, {}).complete(cli(["cat"]), targets.request(ROOT, "x"))
-
-    with pytest.raises(AttemptError, match="unknown provider cli"):
-        asyncio.run(asked())
 
 
 def test_complete__cancellation_ends_the_call_and_frees_the_slot(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    with engine_for(settings, environ) as engine:
+    with engine_for(settings, environ, folder) as engine:
         _refuse_missing(engine, suites)
         _check_output(wanted.output, suites)
         redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact

@@ -1,0 +1,90 @@
+import asyncio
+import itertools
+
+import pytest
+
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.throttle import PATIENCE, Throttle
+from tests.support import skipping_loop
+
+REFUSAL = AttemptError("target", "host answered 429: slow down")
+
+
+async def begun(throttle: Throttle, calls: int) -> list[float]:
+    loop = asyncio.get_running_loop()
+    start, times = loop.time(), []
+
+    async def call() -> None:
+        await throttle.turn()
+        times.append(loop.time() - start)
+
+    await asyncio.gather(*(call() for _ in range(calls)))
+    return times
+
+
+def test_turn__without_limits_is_now() -> None:
+    assert max(skipping_loop.run(begun(Throttle(None, None), 100))) < 1
+
+
+@pytest.mark.parametrize(("per_minute", "calls"), [(1, 3), (10, 35), (60, 150)])
+def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int) -> None:
+    times = sorted(skipping_loop.run(begun(Throttle(None, per_minute), calls)))
+    assert len(times) == calls
+    assert all(later - earlier >= 60 - 1e-6 for earlier, later in zip(times, times[per_minute:], strict=False))
+    assert times[-1] < 60 * ((calls - 1) // per_minute) + 5  # and nothing waits longer than it has to
+
+
+def test_turn__a_pause_holds_everybody_back() -> None:
+    async def paused() -> list[float]:
+        throttle = Throttle(None, None)
+        throttle.limited(30, REFUSAL)
+        throttle.limited(10, REFUSAL)
+        return await begun(throttle, 3)
+
+    assert all(30 <= time < 31 for time in skipping_loop.run(paused()))
+
+
+def test_slot__calls_at_once_are_limited() -> None:
+    async def busiest() -> int:
+        throttle, now, most = Throttle(3, None), 0, 0
+
+        async def call() -> None:
+            nonlocal now, most
+            async with throttle.slot():
+                now += 1
+                most = max(most, now)
+                await asyncio.sleep(1)
+                now -= 1
+
+        await asyncio.gather(*(call() for _ in range(10)))
+        return most
+
+    assert skipping_loop.run(busiest()) == 3
+
+
+def test_limited__patience_has_an_end() -> None:
+    async def refused_for_ever() -> float:
+        throttle, loop = Throttle(None, None), asyncio.get_running_loop()
+        start = loop.time()
+        for _ in itertools.count():
+            await throttle.turn()
+            try:
+                throttle.limited(25, REFUSAL)
+            except TargetDead as error:
+                assert "429: slow down" in str(error)
+                assert error.hint
+                return loop.time() - start
+        raise AssertionError
+
+    assert PATIENCE - 25 <= skipping_loop.run(refused_for_ever()) <= PATIENCE
+
+
+def test_limited__an_answer_makes_patience_whole_again() -> None:
+    async def refused_now_and_then() -> None:
+        throttle = Throttle(None, None)
+        for _ in range(100):
+            throttle.limited(25, REFUSAL)
+            await throttle.turn()
+            throttle.succeeded()
+
+    skipping_loop.run(refused_now_and_then())
