@@ -71,7 +71,7 @@ def _read_kind(value: Any) -> Any:
 class Aggregator(BaseModel):
     """How the scores of the evaluators inside become one."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     type: Annotated[Kind, BeforeValidator(_read_kind), WithJsonSchema(_KIND_SCHEMA)] = Field(
         default="weighted_average",

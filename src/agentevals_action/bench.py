@@ -1,11 +1,12 @@
 """Where suites are read and run: head's tree and the base's, one pool and one set of connections for both."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevals_action import wiring
+from agentevals_action import console, wiring
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.baselines.none import NoBaseline
 from agentevals_action.baselines.rerun import Rerun
@@ -61,6 +62,11 @@ class Bench:
         info = BaselineInfo("rerun", wanted=True, commit=base.sha, commit_time=base.time)
         return Rerun(info, root, self._prepare_base, self._run_base, {suite.path: suite for suite in suites})
 
+    async def announce(self, suites: Sequence[Suite], sides: int) -> None:
+        """The estimate, in the log."""
+        if suites:
+            console.remarks([await self.engine.estimate(suites, sides)], sys.stderr)
+
     async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         """Runs suites of head, in its own tree."""
         refusal = None
@@ -93,7 +99,7 @@ class Bench:
         try:
             await self.engine.prepare(root)
         except AttemptError as error:
-            raise InvalidInput(f"on base, {error}", error.hint) from error
+            raise InvalidInput(f"for the base, {error}", error.hint) from error
 
     async def _run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         return await self._run("base", suites, self.report / "base.jsonl", None)
@@ -107,6 +113,7 @@ class Bench:
                 clean = redacted(result, self.redact)
                 writer.add(index, clean)
                 results[suite.path].append((index, clean))
+                self.engine.forecast.add(clean)
                 self.progress.advance(side, clean)
 
             await self.engine.runner.run(placed(suites), keep, refusal)

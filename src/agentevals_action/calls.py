@@ -162,7 +162,7 @@ class Calls:
 
     def _line(self, target: Target, options: Options, variables: Mapping[str, str]) -> _Line:
         """Targets of one name in two trees, or with other keys in another folder, are one only when they come out the same."""
-        keys = {name: variables.get(name) for name in options.variables()}
+        keys = {name: variables.get(name) for name in (*options.variables(), options.key_variable) if name}
         limits = (target.max_concurrency, target.requests_per_minute)
         identity = json.dumps([target.name, target.provider, _plain(options), keys, limits], default=str, sort_keys=True)
         if identity not in self._lines:
@@ -219,5 +219,6 @@ def _completed(trace: Trace, duration_ms: float, price: Price | None) -> Trace:
     cost = trace.cost_usd
     if cost is None and price is not None and trace.input_tokens is not None and trace.output_tokens is not None:
         cost = (trace.input_tokens * price.input + trace.output_tokens * price.output) / 1_000_000
-    measured = round(duration_ms, 1) if trace.duration_ms is None else trace.duration_ms
+    # How long it took to find a stored reply says nothing of the call that was made then.
+    measured = round(duration_ms, 1) if trace.duration_ms is None and not trace.cached else trace.duration_ms
     return replace(trace, cost_usd=cost, duration_ms=measured)

@@ -4,33 +4,35 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentevals_action import json_values, turns
 from agentevals_action.images import data_uri
 from agentevals_action.messages import content_text
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 
 
-def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as a request carries them; a tool call without an id gets one, and the tool messages after it, in order, answer it.
+class EmptyReply(ValueError):
+    """A reply that is what it has to be, and says nothing at all."""
 
-    ValueError when a file is no text or an image no picture, or stands where models take none; OSError when it cannot be read.
+
+def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages as a request carries them, every tool call with an id and every tool message with the one that it answers.
+
+    ValueError when a file is no text or an image no picture, or stands where models take none, or a tool message answers no call;
+    OSError when a file cannot be read.
     """
-    wired: list[dict[str, Any]] = []
-    unanswered: list[str] = []
-    for place, message in enumerate(messages):
-        data: dict[str, Any] = {"role": message.role, "content": _content(message)}
-        if message.role == "tool":
-            wanted = message.tool_call_id or (unanswered[0] if unanswered else f"call_{place}")
-            unanswered = [name for name in unanswered if name != wanted]
-            data["tool_call_id"] = wanted
-        elif message.name is not None:
-            data["name"] = message.name
-        if message.tool_calls:
-            calls = [_wire_call(call, f"call_{place}_{number}") for number, call in enumerate(message.tool_calls)]
-            unanswered = [call["id"] for call in calls]
-            data["tool_calls"] = calls
-        wired.append(data)
-    return wired
+    return [_wire(message) for message in turns.linked(messages)]
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    if message.role == "tool":
+        data["tool_call_id"] = message.tool_call_id
+    elif message.name is not None:
+        data["name"] = message.name
+    if message.tool_calls:
+        data["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+    return data
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
@@ -50,13 +52,17 @@ def _parts(blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
             yield {"type": "text", "text": content_text(Message("user", (block,)))}
 
 
-def _wire_call(call: ToolCall, own_id: str) -> dict[str, Any]:
-    arguments = json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
-    return {"id": call.id or own_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+def _wire_call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": encoded_arguments(call)}}
+
+
+def encoded_arguments(call: ToolCall) -> str:
+    """A tool call's arguments as the string of JSON that the API wants."""
+    return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
 
 
 def read_completion(data: Any) -> Trace:
-    """The trace of a chat completion; ValueError when it is none, was filtered, or says nothing at all."""
+    """The trace of a chat completion; ValueError when it is none or was filtered, EmptyReply when it says nothing."""
     choices = data.get("choices") if isinstance(data, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
@@ -67,15 +73,15 @@ def read_completion(data: Any) -> Trace:
     calls = _calls(message.get("tool_calls"))
     text = _text(message)
     if not text and not calls:
-        raise ValueError(f"the reply is empty (finish_reason {choice.get('finish_reason')!r})")
-    usage = _object(data.get("usage"))
+        raise EmptyReply(f"the reply is empty (finish_reason {choice.get('finish_reason')!r})")
+    usage = json_values.members(data.get("usage"))
     return Trace(
         messages=(Message("assistant", text, tool_calls=calls),),
         tool_calls=calls,
         llm_call_count=1,
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        input_tokens=json_values.count(usage.get("prompt_tokens")),
+        output_tokens=json_values.count(usage.get("completion_tokens")),
+        cached_tokens=json_values.count(json_values.members(usage.get("prompt_tokens_details")).get("cached_tokens")),
     )
 
 
@@ -98,27 +104,20 @@ def _calls(calls: Any) -> tuple[ToolCall, ...]:
 
 
 def _read_call(call: Any) -> ToolCall:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+    wired = json_values.members(call)
+    function, custom, own_id = json_values.members(wired.get("function")), json_values.members(wired.get("custom")), wired.get("id")
+    name = function.get("name", custom.get("name"))
+    if not isinstance(name, str):
         raise ValueError("a tool call of the reply has no function.name")
-    own_id = call.get("id")
-    return ToolCall(name=function["name"], arguments=_arguments(function.get("arguments")), id=own_id if isinstance(own_id, str) else None)
+    arguments = decoded_arguments(function.get("arguments")) if function else custom.get("input")
+    return ToolCall(name=name, arguments=arguments, id=own_id if isinstance(own_id, str) else None)
 
 
-def _arguments(text: Any) -> Any:
-    """Arguments decoded. Broken ones are the model's mistake and for the evaluators to see: they stay the text that they are."""
+def decoded_arguments(text: Any) -> Any:
+    """A tool call's arguments decoded. Broken ones are the model's mistake and for the evaluators to see: they stay the text they are."""
     if not isinstance(text, str):
         return text
     try:
         return json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):
         return text
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(value: Any) -> int | None:
-    """A count, None where there is none: servers differ in what they report, and unknown is not zero."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

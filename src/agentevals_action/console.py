@@ -1,13 +1,15 @@
 """What a person sees while waiting (standard error) and at the end (standard output); the only owner of rich."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 
-from agentevals_action.model.comparison import Change, SuiteComparison
+from agentevals_action import kinds
+from agentevals_action.conversations import Turns, together
+from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.result import SuiteSummary, TestResult
 
 if TYPE_CHECKING:
@@ -15,8 +17,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+T = TypeVar("T")
+
 _SILENCE = 10.0  # seconds between two lines of progress where there is no terminal
 _WIDE = 100_000  # columns: without a terminal no line is wrapped
+_ROOM = 120  # columns of a terminal from which the table of suites has all its own
 SHOWN = 50  # tests that a table lists beneath the suites
 
 _STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
@@ -130,47 +135,101 @@ def rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
-def suite_table(summaries: Sequence[SuiteSummary], stream: IO[str]) -> None:
-    """A row a suite: how many passed, were borderline, failed, ended in an error, the pass rate and the mean score."""
+def suite_table(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
+    """A row for each suite that head has: how many passed, were borderline, failed, ended in an error, the pass rate and the mean score,
+    the time, and what its agents took, against base where there is one; nothing of what nobody knows. On a narrow terminal what they took
+    stands beneath."""
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE, pad_edge=False)
-    table.add_column("suite", no_wrap=True)
-    for title in ("pass", "borderline", "fail", "error", "pass rate", "score", "cost", "time"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for summary in summaries:
-        counts = {"pass": summary.passed, "borderline": summary.borderline, "fail": summary.failed, "error": summary.errored}
+    console, rows = console_for(stream), [(suite.head, suite.base) for suite in suites if suite.head]
+    taken = [_taken(head, base) for head, base in rows]
+    known = list(dict.fromkeys(title for row in taken for title in row))
+    beside = known if console.width >= _ROOM else []
+    listed = Table(box=SIMPLE, pad_edge=False)
+    listed.add_column("suite", overflow="fold")
+    for title in ("pass", "borderline", "fail", "error", "pass rate", "score", "time", *beside):
+        listed.add_column(title, justify="right", no_wrap=True)
+    for (head, _base), row in zip(rows, taken, strict=True):
+        counts = {"pass": head.passed, "borderline": head.borderline, "fail": head.failed, "error": head.errored}
         cells = [Text(str(count), style=_STYLES[name] if count else "dim") for name, count in counts.items()]
-        cost = "–" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
-        last = [rate(summary.pass_rate), figure(summary.average_score), cost, f"{summary.duration_ms / 1000:.1f} s"]
-        table.add_row(Text(printable(summary.eval_path)), *cells, *last)
-    console_for(stream).print(table)
+        figures = (rate(head.pass_rate), figure(head.average_score), f"{head.duration_ms / 1000:.1f} s")
+        listed.add_row(Text(printable(head.eval_path)), *cells, *map(Text, figures), *(Text(row.get(title, "–")) for title in beside))
+    console.print(listed)
+    if not beside:
+        told = (
+            (head.eval_path, [f"{title} {words}" for title, words in row.items()]) for (head, _base), row in zip(rows, taken, strict=True)
+        )
+        remarks((f"{path}: {', '.join(words)}" for path, words in told if words), stream)
 
 
-def not_passed(results: Iterable[TestResult], stream: IO[str]) -> None:
-    """What did not pass and why, a line each; the first fifty, the rest counted."""
+def _taken(head: SuiteSummary, base: SuiteSummary | None) -> dict[str, str]:
+    """What a suite's agents took, in words by its name; without what is known of neither side."""
+    from agentevals_action.reports.view import figures, spending
+
+    kinds_of = (("cost", figures.cost, spending.agent_cost), ("tokens", figures.tokens, spending.agent_tokens))
+    known = ((title, words, amount(head), amount(base) if base else None) for title, words, amount in kinds_of)
+    return {
+        title: spending.against(words, there, here) for title, words, here, there in known if {here.total, there and there.total} != {None}
+    }
+
+
+def remarks(sentences: Iterable[str], stream: IO[str]) -> None:
+    """Sentences for the reader, a line each, cut at 1000 characters and never wrapped; empty ones are left out."""
     from rich.text import Text
 
-    console, left = console_for(stream), 0
-    for number, result in enumerate(results):
-        if number >= SHOWN:
-            left += 1
-            continue
+    console = console_for(stream)
+    for sentence in filter(None, sentences):
+        console.print(Text(printable(sentence, 1000)), soft_wrap=True)
+
+
+def not_passed(results: Iterable[TestResult], turns: Turns, stream: IO[str]) -> None:
+    """What did not pass and why, a line each, turns of one conversation side by side; the first fifty, the rest counted."""
+    from itertools import islice
+
+    from rich.text import Text
+
+    console, left = console_for(stream), iter(results)
+    for result in _side_by_side(islice(left, SHOWN), turns, lambda result: result):
         line = Text.assemble(
-            (f"{mark(result):<10}", _STYLES[mark(result)]), f" {result.path}:{result.line} {printable(result.eval_id, 80)}"
+            (f"{mark(result):<10}", _STYLES[mark(result)]),
+            f" {result.path}:{result.line} {printable(result.eval_id, 80)}{in_conversation(turns, result)}",
         )
         line.append(f"  {printable(why(result))}", style="dim")
         console.print(line, soft_wrap=True)
-    if left:
-        console.print(f"… and {left} more")
+    if more := sum(1 for _ in left):
+        console.print(f"… and {more} more")
+
+
+def in_conversation(turns: Turns, result: TestResult | None) -> str:
+    """` (turn 2 of 3 of the conversation NAME)` for a line that tells of a test, empty for one that stands by itself."""
+    turn = turns.of(result)
+    return f" ({turn.words} of the conversation {printable(turn.conversation, 80)})" if turn else ""
+
+
+def _side_by_side(items: Iterable[T], turns: Turns, result_of: Callable[[T], TestResult | None]) -> Iterator[T]:
+    def key(item: T) -> tuple[str, str] | None:
+        result = result_of(item)
+        return (result.eval_path, result.conversation_id) if result and result.conversation_id is not None else None
+
+    def number(item: T) -> int:
+        turn = turns.of(result_of(item))
+        return turn.number if turn else 0
+
+    return (item for group in together(items, key, number) for item in group)
+
+
+def by_conversation(tests: Sequence[TestComparison]) -> tuple[Turns, Iterator[TestComparison]]:
+    """The turns of a suite's tests, and the tests with those of one conversation side by side, in their order."""
+    turns = Turns(test.head for test in tests if test.head)
+    return turns, _side_by_side(tests, turns, lambda test: test.head or test.base)
 
 
 def why(result: TestResult) -> str:
     """The most telling reason for a verdict: the error, the failed gates, else what missed."""
     if result.verdict is None and result.error:
-        return f"{result.error.kind}: {result.error.message}"
+        return f"{kinds.words(result.error.kind)}: {result.error.message}"
     if result.gates_failed:
         return f"required gate failed: {', '.join(result.gates_failed)}"
     return "; ".join(result.misses)
@@ -183,12 +242,14 @@ def comparison_lines(suites: Sequence[SuiteComparison], stream: IO[str]) -> None
     console = console_for(stream)
     colours = {Change.REGRESSED: "red", Change.IMPROVED: "green"}
     for suite in suites:
-        for test in suite.tests:
+        turns, tests = by_conversation(suite.tests)
+        for test in tests:
             if test.change is Change.UNCHANGED:
                 continue
             head, base = (mark(side) if side else "–" for side in (test.head, test.base))
             line = Text.assemble(
-                (f"{test.change:<17}", colours.get(test.change, "")), f" {suite.path} {printable(test.id, 80)}: {base} → {head}"
+                (f"{test.change:<17}", colours.get(test.change, "")),
+                f" {printable(suite.path)} {printable(test.id, 80)}{in_conversation(turns, test.head)}: {base} → {head}",
             )
             console.print(line, soft_wrap=True)
 
@@ -203,3 +264,44 @@ def outline(lines: Iterable[Line], stream: IO[str]) -> None:
         text = Text.assemble("  " * line.depth, (f"{label:<11}  " if line.text else label, "dim" if line.depth > 1 else "bold"))
         text.append(printable(line.text, 1000))
         console.print(text, soft_wrap=True)
+
+
+def table(heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
+    """A heading, and rows of texts under titles; what is too long for its column is folded, never cut."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    listed = Table(title=Text(printable(heading), style="bold"), title_justify="left", box=SIMPLE, pad_edge=False)
+    for title in titles:
+        listed.add_column(title, overflow="fold")
+    for row in rows:
+        listed.add_row(*(Text(printable(cell, 1000)) for cell in row))
+    console_for(stream).print(listed)
+
+
+def told(good: bool, name: str, text: str, stream: IO[str]) -> None:
+    """One line of what became of something: its name, green or red, and words that are cut at 1000 characters and never wrapped."""
+    from rich.text import Text
+
+    line = Text.assemble((printable(name), _STYLES["pass" if good else "fail"]), f": {printable(text, 1000)}")
+    console_for(stream).print(line, soft_wrap=True)
+
+
+@contextmanager
+def asking(total: int, what: str) -> Iterator[Callable[[str], None]]:
+    """While so many are asked, a line on a terminal's standard error that says how many have answered; call it with each one's name."""
+    if not sys.stderr.isatty():
+        yield lambda _name: None
+        return
+    done = 0
+    with console_for(sys.stderr).status(f"asking {total} {what} …") as status:
+
+        def answered(name: str) -> None:
+            from rich.markup import escape
+
+            nonlocal done
+            done += 1
+            status.update(f"asking {total} {what} … {done} done, the last {escape(printable(name, 60))}")
+
+        yield answered

@@ -29,7 +29,7 @@ Operator = Literal["correctness", "contradiction"]
 class ScoreRange(BaseModel):
     """What an answer is like that gets a score in a range, `low` to `high` of 0-10 (equal when only that score is described)."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
     low: int
     high: int
@@ -123,7 +123,7 @@ _REQUIRED_SCHEMA = {"anyOf": [{"type": "boolean"}, {"type": "number", "exclusive
 class Criterion(BaseModel):
     """One criterion; a plain string is its outcome. `location` is where it stands in its file, where that is known."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     #: Other spellings of a field, as in `evaluators.base.Options`.
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"outcome": ("expected_outcome",)}

@@ -1,7 +1,8 @@
-"""One HTTP endpoint as providers call it: a pooled client, the limit of a call, every failure in the words and classes of ours."""
+"""One HTTP endpoint as providers call it: connections that are kept, the limit of a call, failures in our words and classes."""
 
 import asyncio
 import email.utils
+import functools
 import json
 import math
 import time
@@ -13,9 +14,20 @@ from urllib.parse import urlsplit
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _TRANSIENT = frozenset({408, 409, 429})
+#: Not a limit of the rate, though it may be told as 429: no call will do better.
+#: https://platform.openai.com/docs/guides/error-codes and https://platform.claude.com/docs/en/api/errors
+_NO_CREDIT = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error", "enforced_spend_limit_reached"}
+)
+#: Bytes of a reply that are read.
+REPLY_LIMIT = 10 * 1024 * 1024
+#: Headers that are about a body as it travelled.
+_OF_THE_TRANSFER = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _SHOWN = 500  # characters of a vendor's message that an error quotes
 
 
@@ -57,11 +69,13 @@ class Answer:
 
 
 class Endpoint:
-    """A server that providers put requests to. One client, opened at the first call, for all of them."""
+    """A server that providers put requests to. Connections are kept for the calls that come after."""
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
-        self._client: httpx.AsyncClient | None = None
+        # A client for each call at once, idle ones last used first: the pool inside one client looks at every connection for every
+        # request, and fifty at once would wait for that and not for the server.
+        self._idle: list[httpx.AsyncClient] = []
 
     async def post(self, path: str, body: Any, timeout: float) -> Any:
         """Puts a JSON body to a path below the URL and gives the decoded JSON; raises as `send` does, and AttemptError of kind
@@ -78,11 +92,14 @@ class Endpoint:
 
     def wrong(self, error: Exception) -> AttemptError:
         """The error of a reply that is not what it has to be."""
-        return AttemptError("target", f"{self.manner.host}: {error}")
+        return AttemptError("target", f"{self.manner.host}: {self._hidden(str(error))}")
 
-    async def send(
-        self, method: str, path: str, content: bytes | None, timeout: float, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    def _hidden(self, text: str) -> str:
+        for secret in filter(None, self.manner.secrets):
+            text = text.replace(secret, "***")
+        return text
+
+    async def send(self, method: str, path: str, content: bytes | None, timeout: float, headers: Mapping[str, str] | None = None) -> Answer:
         """One request, `timeout` in seconds over all of it.
 
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429 and 5xx; TargetDead for 401, 403 and
@@ -90,54 +107,70 @@ class Endpoint:
         """
         import httpx
 
-        client = self._opened()
+        client = self._idle.pop() if self._idle else self._opened()
         try:
             async with asyncio.timeout(timeout):
-                response = await client.request(method, path, content=content, headers=headers)
+                request = client.build_request(method, path, content=content, headers=headers)
+                response = await self._whole(await client.send(request, stream=True))
         except TimeoutError:
             raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
         except httpx.TransportError as error:
             raise TransientError(f"the connection to {self.manner.host} failed: {str(error) or type(error).__name__}") from None
         except (httpx.InvalidURL, httpx.HTTPError) as error:
             raise AttemptError("target", f"{self.manner.host} cannot be asked: {str(error) or type(error).__name__}") from None
+        finally:
+            self._idle.append(client)
         if not response.is_success:
             raise self._refusal(response)
         return Answer(response.status_code, response.content)
 
+    async def _whole(self, response: "httpx.Response") -> "httpx.Response":
+        """The reply with its body, unpacked, of which no more is read than it may have."""
+        import httpx
+
+        body = bytearray()
+        try:
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > REPLY_LIMIT:
+                    raise self.wrong(ValueError(f"the reply is over {REPLY_LIMIT // 1024**2} MB"))
+        finally:
+            await response.aclose()
+        headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_TRANSFER]
+        return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+
     async def close(self) -> None:
         """Closes the connections; a call afterwards opens them anew."""
-        client, self._client = self._client, None
-        if client is not None:
+        idle, self._idle = self._idle, []
+        for client in idle:
             await client.aclose()
 
     def _opened(self) -> "httpx.AsyncClient":
         import httpx
 
-        if self._client is None:
-            for value in self.manner.headers.values():
-                if not (value.isascii() and value.isprintable()):  # an error of the library would show it
-                    raise AttemptError("configuration", "the key has characters that no header can carry")
-            try:
-                url = httpx.URL(self.manner.url)
-                # A redirect would carry the key to where nobody sent it.
-                self._client = httpx.AsyncClient(
-                    base_url=url,
-                    headers=dict(self.manner.headers),
-                    timeout=None,  # noqa: S113 - the limit is over all of a call, in `send`, not over each read
-                    follow_redirects=False,
-                )
-            except (httpx.InvalidURL, ValueError) as error:
-                raise AttemptError("configuration", f"`{self.manner.url_field}` cannot be used: {error}") from None
-        return self._client
+        for value in self.manner.headers.values():
+            if not (value.isascii() and value.isprintable()):  # an error of the library would show it
+                raise AttemptError("configuration", "the key has characters that no header can carry")
+        try:
+            # A redirect would carry the key to where nobody sent it.
+            return httpx.AsyncClient(
+                base_url=httpx.URL(self.manner.url),
+                headers=dict(self.manner.headers),
+                timeout=None,  # noqa: S113 - the limit is over all of a call, in `send`, not over each read
+                follow_redirects=False,
+                verify=_certificates(),
+            )
+        except (httpx.InvalidURL, ValueError) as error:
+            raise AttemptError("configuration", f"`{self.manner.url_field}` cannot be used: {error}") from None
 
     def _refusal(self, response: "httpx.Response") -> AttemptError:
         manner, status = self.manner, response.status_code
         codes, message, asked = _vendor_error(response)
-        for secret in filter(None, manner.secrets):
-            message = message.replace(secret, "***")
-        told = f"{manner.host} answered {status}: {message}"
+        told = f"{manner.host} answered {status}: {self._hidden(message)}"
         if status in (401, 403) or "API_KEY_INVALID" in codes:
             return TargetDead(told, manner.key_hint)
+        if not codes.isdisjoint(_NO_CREDIT):
+            return TargetDead(told, "the account has no credit left, or no way to be billed; see to it, or use another key")
         if (status == 404 and manner.missing_hint) or not codes.isdisjoint(manner.dead_codes):
             return TargetDead(told, manner.missing_hint or manner.key_hint)
         if status in _TRANSIENT or status >= 500:
@@ -146,6 +179,14 @@ class Endpoint:
         if response.is_redirect:
             return AttemptError("target", told, f"set `{manner.url_field}` to where it leads")
         return AttemptError("target", told)
+
+
+@functools.cache
+def _certificates() -> "ssl.SSLContext":
+    """Whom to trust, read once for all clients."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _vendor_error(response: "httpx.Response") -> tuple[frozenset[str], str, float | None]:
@@ -166,6 +207,7 @@ def _vendor_error(response: "httpx.Response") -> tuple[frozenset[str], str, floa
         details = error.get("details")
         parts = [part for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
         codes = [error.get(name) for name in ("code", "type", "status")] + [part.get("reason") for part in parts]
+        codes += [details.get("error_code")] if isinstance(details, Mapping) else []
         asked = next((_seconds(str(part["retryDelay"]).removesuffix("s")) for part in parts if "retryDelay" in part), None)
     text = message if isinstance(message, str) else response.text
     text = " ".join(text.split()) or response.reason_phrase

@@ -2,22 +2,24 @@
 
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentevals_action import process, redact, scratch, variables
+from agentevals_action import joblog, process, redact, scratch, scrubbing, variables
 from agentevals_action.budget import Budget
 from agentevals_action.calls import Calls
-from agentevals_action.errors import AttemptError
 from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.forecast import Forecast
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.suite import Suite
 from agentevals_action.notices import Notices
+from agentevals_action.preparation import Preparation
 from agentevals_action.providers.base import Surroundings
+from agentevals_action.redact import Redactor
 from agentevals_action.runner import Children, Runner, RunOptions
 from agentevals_action.settings import Settings
 from agentevals_action.workspace import Workspaces
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
     from agentevals_action.cache import Cache
     from agentevals_action.cache_keys import CacheKeys
 
-#: Seconds that `prepare` may take: installing an agent's dependencies is slow, hanging for ever is not.
-PREPARE_SECONDS = 1800.0
-_LAST_LINES = 15
 _PREFIX = "agentevals-run-"
 
 
@@ -54,18 +53,21 @@ class Engine:
     """Everything that a run needs; `settings` and the environment decide, nothing else does. `notices` are sentences for the reader."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], places: Places) -> None:
-        environment, withheld = process.scrubbed(environ, settings.env)
+        environment, withheld = scrubbing.scrubbed(environ, settings.env)
         self._settings, self._places = settings, places
         self._run_id = places.scratch.name.removeprefix(_PREFIX)
         self._environ = environ
         self._children = Children(environment, withheld)
         allowed = {name: environ[name] for name in settings.env if name in environ}
+        self._preparation = Preparation(settings.setup, settings.prepare, places.workspace, environment, withheld)
+        self._redact = Redactor.from_environ(environ, settings.env).redact
         self._variables = functools.cache(lambda root, folder: variables.read_variables(environ, root, folder))
         self._notices = Notices()
         self.budget = Budget(settings.max_cost_usd)
         self.cache, keys = self._open_cache(allowed)
         around = Surroundings({}, environment, allowed, withheld, places.scratch)
         self.calls = Calls(self._variables, around, budget=self.budget, cache=self.cache, keys=keys)
+        self.forecast = Forecast(settings)
         self.fingerprints = Fingerprints(settings.watch)
         options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)
         self.runner = Runner(self.calls, options, self._children, self.fingerprints.of, self._open_workspaces)
@@ -73,7 +75,7 @@ class Engine:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run has to know, in sentences."""
-        return (*self._notices.told(), *self.budget.notices())
+        return (*self.budget.notices(), *self._notices.told())
 
     def _open_workspaces(self) -> Workspaces:
         children = self._children
@@ -84,9 +86,11 @@ class Engine:
         if mode == "off" or folder is None:
             return None, None
         from agentevals_action.cache import open_cache
+        from agentevals_action.cache_files import CacheFiles
         from agentevals_action.cache_keys import CacheKeys
 
-        return open_cache(self._places.workspace / folder, mode, self._notices.add), CacheKeys(allowed, self._notices.add)
+        place, report = self._places.workspace / folder, self._places.workspace / self._settings.report_dir
+        return open_cache(place, mode, self._notices.add), CacheKeys(allowed, self._notices.add, CacheFiles(apart=(place, report)))
 
     def missing(self, suite: Suite) -> tuple[Fault, ...]:
         """A fault at each target that tests of the suite use and that needs a variable which is not set."""
@@ -99,41 +103,55 @@ class Engine:
                 faults.append(Fault(target.location, problem, "give it to the step as `env:` from a secret, or put it into a .env file"))
         return tuple(faults)
 
-    def secrets(self, suites: Iterable[Suite]) -> set[str]:
+    def redactor(self, suites: Iterable[Suite]) -> Redactor:
+        """Takes out the values of all secrets: those of the environment and those that the suites' targets use. From here on no reply that
+        holds one is kept in the cache."""
+        redactor = Redactor.from_environ(self._environ, self._settings.env, self._secrets(suites))
+        self._redact = redactor.redact
+        if self.cache is not None:
+            self.cache.leaks = lambda text: redactor.redact(text) != text
+        return redactor
+
+    def _secrets(self, suites: Iterable[Suite]) -> set[str]:
         """Values that must not be shown and that the environment alone does not tell: keys of targets whatever their variables are
         called, passwords in addresses that targets name, and what `.env` files call a secret."""
         found: set[str] = set()
         for suite in suites:
             known = self._variables(suite.root, suite.folder)
             used = (suite.targets.targets[name] for name in suite.used_targets)
-            keys = [value for target in used for field, value in target.definition.items() if redact.looks_secret(field)]
+            keys = [value for target in used for value in _keys_in(target.definition)]
             names = {*variables.names_in(keys), *filter(redact.looks_secret, known)}
             found.update(known[name] for name in names if name in known)
             found.update(filter(None, map(_password, known.values())))
         return found
 
+    async def estimate(self, suites: Sequence[Suite], sides: int) -> str:
+        """What the run is likely to cost and to take, in a sentence; `sides` is 2 where the base is run as well."""
+        return self.forecast.sentence(suites, sides, await self.cache.last() if self.cache else None)
+
     async def prepare(self, tree: Path) -> None:
-        """Runs `prepare` in a tree; AttemptError of kind `prepare` when it fails."""
-        if not self._settings.prepare:
-            return
-        command = ("sh", "-c", self._settings.prepare)
-        done = await process.run(command, cwd=tree, environment=self._children.environment, timeout=PREPARE_SECONDS)
-        if done.returncode == 0 and not done.timed_out:
-            return
-        how = f"took longer than {PREPARE_SECONDS:g} s" if done.timed_out else f"ended with exit code {done.returncode}"
-        last = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-_LAST_LINES:])
-        hint = (
-            f"variables that it may not see: {', '.join(self._children.withheld)}; name those it needs in `env`"
-            if self._children.withheld
-            else ""
-        )
-        raise AttemptError("prepare", f"`prepare` {how}: {last or 'it says nothing'}", hint)
+        """Makes a tree ready for its suites: `setup`, once, then `prepare` there; AttemptError of kind `prepare` when one of them fails."""
+        in_actions = self._environ.get("GITHUB_ACTIONS") == "true"
+        await self._preparation.ready(tree, lambda title: joblog.folded(title, self._redact, in_actions))
 
     async def close(self) -> None:
-        """Frees connections."""
+        """Frees connections, and keeps what the next run's estimate is made from."""
         await self.calls.close()
         if self.cache is not None:
+            await self.cache.remember(self.forecast.figures())
             await self.cache.close()
+
+
+def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
+    """What stands in a definition where keys stand: under a name that says so, at any depth, and in headers."""
+    if is_key:
+        yield definition
+    elif isinstance(definition, Mapping):
+        for name, value in definition.items():
+            yield from _keys_in(value, name == "headers" or redact.looks_secret(str(name)))
+    elif isinstance(definition, list | tuple):
+        for item in definition:
+            yield from _keys_in(item)
 
 
 def _password(value: str) -> str | None:

@@ -24,6 +24,11 @@ class AgentEvalsError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def sentence(self) -> str:
+        """What happened and what to do about it, in one."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 class InvalidInput(AgentEvalsError):
     """Inputs, suites or targets that mean nothing; `faults` holds one line for each, all at once."""
@@ -50,7 +55,7 @@ class HostError(AgentEvalsError):
 class AttemptError(AgentEvalsError):
     """One attempt or one evaluator could not be told; never a score.
 
-    `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `configuration`.
+    `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`, `configuration`.
     """
 
     exit_code = ExitCode.COULD_NOT_TELL

@@ -49,7 +49,7 @@ def _are_formats(formats: tuple[str, ...]) -> tuple[str, ...]:
 class Comparison(BaseModel):
     """One field that is compared. `location` is where its path stands in its file, where that is known."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     path: Annotated[str, AfterValidator(_is_path)] = Field(
         description="Where the field is, in the answer and in `expected_output`: names and positions, as `items[0].name` or `items.0.name`."

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -11,12 +12,14 @@ from pydantic import BaseModel
 from agentevals_action.evaluators import base
 from agentevals_action.messages import wire_message
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.model.suite import Block, Evaluator, Message, Suite, Test
+from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
 from agentevals_action.model.target import Target
 from agentevals_action.watch import WatchRule, rule_for
 
 #: Fields of a target by which it is found and not what it is.
 _NAMING = ("name", "extends")
+#: Roles of files that a workspace consists of.
+_MADE_OF = ("workspace template", "workspace repository")
 #: In the place of a file's content in a question.
 _AGENTS_OWN = "the agent's own"
 
@@ -28,13 +31,15 @@ class Fingerprints:
         self._watch = watch
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
+        # What a suite asks of all its tests, with the options that it was made of: they are kept, or their id would be given to others.
+        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[BaseModel, Any]] = {}
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
         agent = suite.targets.targets.get(suite.targets.agent(test.target or suite.default_target) or "")
         asked = [message for message in test.input if message.role != "system"]
         return Fingerprint(
-            question=_digest([self._message(suite, message, hide_watched=True) for message in asked]),
+            question=_digest(self._question(suite, test, asked)),
             grading=_digest(self._grading(suite, test, agent)),
             agent=_digest(self._agent(suite, test, agent)),
         )
@@ -43,15 +48,42 @@ class Fingerprints:
         """Files whose contents are part of the question, relative to the repository: where one changed, it made the difference."""
         blocks = (block for message in test.input if message.role != "system" for block in _blocks(message))
         paths = dict.fromkeys(block.path.relative_to(suite.root).as_posix() for block in blocks if block.path)
+        paths.update(dict.fromkeys(_workspace_files(test)))
         return tuple(path for path in paths if not self._is_watched(suite, path))
+
+    def _question(self, suite: Suite, test: Test, asked: Sequence[Message]) -> Any:
+        """What is asked, and where there is a workspace the state of the folder that it is asked about: its content and what is run
+        before the agent. What is run after is for cleaning up, and changes no answer."""
+        messages = [self._message(suite, message, hide_watched=True) for message in asked]
+        if test.workspace is None:
+            return messages
+        workspace = test.workspace
+        return {
+            "messages": messages,
+            "repos": [[repo.path, _from(suite, repo.source), repo.commit, repo.ancestor, repo.sparse] for repo in workspace.repos],
+            "before": [[hook.command, _from(suite, hook.cwd)] if hook else None for hook in _before(workspace)],
+            "kept": [workspace.per_test, workspace.reset_before, workspace.reset],
+            "files": sorted([_in_template(suite, workspace, path), self._asked(suite, path)] for path in _workspace_files(test)),
+        }
+
+    def _asked(self, suite: Suite, path: str) -> str:
+        return _AGENTS_OWN if self._is_watched(suite, path) else self._content(suite.root / path)
 
     def _grading(self, suite: Suite, test: Test, agent: Target | None) -> Any:
         return {
             "expected_output": [self._message(suite, message) for message in test.expected_output],
             "criteria": test.criteria,
             "note": test.note,
-            "evaluators": [self._evaluator(suite, evaluator, agent) for evaluator in test.evaluators],
+            "evaluators": [self._once(suite, evaluator, agent) for evaluator in test.evaluators],
         }
+
+    def _once(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
+        if evaluator.origin != "suite":
+            return self._evaluator(suite, evaluator, agent)
+        key = (suite.root, suite.path, id(evaluator.options), evaluator.name, agent.name if agent else "")
+        if key not in self._of_suites:
+            self._of_suites[key] = (evaluator.options, self._evaluator(suite, evaluator, agent))
+        return self._of_suites[key][1]
 
     def _evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
         """Its name counts: gates are matched by it. Of a file the content counts, not where it lies; files that only lie beside it
@@ -83,7 +115,7 @@ class Fingerprints:
     def _agent(self, suite: Suite, test: Test, agent: Target | None) -> Any:
         evaluated = (file.path for evaluator in test.evaluators for inside in base.every(evaluator) for file in inside.files)
         asked = (block.path.relative_to(suite.root).as_posix() for message in test.input for block in _blocks(message) if block.path)
-        named = {*(file.path for file in test.files), *evaluated, *asked, *(agent.files if agent else ())}
+        named = {*(file.path for file in test.files), *evaluated, *asked, *_workspace_files(test), *(agent.files if agent else ())}
         return {
             "system": [self._message(suite, message) for message in test.input if message.role == "system"],
             "watched": [self._content(suite.root / path) for path in sorted(named) if self._is_watched(suite, path)],
@@ -121,6 +153,29 @@ class Fingerprints:
         return self._contents[path]
 
 
+def _before(workspace: Workspace) -> Sequence[Hook | None]:
+    return (workspace.before_all, workspace.before_each)
+
+
+def _workspace_files(test: Test) -> Sequence[str]:
+    """Paths of the files that make a test's workspace before the agent comes, sorted."""
+    if (workspace := test.workspace) is None:
+        return ()
+    hooks = {file.path for hook in _before(workspace) if hook for file in hook.files}
+    return sorted(hooks | {file.path for file in workspace.files if file.role in _MADE_OF})
+
+
+def _from(suite: Suite, place: str | Path) -> str:
+    """A place as it is seen from the suite, which may have moved with all that it names."""
+    return os.path.relpath(place, suite.folder) if isinstance(place, Path) else place
+
+
+def _in_template(suite: Suite, workspace: Workspace, path: str) -> str:
+    """Where a file lies in the template; of others the content alone counts."""
+    file = suite.root / path
+    return file.relative_to(workspace.template).as_posix() if workspace.template and file.is_relative_to(workspace.template) else ""
+
+
 def _blocks(message: Message) -> Iterable[Block]:
     return (Block("text", message.content),) if isinstance(message.content, str) else message.content
 
@@ -154,14 +209,16 @@ def _named_by(word: str | PurePath, contents: Mapping[str, str], root: Path) -> 
     return next((path for path in contents if tail and (path == tail or path.endswith(f"/{tail}"))), None)
 
 
-def _digest(data: Any) -> str:
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=_plain)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
 def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=repr)
     raise TypeError(f"{type(value).__name__} has no place in a fingerprint")
+
+
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(_JSON.encode(data).encode("ascii")).hexdigest()

@@ -134,6 +134,11 @@ class GitRepository:
         names = self._names("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         return tuple(sorted(name for name in set(names) if os.path.lexists(self.root / name)))
 
+    def tracks(self, path: Path) -> bool:
+        """Whether git knows a file at or below an absolute path of the working tree."""
+        inside = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else None
+        return inside is not None and bool(self._names("ls-files", "-z", "--cached", "--", f":(literal){inside}"))
+
     def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit, None if it had none there."""
         self._ask("cat-file", "-e", f"{sha}^{{commit}}")

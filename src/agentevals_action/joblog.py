@@ -1,21 +1,29 @@
 """The log of a job: one folded group a suite, annotations where no check stands, outputs and summary for the runner."""
 
 import logging
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentevals_action import console, escaping
 from agentevals_action.errors import AgentEvalsError, InvalidInput
-from agentevals_action.hosts import workflow_commands
+from agentevals_action.hosts import limits, workflow_commands
 from agentevals_action.model.comparison import Review, SuiteComparison, TestComparison
-from agentevals_action.publish import Published
+from agentevals_action.notices import Notices
 from agentevals_action.redact import Redactor
+
+if TYPE_CHECKING:
+    from agentevals_action.publish import Published
 
 log = logging.getLogger(__name__)
 
 _REASON = 500  # characters of a reason in the job summary
 _ANSWER = 300  # characters of an answer that a line of the log shows
+#: What a program colours its output with, and moves its cursor by (ECMA-48, 5.4).
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class _SafeFormatter(logging.Formatter):
@@ -32,9 +40,29 @@ def begin(redactor: Redactor) -> None:
         handler.setFormatter(_SafeFormatter("%(levelname)s: %(message)s"))
 
 
+@contextmanager
+def folded(title: str, redact: Callable[[str], str], in_actions: bool) -> Iterator[Callable[[str], None]]:
+    """A part of the log while it lasts: a folded group in the log of a job, elsewhere plain lines on standard error. What it gives takes
+    lines as they came from a stranger."""
+    stream = sys.stdout if in_actions else sys.stderr
+    print(workflow_commands.group(title) if in_actions else f"{title}:", file=stream, flush=True)
+    try:
+        yield lambda line: say(redact(_ESCAPES.sub("", line)), in_actions)
+    finally:
+        if in_actions:
+            print(workflow_commands.endgroup(), file=stream, flush=True)
+
+
+def say(line: str, in_actions: bool) -> None:
+    """One line of the log, at most 1000 characters: where the job's log is read, or on standard error; no command to a runner or a
+    terminal."""
+    stream = sys.stdout if in_actions else sys.stderr
+    print(workflow_commands.safe_log_line(console.printable(line, 1000)), file=stream, flush=True)
+
+
 def refuse(error: AgentEvalsError, summary: Path | None) -> None:
     """Tells of inputs or an event that mean nothing, where people look: annotations and the job summary."""
-    lines = [*(error.faults if isinstance(error, InvalidInput) else ()), f"{error}; {error.hint}".rstrip("; ")]
+    lines = [*(error.faults if isinstance(error, InvalidInput) else ()), error.sentence]
     for line in lines:
         print(workflow_commands.error(line), flush=True)
     if summary is not None:
@@ -42,8 +70,11 @@ def refuse(error: AgentEvalsError, summary: Path | None) -> None:
         append_summary(summary, f"> [!CAUTION]\n> **agentevals could not begin**\n\n{items}\n")
 
 
-def tell(review: Review, published: Published, notices: Sequence[str]) -> None:
-    """The review in the log: a folded group a suite, then annotations if no check could carry them, notices, the verdict."""
+def tell(review: Review, published: "Published", notices: Sequence[str]) -> None:
+    """The review in the log: a folded group a suite, then annotations if no check could carry them, notices (the host's first), what the
+    run cost, the verdict."""
+    from agentevals_action.reports.view import spending  # late: a run on this machine folds its log, and has no view
+
     for suite in review.suites:
         print(workflow_commands.group(console.printable(_title(suite))))
         for line in _tests(suite.tests):
@@ -56,14 +87,25 @@ def tell(review: Review, published: Published, notices: Sequence[str]) -> None:
     if published.check_url is None:
         for line in workflow_commands.annotations(published.annotations):
             print(line)
-    for notice in notices:
-        print(workflow_commands.warning(notice))
+    _tell_notices((*notices, *review.notices))
+    if spent := spending.of_review(review).words():
+        print(workflow_commands.safe_log_line(spent))
     decision = review.decision
     print(workflow_commands.safe_log_line(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}"))
     for url in (published.comment_url, published.check_url):
         if url:
             print(url)
     sys.stdout.flush()
+
+
+def _tell_notices(notices: Iterable[str]) -> None:
+    """Each once, above the log as far as GitHub shows them there."""
+    said = Notices()
+    for notice in notices:
+        said.add(notice)
+    for number, notice in enumerate(said.told()):
+        shown = number < limits.COMMANDS_A_STEP
+        print(workflow_commands.warning(notice) if shown else workflow_commands.safe_log_line(console.printable(f"notice: {notice}", 1000)))
 
 
 def append_summary(path: Path | None, markdown: str) -> None:
@@ -92,10 +134,12 @@ def _title(suite: SuiteComparison) -> str:
     return f"{suite.path}: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count or word == "passed")
 
 
-def _tests(tests: Iterable[TestComparison]) -> Iterable[str]:
-    for test in tests:
+def _tests(tests: Sequence[TestComparison]) -> Iterable[str]:
+    turns, ordered = console.by_conversation(tests)
+    for test in ordered:
         if test.head is None:
             yield f"{'–':<10} {console.printable(test.id)}  ({test.change})"
             continue
         reason = "" if test.head.verdict == "pass" else f"  {console.printable(console.why(test.head), _ANSWER)}"
-        yield f"{console.mark(test.head):<10} {console.printable(test.id)}  ({test.change}){reason}"
+        turn = console.in_conversation(turns, test.head)
+        yield f"{console.mark(test.head):<10} {console.printable(test.id)}{turn}  ({test.change}){reason}"

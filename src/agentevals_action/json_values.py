@@ -79,3 +79,13 @@ def shown(value: Any) -> str:
 def _whole(text: str) -> str:
     # Halves of surrogate pairs, which JSON can spell, fit in no file.
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def members(value: Any) -> Mapping[str, Any]:
+    """An object as it is, an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def count(value: Any) -> int | None:
+    """A whole number from 0, None in place of anything else: unknown is not zero."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,7 +1,7 @@
 """What a judge is asked: a packaged prompt or the suite's own, and the variables of both."""
 
 import difflib
-import secrets
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,14 +81,16 @@ class PromptedOptions(Options):
         return (("prompt", problem, "name a file that exists, from the folder of this one; with `./` in front a missing file is a fault"),)
 
     def compose(self, packaged: str, variables: Mapping[str, Any], form: str) -> str:
-        """The text to send: the suite's prompt alone, or the packaged one with a fence that nobody can foresee around what is judged.
+        """The text to send: the suite's prompt alone, or the packaged one with a fence around what is judged that nothing in it can know.
 
         `form` is what the packaged prompt ends in, the form of the reply. AttemptError when the suite's prompt cannot be rendered.
         """
         from agentevals_action import rendering  # late: jinja2 is slow to import, and most suites are loaded without a prompt
 
         if self._text is None:
-            return rendering.builtin_prompt(packaged, {**variables, "form": form, "fence": secrets.token_hex(8)})
+            # Made of all that is fenced, a mark cannot stand in it; the same question gets the same one, so that its reply can be cached.
+            fence = hashlib.sha256(rendering.builtin_prompt(packaged, {**variables, "form": form, "fence": ""}).encode("utf-8", "replace"))
+            return rendering.builtin_prompt(packaged, {**variables, "form": form, "fence": fence.hexdigest()[:32]})
         try:
             return rendering.render_prompt(self._text, variables)
         except ValueError as error:

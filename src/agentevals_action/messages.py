@@ -135,5 +135,9 @@ def _block_text(block: Block) -> str:
     if block.type == "json":
         return json.dumps(block.value, ensure_ascii=False)
     if block.type == "file" and block.path is not None:
-        return f'<file path="{block.value}">\n{block.path.read_text(encoding="utf-8")}\n</file>'
+        try:
+            text = block.path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"the file {block.value} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+        return f'<file path="{block.value}">\n{text}\n</file>'
     return str(block.value)

@@ -1,5 +1,6 @@
 """Regular expressions of suites: both spellings of named groups, and a limit on the time of a search."""
 
+import asyncio
 import re
 from functools import lru_cache
 
@@ -10,6 +11,8 @@ from agentevals_action.matching import quoted
 
 #: Seconds that one search may take before the pattern counts as running away.
 TIME_LIMIT = 2.0
+#: Seconds of it that may pass before other tests are let on; nearly every search ends within.
+_IN_PLACE = 0.02
 
 #: Characters of a pattern: compiling takes a second and much memory for a few times as many.
 MAX_LENGTH = 50_000
@@ -45,3 +48,11 @@ def found(text: str, flags: str, subject: str, what: str) -> bool:
     except TimeoutError:
         message = f"the pattern {quoted(text)} ran for over {TIME_LIMIT:g} s on {what}"
         raise AttemptError("evaluator", message, "Write it without repetitions inside repetitions.") from None
+
+
+async def search(text: str, flags: str, subject: str, what: str) -> bool:
+    """The same, in a thread of its own once it proves to take its time."""
+    try:
+        return compile_pattern(text, flags).search(subject, timeout=_IN_PLACE) is not None
+    except TimeoutError:
+        return await asyncio.to_thread(found, text, flags, subject, what)

@@ -43,6 +43,10 @@ class Bench(Protocol):
         """Where the base's results come from."""
         ...
 
+    async def announce(self, suites: Sequence[Suite], sides: int) -> None:
+        """Says what is about to be run, on so many sides."""
+        ...
+
     async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         """Runs suites of head."""
         ...
@@ -135,7 +139,7 @@ def _base_tree(repository: GitRepository, base: trees.Base) -> Iterator[tuple[tr
             try:
                 root = opened.enter_context(trees.base_worktree(repository, base.sha))
             except GitError as error:
-                base = replace(base, problem=f"{error}; {error.hint}".rstrip("; "))
+                base = replace(base, problem=error.sentence)
         yield base, root
 
 
@@ -174,6 +178,7 @@ def _ready(found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: B
 
 async def _run(bench: Bench, baseline: Baseline, selections: Sequence[Selection], suites: Mapping[str, Suite]) -> _Runs:
     try:
+        await bench.announce(tuple(suites.values()), 2 if baseline.reruns else 1)
         async with asyncio.TaskGroup() as tasks:
             on_head = tasks.create_task(_of_head(bench, suites))
             on_base = tasks.create_task(baseline.results(selections))

@@ -1,16 +1,16 @@
 """Placeholders in a target's command, filled in so that a prompt can never become code.
 
 A command that is a string is a script of `sh`, as in the reference runner. In a script a prompt is never pasted: it goes into an
-environment variable, whose expansion no shell reads as code, and the placeholder becomes that variable in double quotes.
+environment variable, whose expansion no shell reads as code, and the placeholder becomes that variable in double quotes. `{FILES}` is
+several words, each quoted for itself.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 _PLACEHOLDER = re.compile(r"(?<![${])\{(PROMPT|PROMPT_FILE|OUTPUT_FILE|EVAL_ID|ATTEMPT|FILES|GUIDELINES)\}")
-_LATER = ("FILES", "GUIDELINES")
 _SHELLS = r"(?:ba|da|z|k|mk|a|fi)?sh"
 _INTERPRETER = rf"(?:{_SHELLS}|python[\d.]*|pypy[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|pwsh|osascript)"
 _CODE_FLAG = r"(?:-[A-Za-z]*[ceEpr]|--(?:eval|print|command)|-Command)"
@@ -19,7 +19,12 @@ _HANDS_ON = frozenset({"ssh", "su", "eval", "watch"})
 _BEFORE_CODE = re.compile(rf"(?:^|[\s;&|(/]){_INTERPRETER}(?:\s+-\S+)*\s+{_CODE_FLAG}[\s\"']+$")
 _HANDED_ON = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_HANDS_ON)})\s")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)")
+_OF_A_FILE = re.compile(r"\{(path|basename)\}")
+_NAME = re.compile(r"[\w./@%+,:~-]+")
 _WORD_START = " \t\n;&|("
+_BEFORE_A_NAME, _AFTER_A_NAME = f"{_WORD_START}<=", " \t\n;&|)<>"
+#: What `{FILES}` becomes where no file is known yet.
+_SOME_FILE = ("a b",)
 
 
 def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -33,41 +38,103 @@ def uses(command: str | Sequence[str], name: str) -> bool:
 
 
 def check(command: str | Sequence[str]) -> None:
-    """ValueError when a command is empty, has a placeholder of a later version, or could run a prompt as code."""
+    """ValueError when a command is empty, has a placeholder that there is not, or could run a prompt or a file's name as code."""
     words = words_of(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
-    for name in _LATER:
-        if uses(command, name):
-            raise ValueError(f"`{{{name}}}` is not supported by this version yet; files of a message are part of the prompt")
+    if uses(command, "GUIDELINES"):
+        raise ValueError(
+            "`{GUIDELINES}` is not supported; guidelines are files of the message, which are part of the prompt and in {FILES}"
+        )
     for place, word in enumerate(words):
-        if "{PROMPT}" not in word:
-            continue
         if place == _script_place(words):
-            list(_replacements(word, {"PROMPT": "$(unsafe)"}))
-        elif _is_code(words, place):
-            raise _as_code("PROMPT")
+            list(_replacements(word, {"PROMPT": "$(unsafe)"}, _SOME_FILE))
+            continue
+        for name in ("PROMPT", "FILES"):
+            if f"{{{name}}}" in word and _is_code(words, place):
+                raise _as_code(name)
+        if "{FILES}" in word and word != "{FILES}":
+            raise ValueError("`{FILES}` is one word for each file; give it as a word of its own")
 
 
-def fill(command: str | Sequence[str], values: Mapping[str, str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The words to run, and the environment variables that they need; `values` by placeholder.
+def check_format(files_format: str) -> None:
+    """ValueError when a `files_format` cannot say a file."""
+    if not _OF_A_FILE.search(files_format):
+        raise ValueError("it says no file; write {path} or {basename}, as in `--file {path}`")
+    try:
+        shlex.split(files_format)
+    except ValueError as error:
+        raise ValueError(f"its quotes are wrong ({error}); {{path}} needs none") from None
+
+
+def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The words that `{FILES}` stands for: each path in its turn, as the format says it."""
+    words = shlex.split(files_format)
+    named = ({"path": path, "basename": PurePath(path).name} for path in paths)
+    return tuple(_OF_A_FILE.sub(lambda match: names[match[1]], word) for names in named for word in words)  # noqa: B023 - used at once
+
+
+def fill(command: str | Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The words to run, and the environment variables that they need; `values` by placeholder, `files` the words of `{FILES}`.
 
     ValueError where a value cannot be put without a risk.
     """
-    words = list(words_of(command))
+    words = words_of(command)
+    filled: list[str] = []
     environment: dict[str, str] = {}
     script = _script_place(words)
-    for place, word in enumerate(tuple(words)):
+    for place, word in enumerate(words):
         if place == script:
-            words[place], variables = _filled_script(word, values)
+            text, variables = _filled_script(word, values, files)
+            filled.append(text)
             environment.update(variables)
+        elif word == "{FILES}":
+            filled += files
+        else:
+            filled.append(_filled_word(words, place, values))
+    return tuple(filled), environment
+
+
+def _filled_word(words: Sequence[str], place: int, values: Mapping[str, str]) -> str:
+    if _is_code(words, place):
+        for match in _PLACEHOLDER.finditer(words[place]):
+            if not _plain(match[1], values[match[1]]):
+                raise _as_code(match[1])
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], words[place])
+
+
+def with_names(command: str | Sequence[str], renamed: Callable[[str], str]) -> str | tuple[str, ...]:
+    """The command with what may be names of files in it given through `renamed`: words of a list and what they say after `=`; of a script
+    what stands outside of quotes. A program is one only when it is a path."""
+    if isinstance(command, str):
+        return _renamed_script(command, renamed)
+    script = _script_place(command)
+    return tuple(
+        _renamed_script(word, renamed) if place == script else word if not place and "/" not in word else _renamed_word(word, renamed)
+        for place, word in enumerate(command)
+    )
+
+
+def _renamed_script(script: str, renamed: Callable[[str], str]) -> str:
+    begins = script.lstrip().partition(" ")[0]
+    names = {match.start(): match[0] for match in _NAME.finditer(script)}
+    quoting = _quoting(script, names.keys())
+    parts, end = [], 0
+    for start, name in names.items():
+        stop = start + len(name)
+        if script[start - 1 : start] not in _BEFORE_A_NAME or script[stop : stop + 1] not in _AFTER_A_NAME:
             continue
-        if _is_code(words, place):
-            for match in _PLACEHOLDER.finditer(word):
-                if not _plain(match[1], values[match[1]]):
-                    raise _as_code(match[1])
-        words[place] = _PLACEHOLDER.sub(lambda match: values[match[1]], word)
-    return tuple(words), environment
+        if quoting.get(start, ("unknown", 0))[0] or (name == begins and "/" not in name) or (new := renamed(name)) == name:
+            continue
+        parts += [script[end:start], shlex.quote(new)]
+        end = stop
+    return "".join([*parts, script[end:]])
+
+
+def _renamed_word(word: str, renamed: Callable[[str], str]) -> str:
+    option, sign, name = word.rpartition("=")
+    new = renamed(word)
+    return new if new != word or not sign else f"{option}={renamed(name)}"
 
 
 def _plain(name: str, value: str) -> bool:
@@ -103,9 +170,9 @@ def _is_code(words: Sequence[str], place: int) -> bool:
     return joined or re.fullmatch(_CODE_FLAG, words[place - 1]) is not None
 
 
-def _filled_script(script: str, values: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+def _filled_script(script: str, values: Mapping[str, str], files: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     parts, environment, end = [], {}, 0
-    for start, stop, name, text in _replacements(script, values):
+    for start, stop, name, text in _replacements(script, values, files):
         parts += [script[end:start], text]
         end = stop
         if text.startswith('"$'):
@@ -117,28 +184,32 @@ def _variable(name: str) -> str:
     return f"AGENTEVALS_{name}"
 
 
-def _replacements(script: str, values: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:
-    """Start, end, name and replacement of each placeholder that is in `values`, in order."""
-    quoting = _quoting(script)
+def _replacements(script: str, values: Mapping[str, str], files: Sequence[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Start, end, name and replacement of `{FILES}` and of each placeholder that is in `values`, in order."""
+    quoting = _quoting(script, {match.start() for match in _PLACEHOLDER.finditer(script)})
     for match in _PLACEHOLDER.finditer(script):
         start, stop, name = match.start(), match.end(), match[1]
-        if start not in quoting or name not in values:  # in a comment, or behind a backslash
+        if start not in quoting or (name not in values and name != "FILES"):  # in a comment, or behind a backslash
             continue
-        if _plain(name, values[name]):
+        if name != "FILES" and _plain(name, values[name]):
             yield start, stop, name, values[name]
             continue
         quote, opened = quoting[start]
-        if quote and not (opened == start - 1 and script[stop : stop + 1] == quote):
-            raise ValueError(f"`{{{name}}}` stands among other text in quotes; write it outside of them, its text is quoted already")
+        if quote and (name == "FILES" or not (opened == start - 1 and script[stop : stop + 1] == quote)):
+            where = "in quotes" if name == "FILES" else "among other text in quotes"
+            raise ValueError(f"`{{{name}}}` stands {where}; write it outside of them, its text is quoted already")
         if _BEFORE_CODE.search(script[:start]) or _HANDED_ON.search(script[:start]) or _HEREDOC.search(script):
             raise _as_code(name)
+        if name == "FILES":
+            yield start, stop, name, shlex.join(files)
+            continue
         tight = len(quote)
         yield start - tight, stop + tight, name, f'"${_variable(name)}"'
 
 
-def _quoting(script: str) -> Mapping[int, tuple[str, int]]:
-    """For each placeholder's start the quote that it stands in (`'`, `"`, `$'` or none) and where that was opened."""
-    starts = {match.start() for match in _PLACEHOLDER.finditer(script)}
+def _quoting(script: str, starts: Collection[int]) -> Mapping[int, tuple[str, int]]:
+    """For each of these places the quote that it stands in (`'`, `"`, `$'` or none) and where that was opened; none for a place in a
+    comment or behind a backslash."""
     found: dict[int, tuple[str, int]] = {}
     quote, opened, place = "", -1, 0
     while place < len(script):

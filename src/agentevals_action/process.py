@@ -1,4 +1,4 @@
-"""Every child process: scrubbed environment, time limit, process group killed, output bounded."""
+"""Every child process: the environment that it is given, time limit, process group killed, output bounded."""
 
 import asyncio
 import contextlib
@@ -11,12 +11,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
-
-from agentevals_action.redact import MIN_LENGTH, looks_secret
 
 #: Bytes of standard output, and of standard error, that `run` keeps; the child is drained beyond it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -27,19 +25,10 @@ GRACE = 2.0
 #: Seconds that output is awaited from processes which outlive the child and hold its pipes open.
 MOMENT = 0.5
 
+Env = Mapping[str, str]
+#: Takes what a child writes, as far as it is kept, while it comes: 1 for standard output or 2 for standard error, and bytes.
+Tell = Callable[[int, bytes], None] | None
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
-
-#: What every child may see. `HOME` stays, since tools find their configuration there; so what lies in it (`.netrc`, `.ssh`, a
-#: vendor's login) can be read by a child, and so can `.git/config`, where a checkout keeps its token unless told not to.
-_COMMON = frozenset({"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TEMP", "TMP"})
-_CI_FACTS = frozenset({"CI", "RUNNER_OS", "RUNNER_ARCH", "GITHUB_ACTIONS", "GITHUB_ACTOR", "GITHUB_WORKFLOW", "GITHUB_JOB"}) | {
-    *("GITHUB_REPOSITORY", "GITHUB_REPOSITORY_OWNER", "GITHUB_SHA", "GITHUB_REF", "GITHUB_REF_NAME", "GITHUB_REF_TYPE"),
-    *("GITHUB_BASE_REF", "GITHUB_HEAD_REF", "GITHUB_EVENT_NAME", "GITHUB_RUN_ID", "GITHUB_RUN_NUMBER", "GITHUB_RUN_ATTEMPT"),
-    *("GITHUB_SERVER_URL", "GITHUB_API_URL", "GITHUB_GRAPHQL_URL", "GITHUB_WORKSPACE"),
-}
-#: What no workflow can let through: the runner's own tokens, inputs, and the files by which a step steers the next ones.
-_NEVER = frozenset({"GITHUB_TOKEN", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"})
-_NEVER_PREFIXES = ("INPUT_", "ACTIONS_")
 
 
 @dataclass(frozen=True)
@@ -67,16 +56,17 @@ class _Child(asyncio.SubprocessProtocol):
     """Collects output up to the limit. The transport's own `wait` is not used: in some versions it waits for the pipes, which a
     daemonised grandchild may hold open for ever."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int, tell: Tell) -> None:
         self.output = {1: bytearray(), 2: bytearray()}
-        self.truncated = False
+        self.limit, self.truncated, self.tell = limit, False, tell or (lambda _fd, _data: None)
         self.exited, self.drained, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.open = {0, 1, 2}
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         kept = self.output[fd]
-        room = OUTPUT_LIMIT - len(kept)
+        room = self.limit - len(kept)
         kept += data[:room]
+        self.tell(fd, data[:room])
         self.truncated = self.truncated or len(data) > room
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -94,14 +84,15 @@ class _Child(asyncio.SubprocessProtocol):
         return self.output[fd].decode("utf-8", "replace")
 
 
-async def run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float, stdin: str = "") -> Completed:
-    """Runs a child in its own process group to its end or its time limit (seconds); OSError when it cannot be started.
-
-    When it returns or is cancelled, nothing of the group is left. A process that made a session of its own is not in the group.
+async def run(
+    command: Sequence[str], *, cwd: Path, environment: Env, timeout: float, stdin: str = "", limit: int = OUTPUT_LIMIT, tell: Tell = None
+) -> Completed:
+    """Runs a child in its own process group to its end or its time limit (seconds), keeping `limit` bytes of each stream; OSError when it
+    cannot be started. When it returns or is cancelled, nothing of the group is left; a process that made a session of its own is not in it.
     """
     loop = asyncio.get_running_loop()
     started = loop.time()
-    transport, child = await _start(command, cwd, environment)
+    transport, child = await _start(command, cwd, environment, _Child(limit, tell))
     timed_out = False
     try:
         feed = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
@@ -126,10 +117,10 @@ async def run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, st
     )
 
 
-async def _start(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> tuple[asyncio.SubprocessTransport, _Child]:
+async def _start(command: Sequence[str], cwd: Path, environment: Env, child: _Child) -> tuple[asyncio.SubprocessTransport, _Child]:
     """Starts a child. Cancelled half-way, asyncio would leave grandchildren and pipes behind: it is let start, then ended whole."""
     loop = asyncio.get_running_loop()
-    starting = asyncio.ensure_future(loop.subprocess_exec(_Child, *command, cwd=cwd, env=dict(environment), start_new_session=True))
+    starting = asyncio.ensure_future(loop.subprocess_exec(lambda: child, *command, cwd=cwd, env=dict(environment), start_new_session=True))
     cancelled = None
     while not starting.done():
         try:
@@ -289,27 +280,3 @@ def hide_from_children() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
-
-
-def never_passed(name: str) -> bool:
-    """Whether a variable is the runner's own, which no workflow can let through to a child."""
-    return name in _NEVER or name.startswith(_NEVER_PREFIXES)
-
-
-def scrubbed(environ: Mapping[str, str], allowed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The environment that a child may see, and the names that were withheld from it.
-
-    It may see the common set, facts of the CI that hold no secret's value, and what `allowed` names; never `INPUT_*`, `ACTIONS_*`,
-    `GITHUB_TOKEN` or the runner's command files. Withheld are credentials, by their name, that naming them would let through.
-    """
-    secrets = [value for name, value in environ.items() if looks_secret(name) and len(value) >= MIN_LENGTH]
-    environment, withheld = {}, []
-    for name, value in environ.items():
-        if never_passed(name):
-            continue
-        fact = name in _CI_FACTS and not any(secret in value for secret in secrets)
-        if name in allowed or name in _COMMON or name.startswith("LC_") or fact:
-            environment[name] = value
-        elif looks_secret(name):
-            withheld.append(name)
-    return environment, tuple(sorted(withheld))

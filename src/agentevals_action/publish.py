@@ -8,7 +8,7 @@ from agentevals_action import compare, reports
 from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport, Host
 from agentevals_action.model.comparison import Change, Outcome, Review
 from agentevals_action.reports import annotations, markdown
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view import Links, spending
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def outputs(review: Review, published: Published, report_dir: str) -> Mapping[st
     heads = [suite.head for suite in review.suites if suite.head]
     total, errored = sum(head.total for head in heads), sum(head.errored for head in heads)
     passed = sum(head.passed for head in heads)
-    costs = [head.cost_usd for head in heads if head.cost_usd is not None]
+    cost = spending.of_review(review).cost_usd
     return {
         "outcome": review.decision.outcome,
         "passed": str(passed),
@@ -64,7 +64,7 @@ def outputs(review: Review, published: Published, report_dir: str) -> Mapping[st
         "regressions": str(compare.count(review.suites, Change.REGRESSED)),
         "improvements": str(compare.count(review.suites, Change.IMPROVED)),
         "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
-        "cost-usd": f"{sum(costs):.6f}" if costs else "",
+        "cost-usd": "" if cost is None else f"{cost:.6f}",
         "comment-url": published.comment_url or "",
         "check-run-url": published.check_url or "",
         "report-dir": report_dir,

@@ -25,10 +25,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a test took: US dollars as far as they are known (None: not at all), replies out of the cache, milliseconds."""
+    """What a test took: US dollars as far as they are known (None: not at all), replies of agents and judges, how many of them came out
+    of the cache and how many do not tell what they cost, milliseconds."""
 
     cost_usd: float | None
+    replies: int
     cached_replies: int
+    unpriced_replies: int
     duration_ms: float
 
 
@@ -52,7 +55,7 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult]) -> SampleResul
 
 def error_result(error: AttemptError) -> SampleResult:
     """A sample that could not be told."""
-    return SampleResult(error=ErrorInfo(kind=error.kind, message=f"{error} {error.hint}".strip()))
+    return SampleResult(error=ErrorInfo(kind=error.kind, message=error.sentence))
 
 
 def test_result(suite: Suite, test: Test, samples: Sequence[SampleResult], spent: Spent, fingerprint: Fingerprint) -> TestResult:
@@ -80,7 +83,9 @@ def test_result(suite: Suite, test: Test, samples: Sequence[SampleResult], spent
         gates_failed=tuple(sorted(gates, key=_place_in(test))),
         samples=tuple(samples),
         cost_usd=spent.cost_usd,
+        replies=spent.replies,
         cached_replies=spent.cached_replies,
+        unpriced_replies=spent.unpriced_replies,
         duration_ms=spent.duration_ms,
         error=next((sample.error for sample in samples if sample.error), None),
         fingerprint=fingerprint,

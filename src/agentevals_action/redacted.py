@@ -1,35 +1,56 @@
 """Secrets out of whole records, before anything is cut or escaped: afterwards a secret may read otherwise and slip through."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from operator import is_
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 Record = TypeVar("Record")
 
+_WITHOUT_TEXT = frozenset({type(None), bool, int, float})
+
 
 def redacted(record: Record, redact: Callable[[str], str]) -> Record:
-    """The same record (a review, a result) with every text in it redacted, keys of mappings included."""
-    changed: Record = _walk(record, redact)
+    """The same record (a review, a result) with every text in it redacted, keys of mappings included; itself when nothing changes."""
+    changed: Record = _Walk(redact).through(record)
     return changed
 
 
-def _walk(value: Any, redact: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return value if isinstance(value, Enum) else redact(value)
-    if isinstance(value, BaseModel):
-        return value.model_copy(update=_changed({name: getattr(value, name) for name in type(value).model_fields}, redact))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **_changed({field.name: getattr(value, field.name) for field in fields(value)}, redact))
-    if isinstance(value, Mapping):
-        return {_walk(key, redact): _walk(item, redact) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value)(_walk(item, redact) for item in value)
-    return value
+class _Walk:
+    """Goes through every part of every result: what has no text is passed over at once, what stands in it twice is looked at once (the
+    sample that is shown is also the test's), and what does not change is not copied."""
 
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._done: dict[int, Any] = {}  # by id: the record holds all of them as long as the walk lasts
 
-def _changed(values: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
-    walked = {name: _walk(value, redact) for name, value in values.items()}
-    return {name: value for name, value in walked.items() if value is not values[name]}
+    def through(self, value: Any) -> Any:
+        if type(value) in _WITHOUT_TEXT or value == ():
+            return value
+        if isinstance(value, str):
+            return value if isinstance(value, Enum) else self._redact(value)
+        if id(value) not in self._done:
+            self._done[id(value)] = self._within(value)
+        return self._done[id(value)]
+
+    def _within(self, value: Any) -> Any:
+        if isinstance(value, BaseModel):
+            changed = self._changed(value.__dict__.items())
+            return value.model_copy(update=changed) if changed else value
+        if isinstance(value, tuple | list):
+            items = [self.through(item) for item in value]
+            return value if all(map(is_, items, value)) else type(value)(items)
+        if isinstance(value, Mapping):
+            pairs = {self.through(key): self.through(item) for key, item in value.items()}
+            same = len(pairs) == len(value) and all(map(is_, pairs, value)) and all(map(is_, pairs.values(), value.values()))
+            return value if same else pairs
+        if is_dataclass(value) and not isinstance(value, type):
+            changed = self._changed((field.name, getattr(value, field.name)) for field in fields(value))
+            return replace(value, **changed) if changed else value
+        return value
+
+    def _changed(self, values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: walked for name, value in values if (walked := self.through(value)) is not value}

@@ -1,14 +1,29 @@
-"""The one sandboxed Jinja environment: reports and judge prompts (the only owner of jinja2)."""
+"""The one sandboxed Jinja environment: reports, judge prompts and HTTP bodies (the only owner of jinja2)."""
 
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
-from jinja2 import BaseLoader, ChoiceLoader, DictLoader, FileSystemLoader, StrictUndefined, TemplateError, meta, nodes, pass_eval_context
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    DictLoader,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    Undefined,
+    meta,
+    nodes,
+    pass_eval_context,
+)
+from jinja2 import Template as JinjaTemplate
+from jinja2.environment import TemplateExpression
 from jinja2.exceptions import SecurityError
+from jinja2.filters import do_tojson, do_urlencode
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -72,29 +87,109 @@ def _as_text(_context: nodes.EvalContext, value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple | bool) else value
 
 
-def unknown_variables(text: str, known: frozenset[str]) -> tuple[str, ...]:
-    """Names that a prompt uses and nobody gives it, in alphabetical order; ValueError when it is no valid template."""
+def unknown_variables(text: str, known: frozenset[str], what: str = "the prompt") -> tuple[str, ...]:
+    """Names that a template uses and nobody gives it, in alphabetical order; ValueError, which calls it `what`, when it is no valid one."""
     try:
         tree = _prompts().parse(text)
         # The one block whose operand is computed on compiling; no prompt has a use for it.
         if tree.find(nodes.ScopedEvalContextModifier):
-            raise ValueError("the prompt has `autoescape` in it; take it out, nothing is escaped in a prompt")
+            raise ValueError(f"{what} has `autoescape` in it; take it out, nothing is escaped there")
         reader = meta.TrackingCodeGenerator(_prompts())
         reader.optimizer = None
         reader.visit(tree)
     except TemplateError as error:
-        raise ValueError(f"the prompt is no valid template: {error}") from None
+        raise ValueError(f"{what} is no valid template: {error}") from None
     except RecursionError:
-        raise ValueError("the prompt is no valid template: it is nested too deeply") from None
+        raise ValueError(f"{what} is no valid template: it is nested too deeply") from None
     return tuple(sorted(reader.undeclared_identifiers - known))
+
+
+@lru_cache(maxsize=64)
+def _prompt(text: str) -> JinjaTemplate:
+    return _prompts().from_string(text)
 
 
 def render_prompt(text: str, variables: Mapping[str, Any]) -> str:
     """A judge's prompt with its variables filled in; ValueError when it cannot be rendered."""
     try:
-        return _prompts().from_string(text).render(variables)
+        return _prompt(text).render(variables)
     except (*_TEMPLATE_ERRORS, SyntaxError) as error:
         raise ValueError(f"the prompt cannot be rendered: {error}") from None
+
+
+class _Ready(str):
+    """A text that is written as its place wants it already: by `tojson` in a JSON text, by `urlencode` in a URL."""
+
+    __slots__ = ()
+
+
+@pass_eval_context
+def _json_ready(context: nodes.EvalContext, value: Any, indent: int | None = None) -> _Ready:
+    return _Ready(do_tojson(context, value, indent))
+
+
+@pass_eval_context
+def _in_json(context: nodes.EvalContext, value: Any) -> str:
+    """What `{{ value }}` prints in a JSON text: the inside of a string, so that no text can end it; data as JSON."""
+    text = str(_as_text(context, value))
+    return text if isinstance(value, _Ready) or not isinstance(value, str) else json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+@pass_eval_context
+def _in_url(context: nodes.EvalContext, value: Any) -> str:
+    """What `{{ value }}` prints in a URL: one piece of a path, or one value of a query."""
+    return str(value) if isinstance(value, _Ready) else quote(str(_as_text(context, value)), safe="", errors="replace")
+
+
+@cache
+def _bodies(kind: str) -> ImmutableSandboxedEnvironment:
+    environment = _environment(None)
+    environment.trim_blocks = environment.lstrip_blocks = False
+    environment.finalize = {"json": _in_json, "url": _in_url}.get(kind, _as_text)
+    if kind == "json":
+        environment.filters["tojson"] = _json_ready
+    if kind == "url":
+        environment.filters["urlencode"] = lambda value: _Ready(do_urlencode(value))
+    return environment
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, kind: str) -> JinjaTemplate:
+    return _bodies(kind).from_string(text)
+
+
+@lru_cache(maxsize=256)
+def _expression(text: str) -> TemplateExpression | None:
+    """The one expression that a template consists of (`{{ input }}`), None when there is anything beside it."""
+    environment = _bodies("text")
+    body = environment.parse(text).body if text.startswith("{{") and text.endswith("}}") else []
+    printed = body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
+    if len(printed) != 1 or isinstance(printed[0], nodes.TemplateData):
+        return None
+    return environment.compile_expression(text.strip()[2:-2].strip("-+"), undefined_to_none=False)
+
+
+def render_text(text: str, variables: Mapping[str, Any], what: str, kind: Literal["text", "json", "url"] = "text") -> str:
+    """A template filled in. In a `json` text what is printed is the inside of a string, or data; in a `url` it is percent-encoded.
+    ValueError, which calls it `what`, when it cannot be rendered."""
+    try:
+        return _compiled(text, kind).render(variables)
+    except (*_TEMPLATE_ERRORS, SyntaxError) as error:
+        raise ValueError(f"{what} cannot be filled in: {error}") from None
+
+
+def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
+    """The same for one string of a JSON body; a template of one expression and nothing else is that value itself (a list, a number)."""
+    try:
+        expression = _expression(text)
+        if expression is None:
+            return _compiled(text, "text").render(variables)
+        value = expression(variables)
+        if isinstance(value, Undefined):
+            value._fail_with_undefined_error()
+        return value
+    except (*_TEMPLATE_ERRORS, SyntaxError) as error:
+        raise ValueError(f"{what} cannot be filled in: {error}") from None
 
 
 def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -59,7 +60,9 @@ class _Pending:
     refusal: AttemptError | None = None
     samples: list[SampleResult | None] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    replies: int = 0
     cached: int = 0
+    unpriced: int = 0
 
 
 class Runner:
@@ -110,6 +113,7 @@ class Runner:
         """The base's stored answers graded by this suite's evaluators, without a call to the agent."""
         pending = _Pending(0, suite, test, monotonic(), self._workspaces())
         pending.costs += [base.cost_usd] if base.cost_usd is not None else []
+        pending.replies, pending.cached, pending.unpriced = base.replies, base.cached_replies, base.unpriced_replies
         for number, stored in enumerate(base.samples):
             if not stored.output_messages:  # it ended in an error, and still does
                 pending.samples.append(stored)
@@ -162,7 +166,7 @@ class Runner:
 
     def _request(self, pending: _Pending, sample: int, messages: Sequence[Message]) -> Request:
         suite, test = pending.suite, pending.test
-        return Request(messages, test.id, sample, self._timeout(suite, test), suite.root, suite.folder)
+        return Request(messages, test.id, sample, self._timeout(suite, test), suite.root, suite.folder, suite=suite.path)
 
     def _timeout(self, suite: Suite, test: Test) -> float:
         return test.timeout_seconds or suite.timeout_seconds or self._options.timeout
@@ -191,8 +195,12 @@ class Runner:
         targets = pending.suite.targets
         default = _target(pending.suite, targets.judge(evaluator.target, agent_name(pending.suite, pending.test)), "judge")
 
+        asked: Counter[str] = Counter()
+
         async def ask(name: str, messages: Sequence[Message]) -> Trace:
-            return await self._ask_target(pending, sample, _target(pending.suite, name, "target"), messages)
+            question = repr((name, messages))
+            asked[question] += 1  # a program may ask the same twice to hear two answers
+            return await self._ask_target(pending, sample, _target(pending.suite, name, "target"), messages, asked[question] - 1)
 
         return evaluators.Judges(default.name, tuple(sorted(targets.targets)), ask)
 
@@ -201,9 +209,9 @@ class Runner:
         target = _target(suite, suite.targets.judge(evaluator.target, agent_name(suite, pending.test)), "judge")
         return (await self._ask_target(pending, sample, target, messages)).output
 
-    async def _ask_target(self, pending: _Pending, sample: int, target: Target, messages: Sequence[Message]) -> Trace:
+    async def _ask_target(self, pending: _Pending, sample: int, target: Target, messages: Sequence[Message], repeat: int = 0) -> Trace:
         try:
-            reply = await self._calls.complete(target, self._request(pending, sample, messages))
+            reply = await self._calls.complete(target, replace(self._request(pending, sample, messages), repeat=repeat))
         except AttemptError as error:
             kind = "judge" if error.kind == "target" else error.kind
             raise AttemptError(kind, f"the judge `{target.name}` could not be asked: {error}", error.hint) from error
@@ -212,17 +220,21 @@ class Runner:
     def _result(self, pending: _Pending) -> TestResult:
         suite, test = pending.suite, pending.test
         cost = sum(pending.costs) if pending.costs or pending.cached else None
-        spent = Spent(cost, pending.cached, round((monotonic() - pending.started) * 1000, 1))
+        took = round((monotonic() - pending.started) * 1000, 1)
+        spent = Spent(cost, pending.replies, pending.cached, pending.unpriced, took)
         samples = [sample for sample in pending.samples if sample]
         return test_result(suite, test, samples, spent, self._fingerprint(suite, test))
 
 
 def _counted(pending: _Pending, reply: Trace) -> Trace:
     """The same reply, with what it cost put down; a stored one costs nothing."""
+    pending.replies += 1
     if reply.cached:
         pending.cached += 1
     elif reply.cost_usd is not None:
         pending.costs.append(reply.cost_usd)
+    else:
+        pending.unpriced += 1
     return reply
 
 

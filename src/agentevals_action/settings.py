@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from agentevals_action import baselines, inputs
 from agentevals_action.errors import InvalidInput
@@ -18,7 +18,7 @@ T = TypeVar("T")
 #: Stores of base results that a later version brings.
 _LATER_BASELINES = ("auto", "branch", "artifact", "file")
 _SHOWN = 60  # characters of a wrong value that its fault repeats
-#: What `process.scrubbed` never lets through, so that asking for it is a fault instead of a silence.
+#: What `scrubbing.scrubbed` never lets through, so that asking for it is a fault instead of a silence.
 _NEVER_HANDED_ON = re.compile(r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)")
 
 
@@ -42,7 +42,7 @@ class Settings:
     prepare: str | None = None
     setup: str | None = None
     max_cost_usd: float | None = None
-    cache: str = "off"
+    cache: Literal["off", "read", "on"] = "off"
     cache_dir: str | None = None
     env: tuple[str, ...] = ()
     strict: bool = False
@@ -79,7 +79,7 @@ class Settings:
             prepare=read("prepare", str, None),
             setup=read("setup", str, None),
             max_cost_usd=read("max-cost-usd", lambda text: inputs.number(text, 0, 1_000_000), None),
-            cache=read("cache", lambda text: inputs.word(text, ("off", "read", "on")), "on" if cache_dir else "off"),
+            cache=read("cache", _cache_mode, "on" if cache_dir else "off"),
             cache_dir=cache_dir,
             env=read("env", _names, ()),
             strict=read("strict", inputs.boolean, False),
@@ -162,6 +162,10 @@ def _line(text: str) -> str:
     if not text.isprintable() or len(text) > 100:
         raise ValueError("write one line of at most 100 characters")
     return text
+
+
+def _cache_mode(text: str) -> Literal["off", "read", "on"]:
+    return cast(Literal["off", "read", "on"], inputs.word(text, ("off", "read", "on")))
 
 
 def _overlap(one: str, other: str) -> bool:

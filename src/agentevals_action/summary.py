@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agentevals_action.model.result import EvaluatorResult, EvaluatorSummary, SuiteSummary, TestResult
 
@@ -54,6 +55,55 @@ class _Evaluator:
         self.scores.add(result.score)
 
 
+@dataclass
+class _Spending:
+    """What a run cost, and what agents took over all samples."""
+
+    paid: _Sum = field(default_factory=_Sum)
+    replies: int = 0
+    cached: int = 0
+    unpriced: int = 0
+    samples: int = 0
+    with_tokens: int = 0
+    agents: _Sum = field(default_factory=_Sum)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def add(self, result: TestResult) -> None:
+        self.paid.add(result.cost_usd)
+        self.replies += result.replies
+        self.cached += result.cached_replies
+        self.unpriced += result.unpriced_replies
+        # A row of another tool has figures and no samples.
+        for figures in [sample.trace_summary for sample in result.samples] or [result.trace_summary]:
+            self.samples += 1
+            if figures is None:
+                continue
+            self.agents.add(figures.cost_usd)
+            self.input_tokens = _plus(self.input_tokens, figures.input_tokens)
+            self.output_tokens = _plus(self.output_tokens, figures.output_tokens)
+            self.with_tokens += figures.input_tokens is not None and figures.output_tokens is not None
+
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of a summary that tell of it."""
+        return {
+            "cost_usd": self.paid.total if self.paid.count else None,
+            "agent_cost_usd": self.agents.total if self.agents.count else None,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "samples": self.samples,
+            "samples_with_cost": self.agents.count,
+            "samples_with_tokens": self.with_tokens,
+            "replies": self.replies,
+            "cached_replies": self.cached,
+            "unpriced_replies": self.unpriced,
+        }
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return total if more is None else (total or 0) + more
+
+
 def _count(misses: "Counter[str]", more: Iterable[str]) -> None:
     misses.update(more)
     if len(misses) > _MOST_MISSES:
@@ -65,19 +115,20 @@ def _count(misses: "Counter[str]", more: Iterable[str]) -> None:
 def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSummary:
     """Totals over one suite's results, which are gone through once and not held.
 
-    Pass rate = pass / (total - error), None when nothing was scored; the mean score is over what was scored; cost (US dollars) sums what
-    is known, None when nothing is; duration (milliseconds) sums the tests'. Misses come by how often, then by first seen, at most ten.
+    Pass rate = pass / (total - error), None when nothing was scored; the mean score is over what was scored; costs (US dollars) and tokens
+    sum what is known, None when nothing is; duration (milliseconds) sums the tests'. Misses come by how often, then by first seen, at
+    most ten.
     """
     verdicts: Counter[str] = Counter()
     misses: Counter[str] = Counter()
     evaluators: dict[tuple[str, str], _Evaluator] = {}
-    scores, costs, durations = _Sum(), _Sum(), _Sum()
+    scores, durations, spending = _Sum(), _Sum(), _Spending()
     for result in results:
         verdicts[result.verdict or "error"] += 1
         _count(misses, result.misses)
         scores.add(result.score if result.verdict else None)
-        costs.add(result.cost_usd)
         durations.add(result.duration_ms)
+        spending.add(result)
         for evaluated in result.evaluator_results:
             evaluators.setdefault((evaluated.name, evaluated.type), _Evaluator()).add(evaluated)
     total = verdicts.total()
@@ -97,6 +148,6 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
             for key, one in evaluators.items()
         ),
         top_misses=tuple(miss for miss, _ in misses.most_common(_TOP_MISSES)),
-        cost_usd=costs.total if costs.count else None,
         duration_ms=durations.total,
+        **spending.fields(),
     )

@@ -34,7 +34,7 @@ def check_names(args_match: ArgsMatch | None, known: Sequence[Mapping[str, Any]]
 class Expectation(BaseModel):
     """One call that is expected of the agent."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     tool: _Name = Field(description="Name of the tool.")
     args: Literal["any"] | dict[str, Any] = Field("any", description="The arguments that it must be called with; `any` looks at none.")

@@ -61,7 +61,7 @@ def resolve_base(repository: GitRepository, job: Job, head: str, merge_base: Cal
             return _brought(repository, parent)
         return _fork_point(repository, rule.revision, head, merge_base)
     except GitError as error:
-        return Base(problem=f"{error}; {error.hint}".rstrip("; "))
+        return Base(problem=error.sentence)
 
 
 def _merged_pull(repository: GitRepository, job: Job, head: str) -> str | None:

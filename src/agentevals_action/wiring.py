@@ -6,8 +6,10 @@ from pathlib import Path
 
 from agentevals_action import evaluators, providers
 from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.estimate import Figures, tally
 from agentevals_action.git import GitRepository
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.reports.jsonl import read_results
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import find_suites
 from agentevals_action.suites.load import Catalog, load_suite
@@ -72,6 +74,28 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
     if not found:
         raise InvalidInput(f"no suite lies below {path}", "name a folder with EVAL.yaml files, or mend `suites`")
     return found
+
+
+def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+    """InvalidInput when the folder of the cache must not be one: it leads out of the workspace, or came with the change."""
+    if settings.cache == "off" or settings.cache_dir is None:
+        return
+    from agentevals_action.cache import check_folder
+
+    place = folder.resolve() / settings.cache_dir
+    try:
+        tracked = GitRepository(folder, environ=environ).tracks(place)
+    except GitError:  # no repository: there is no change that could bring one
+        tracked = False
+    check_folder(place, folder.resolve(), tracked)
+
+
+def earlier_figures(results: Path) -> Mapping[str, Figures]:
+    """What the results of an earlier run took, by suite path; nothing where there are none that can be read: an estimate is no report."""
+    try:
+        return tally(read_results(results)) if results.is_file() else {}
+    except (InvalidInput, OSError):
+        return {}
 
 
 def load_all(checkout: Checkout, settings: Settings, paths: Sequence[str], folder: Path) -> tuple[Suite | BrokenSuite, ...]:

@@ -1,7 +1,7 @@
 """One review with its adapters built: the same for a pull request and for a working tree."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -65,12 +65,15 @@ class Place:
 
 def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
     """Runs the review and takes the secrets out of it."""
-    checkout = wiring.Checkout.at(place.folder, place.settings, place.environ)
-    place.begin_report()
     settings = place.settings
+    checkout = wiring.Checkout.at(place.folder, settings, place.environ)
+    wiring.check_cache(settings, place.folder, place.environ)
+    earlier = wiring.earlier_figures(place.report / "results.jsonl")
+    place.begin_report()
     suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), place.folder)
     with engine_for(settings, place.environ, place.folder) as engine, console.progress() as progress:
-        found = engine.secrets(suite for suite in suites if isinstance(suite, Suite))
-        redact = Redactor.from_environ(place.environ, settings.env, found).redact
+        engine.forecast.earlier = earlier
+        redact = engine.redactor(suite for suite in suites if isinstance(suite, Suite)).redact
         bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress)
-        return redacted(pipeline.review(job, settings, repository, host, bench), redact)
+        told = pipeline.review(job, settings, repository, host, bench)
+        return redacted(replace(told, notices=(*told.notices, *engine.notices)), redact)

@@ -60,24 +60,24 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
     "composite": ({"evaluators": [cases.evaluator("contains", {"value": "a"}, name="a")]}, "abc", "xyz"),
 }
 
-every_type = pytest.mark.parametrize("options", evaluators.REGISTRY, ids=lambda options: options.type)
+every_type = pytest.mark.parametrize("options", evaluators.every(), ids=lambda options: options.type)
 
 
 def test_registry__has_every_file_of_the_folder() -> None:
     files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
-    assert {options.__module__.rpartition(".")[2] for options in evaluators.REGISTRY} == files
+    assert {options.__module__.rpartition(".")[2] for options in evaluators.every()} == files
     for name in files:
         module = importlib.import_module(f"agentevals_action.evaluators.{name}")
         own = [item for item in vars(module).values() if isinstance(item, type) and item.__module__ == module.__name__]
-        assert [item for item in own if issubclass(item, base.Options) and item not in evaluators.REGISTRY] == []
+        assert [item for item in own if issubclass(item, base.Options) and item not in evaluators.every()] == []
 
 
 def test_catalog__has_each_name_once() -> None:
-    names = [name for options in evaluators.REGISTRY for name in (options.type, *options.aliases)]
+    names = [name for options in evaluators.every() for name in (options.type, *options.aliases)]
     assert len(names) == len(set(names))
     assert set(evaluators.catalog()) == set(names)
     assert all(name == name.lower().replace("-", "_") for name in names)
-    assert set(SAMPLES) == {options.type for options in evaluators.REGISTRY}
+    assert set(SAMPLES) == {options.type for options in evaluators.every()}
 
 
 @pytest.mark.parametrize(

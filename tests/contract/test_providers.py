@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,23 +20,46 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
-from tests.support import targets
-from tests.support.openai_server import OpenAIServer
+from tests.support import agent_programs, targets
+from tests.support.agent_server import AgentServer
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.gemini_server import GeminiServer
+from tests.support.openai_server import AzureServer, OpenAIServer
 
 FOLDER = Path(providers.__file__).parent
+ANSWERED = Path(__file__).parents[1] / "support" / "answered.jsonl"
 
 #: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A provider without a line here fails the tests.
 SAMPLES: dict[str, dict[str, Any]] = {
+    "anthropic": {"model": "m", "base_url": "URL"},
+    "azure": {"endpoint": "URL", "deployment": "m", "api_key": "k"},
+    "claude_cli": {"command": agent_programs.program("claude")},
     "cli": {"command": "sed s/^echo.//"},
+    "codex_cli": {"command": agent_programs.program("codex")},
+    "copilot_cli": {"command": agent_programs.program("copilot")},
+    "gemini": {"model": "m", "base_url": "URL"},
+    "http": {"url": "URL"},
     "mock": {"responses": [{"pattern": "^echo hello$", "response": "hello"}]},
     "openai": {"model": "m", "base_url": "URL"},
+    "replay": {"path": str(ANSWERED)},
 }
 NAMES = sorted(SAMPLES)
+#: The vendor's stand-in, where it is not OpenAI's.
+STAND_INS: Mapping[str, Callable[[Mapping[str, str]], AnthropicServer | GeminiServer | AgentServer | OpenAIServer]] = {
+    "anthropic": AnthropicServer,
+    "azure": AzureServer,
+    "gemini": GeminiServer,
+    "http": AgentServer.matching,
+}
+
+
+def stand_in(name: str, replies: Mapping[str, str]) -> AnthropicServer | GeminiServer | AgentServer | OpenAIServer:
+    return STAND_INS[name](replies) if name in STAND_INS else OpenAIServer(replies)
 
 
 @contextmanager
 def connected(name: str) -> Iterator[tuple[base.Options, base.Surroundings]]:
-    with OpenAIServer({"^echo hello$": "hello"}) as server:
+    with stand_in(name, {"^echo hello$": "hello"}) as server:
         definition = {field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()}
         yield targets.options({"provider": name, **definition}), targets.surroundings({"PATH": os.environ["PATH"]})
 
@@ -120,9 +143,17 @@ def test_complete__many_at_once(name: str) -> None:
 
 
 FAILING: Mapping[str, Mapping[str, Any]] = {
+    "anthropic": {"model": "m", "base_url": "URL"},
+    "azure": {"endpoint": "URL", "deployment": "m", "api_key": "k"},
+    "claude_cli": {"command": agent_programs.program("claude")},
     "cli": {"command": "exit 1"},
+    "codex_cli": {"command": agent_programs.program("codex")},
+    "copilot_cli": {"command": agent_programs.program("copilot")},
+    "gemini": {"model": "m", "base_url": "URL"},
+    "http": {"url": "URL"},
     "mock": {"responses": [{"pattern": "never", "response": "x"}]},
     "openai": {"model": "m", "base_url": "URL"},
+    "replay": {"path": str(ANSWERED)},
 }
 
 
@@ -135,7 +166,7 @@ def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> Non
         finally:
             await provider.close()
 
-    with OpenAIServer() as server:
+    with stand_in(name, {}) as server:
         definition = {field: server.url if value == "URL" else value for field, value in FAILING[name].items()}
         options = targets.options({"provider": name, **definition})
         with pytest.raises(AttemptError) as caught:

@@ -35,14 +35,16 @@ OWNERS = {
     "yaml": ("suites",),
     "jsonschema": ("suites",),
     "github": ("hosts",),
-    "httpx": ("providers",),
+    "httpx": ("providers", "endpoint"),
     "jinja2": ("rendering",),
     "rich": ("console",),
     "subprocess": ("process",),
     "typer": ("cli", "options"),
+    "aiosqlite": ("cache",),
+    "sqlite3": ("cache", "cache_schema"),
 }
 #: What `validate` must not wait for.
-HEAVY = {"github", "httpx", "jinja2", "jsonschema", "rich"}
+HEAVY = {"aiosqlite", "github", "httpx", "jinja2", "jsonschema", "rich"}
 
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 320, 50, 8
 #: `module` or `module.function`: why it may be larger.
@@ -197,7 +199,11 @@ def test_imports__have_no_cycle() -> None:
     assert cycles(graph) == []
 
 
-@pytest.mark.parametrize("start", ["cli", "commands.validate"])
+#: What a suite brings along: its types and providers are imported when it names them.
+NAMED = [name for name in sorted(MODULES) if name.startswith(("evaluators.", "providers."))]
+
+
+@pytest.mark.parametrize("start", ["cli", "commands.validate", *NAMED])
 def test_heavy_libraries__wait_until_they_are_needed(start: str) -> None:
     assert start in MODULES
     assert at_start(start) & HEAVY == set()

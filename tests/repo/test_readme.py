@@ -51,10 +51,10 @@ def test_outputs__the_table_is_the_code_s() -> None:
 
 
 def test_evaluators__each_has_a_row_in_the_registry_s_order() -> None:
-    assert list(rows("| evaluator | passes when |")) == [options.type for options in evaluators.REGISTRY]
+    assert list(rows("| evaluator | passes when |")) == [options.type for options in evaluators.every()]
 
 
-@pytest.mark.parametrize("name", [options.type for options in evaluators.REGISTRY])
+@pytest.mark.parametrize("name", [options.type for options in evaluators.every()])
 def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_path: Path) -> None:
     example = rows("| evaluator | passes when |")[name][-1]
     lines = example.removeprefix("<pre>").removesuffix("</pre>").split("<br>")
@@ -73,16 +73,16 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
 
 def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
     text = re.sub(r"^\|.*$", "", README, flags=re.MULTILINE)
-    for name in (options.type for options in evaluators.REGISTRY):
+    for name in (options.type for options in evaluators.every()):
         assert f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text, name
-    assert all(f"`{name}`" in README for name in providers.catalog())
+    assert all(f"`{name.replace('_', '-')}`" in README for name in providers.catalog())
 
 
 def spellings() -> set[tuple[str, str]]:
     """Every name of the model with each other spelling of it."""
-    shapes = (dialects.SUITE.fields, dialects.TEST.fields, dialects.BLOCK.fields, *(options.spellings for options in evaluators.REGISTRY))
+    shapes = (dialects.SUITE.fields, dialects.TEST.fields, dialects.BLOCK.fields, *(options.spellings for options in evaluators.every()))
     found = {(name, other) for fields in shapes for name, others in fields.items() for other in others}
-    found |= {(options.type, alias) for options in evaluators.REGISTRY for alias in options.aliases}
+    found |= {(options.type, alias) for options in evaluators.every() for alias in options.aliases}
     return found | {
         ("outcome", "expected_outcome"),
         ("judge_target", "grader_target"),

@@ -1,36 +1,73 @@
-"""A stand-in for an OpenAI-compatible server, on loopback: scripted failures first, then answers by pattern."""
+"""A stand-in for OpenAI's API, for Azure's, and for servers that speak it, on loopback: scripted failures first, then answers by pattern.
+
+It asks of a request what the vendors ask. https://platform.openai.com/docs/api-reference and
+https://learn.microsoft.com/azure/ai-foundry/openai/reference
+"""
 
 import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qs, unquote, urlsplit
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, "prompt_tokens_details": {"cached_tokens": 3}}
+RESPONSES_USAGE = {
+    "input_tokens": 11,
+    "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 0},
+    "output_tokens": 7,
+    "output_tokens_details": {"reasoning_tokens": 2},
+    "total_tokens": 18,
+}
+_SAFE = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "self_harm", "sexual", "violence")}
+_FEWEST = 16
 
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came in; header names in lower case."""
+    """A request as it came in; header names in lower case, the path with its query."""
 
     path: str
     headers: Mapping[str, str]
     body: Any
 
     @property
+    def asked(self) -> str:
+        """What is asked for: `chat`, `responses`, or nothing that the vendors know."""
+        path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+        found = re.fullmatch(r"/(?:openai/)?v1/(chat/completions|responses)|/openai/(deployments/[^/]+/chat/completions|responses)", path)
+        if found is None or (found[2] and "api-version" not in query):
+            return ""
+        return "responses" if path.endswith("/responses") else "chat"
+
+    @property
+    def at_azure(self) -> bool:
+        return self.path.startswith("/openai/")
+
+    @property
+    def model(self) -> str:
+        """The model or deployment that the path names, else the body."""
+        below = re.search(r"/deployments/([^/]+)/", self.path)
+        return unquote(below[1]) if below else str(self.body.get("model"))
+
+    @property
     def prompt(self) -> str:
         """The text of the last user message."""
-        content = next(message["content"] for message in reversed(self.body["messages"]) if message["role"] == "user")
+        messages = self.body["messages" if "messages" in self.body else "input"]
+        if isinstance(messages, str):
+            return messages
+        content = next(message["content"] for message in reversed(messages) if message.get("role") == "user")
         return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 @dataclass(frozen=True)
 class Reply:
     """One answer. `drop` closes the connection without one; `hold` keeps the client waiting until the server is closed; `body` goes
-    out as it is, else a completion is made from `text` and `message`."""
+    out as it is, else an answer in the format asked is made: a completion from `text`, `message` and `finish_reason`, a response from
+    `items` or `text`; `fields` are laid over it."""
 
     text: str = ""
     message: Mapping[str, Any] = field(default_factory=dict)
@@ -41,19 +78,40 @@ class Reply:
     body: Any = None
     drop: bool = False
     hold: bool = False
+    items: Sequence[Mapping[str, Any]] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def failure(status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None) -> Reply:
+def failure(
+    status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None, param: str | None = None
+) -> Reply:
     """A refusal in OpenAI's shape."""
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+    error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
     return Reply(status=status, body={"error": error}, headers=headers or {})
 
 
+def azure_failure(status: int, message: str, code: str, /, headers: Mapping[str, str] | None = None, **fields: Any) -> Reply:
+    """A refusal in Azure's shape."""
+    return Reply(status=status, body={"error": {"code": code, "message": message, **fields}}, headers=headers or {})
+
+
+def output_message(text: str, **fields: Any) -> Mapping[str, Any]:
+    """An item of a response that is a message."""
+    content = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
+    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content, **fields}
+
+
+def function_call(name: str, arguments: str, call_id: str) -> Mapping[str, Any]:
+    """An item of a response that calls a function."""
+    return {"id": "fc_1", "type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+
+
 class OpenAIServer:
-    """`with OpenAIServer({"pattern": "answer"}) as server:` then `server.url` and `server.requests`.
+    """`with OpenAIServer({"pattern": "answer"}) as server:` then `server.url` (or `azure_url`) and `server.requests`.
 
     `script` answers the first requests, in order of arrival; then the first pattern found in the last user message, or `otherwise`.
-    With `key` every other bearer token is refused. `busiest` is the greatest number of requests that were open at once.
+    With `key` every other one is refused, with `model` every other is unknown; fields of a request in `refused` are not supported.
+    `busiest` is the greatest number of requests that were open at once.
     """
 
     def __init__(
@@ -64,6 +122,8 @@ class OpenAIServer:
         otherwise: str | Reply | None = None,
         key: str | None = None,
         gather: int = 1,
+        model: str | None = None,
+        refused: Sequence[str] = (),
     ) -> None:
         self.requests: list[Received] = []
         self.busiest = 0
@@ -71,6 +131,8 @@ class OpenAIServer:
         self._script = list(script)
         self._otherwise = otherwise
         self._key = key
+        self._model = model
+        self._refused = refused
         self._open = 0
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -80,8 +142,13 @@ class OpenAIServer:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
+    def azure_url(self) -> str:
+        """Where an Azure resource is."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.azure_url}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -102,7 +169,7 @@ class OpenAIServer:
         try:
             # A server that gathers answers nobody before so many have asked: that many calls are surely open at once.
             self._gathered.wait(timeout=30)
-            reply = scripted or self._chosen(received)
+            reply = scripted or self._refusal(received) or self._chosen(received)
             if reply.hold:
                 self._closing.wait()
             return reply
@@ -110,11 +177,26 @@ class OpenAIServer:
             with self._lock:
                 self._open -= 1
 
+    def _refusal(self, received: Received) -> Reply | None:
+        azure = received.at_azure
+        if not received.asked:
+            told = f"Invalid URL (POST {received.path})"
+            return azure_failure(404, "Resource not found", "404") if azure else failure(404, told)
+        if self._key is not None and self._key not in _keys(received):
+            told = "Access denied due to invalid subscription key or wrong API endpoint."
+            return azure_failure(401, told, "401") if azure else failure(401, "Incorrect API key provided", "invalid_api_key")
+        if self._model is not None and received.model != self._model:
+            told = "The API deployment for this resource does not exist."
+            unknown = failure(404, f"The model `{received.model}` does not exist", "model_not_found")
+            return azure_failure(404, told, "DeploymentNotFound") if azure else unknown
+        for name in self._refused:
+            if name in received.body:
+                told = f"Unsupported parameter: '{name}' is not supported with this model."
+                return failure(400, told, "unsupported_parameter", param=name)
+        fault = next(_chat_faults(received.body) if received.asked == "chat" else _responses_faults(received.body), None)
+        return failure(400, fault) if fault else None
+
     def _chosen(self, received: Received) -> Reply:
-        if received.path != "/v1/chat/completions":
-            return failure(404, f"Invalid URL (POST {received.path})")
-        if self._key is not None and received.headers.get("authorization") != f"Bearer {self._key}":
-            return failure(401, "Incorrect API key provided", "invalid_api_key")
         for pattern, reply in self._replies.items():
             if re.search(pattern, received.prompt):
                 return _reply(reply)
@@ -123,19 +205,98 @@ class OpenAIServer:
         return _reply(self._otherwise)
 
 
+class AzureServer(OpenAIServer):
+    """The same server, its `url` the one of an Azure resource."""
+
+    @property
+    def url(self) -> str:
+        return self.azure_url
+
+
+def _keys(received: Received) -> tuple[str | None, ...]:
+    bearer = received.headers.get("authorization", "").removeprefix("Bearer ")
+    if not received.at_azure:
+        return (bearer,)
+    return (received.headers.get("api-key"), bearer if received.path.startswith("/openai/v1/") else None)
+
+
+def _chat_faults(body: Mapping[str, Any]) -> Iterator[str]:
+    if not body.get("messages"):
+        yield "Missing required parameter: 'messages'."
+        return
+    if "input" in body or "instructions" in body:
+        yield "Unrecognized request arguments supplied: input"
+    waiting: set[str] = set()
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                yield "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+            waiting.discard(message["tool_call_id"])
+        else:
+            if waiting:
+                break
+            waiting = {call["id"] for call in message.get("tool_calls", ())}
+    if waiting:
+        yield f"The following tool_call_ids did not have response messages: {', '.join(sorted(waiting))}"
+
+
+def _responses_faults(body: Mapping[str, Any]) -> Iterator[str]:
+    if "messages" in body:
+        yield "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'."
+    if "input" not in body:
+        yield "Missing required parameter: 'input'."
+        return
+    if body.get("max_output_tokens", _FEWEST) < _FEWEST:
+        yield f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {_FEWEST}."
+    items = [] if isinstance(body["input"], str) else body["input"]
+    called = {item["call_id"] for item in items if item.get("type") == "function_call"}
+    answered = {item["call_id"] for item in items if item.get("type") == "function_call_output"}
+    yield from (f"No tool call found for function call output with call_id {name}." for name in sorted(answered - called))
+    yield from (f"No tool output found for function call {name}." for name in sorted(called - answered))
+
+
 def _reply(reply: str | Reply) -> Reply:
     return Reply(reply) if isinstance(reply, str) else reply
 
 
-def _body(reply: Reply) -> bytes:
+def _body(reply: Reply, received: Received) -> bytes:
     if isinstance(reply.body, bytes):
         return reply.body
     if reply.body is not None:
         return json.dumps(reply.body).encode()
+    made = _response(reply) if received.asked == "responses" else _completion(reply, received.at_azure)
+    return json.dumps({**made, **reply.fields}).encode()
+
+
+def _completion(reply: Reply, azure: bool) -> dict[str, Any]:
     message = {"role": "assistant", "content": reply.text, "refusal": None, **reply.message}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
     data = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "test", "choices": [choice], "usage": reply.usage}
-    return json.dumps(data).encode()
+    if azure:
+        choice["content_filter_results"] = _SAFE
+        data["prompt_filter_results"] = [{"prompt_index": 0, "content_filter_results": _SAFE}]
+    return data
+
+
+def _response(reply: Reply) -> dict[str, Any]:
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": "test",
+        "output": [output_message(reply.text)] if reply.items is None else list(reply.items),
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "usage": RESPONSES_USAGE if reply.usage == USAGE else reply.usage,
+    }
 
 
 def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
@@ -145,11 +306,12 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            reply = server.answer(Received(self.path, {name.lower(): value for name, value in self.headers.items()}, json.loads(data)))
+            received = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, json.loads(data))
+            reply = server.answer(received)
             self.close_connection = True
             if reply.drop or reply.hold:
                 return
-            body = _body(reply)
+            body = _body(reply, received)
             self.send_response(reply.status)
             for name, value in {
                 "Content-Type": "application/json",

@@ -7,7 +7,7 @@ from agentevals_action import compare, gate
 from agentevals_action.compare import Knowledge, Side
 from agentevals_action.model.comparison import BaselineInfo, Outcome, Review, Selection, SuiteComparison
 from agentevals_action.model.fault import Fault, Location
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
 from agentevals_action.reports.view import Links
 from agentevals_action.summary import summarise
 from tests.support import results
@@ -20,10 +20,13 @@ POLICY = gate.Policy(frozenset({"gates", "regressions"}))
 
 
 def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
-    """A result with a question, a cost and a duration."""
+    """A result with a question, a cost (the agent's alone) and a duration; `tokens` are those that its agent read and wrote."""
     all_of = {"question": f"What about {id}?", "cost_usd": 0.0021, "duration_ms": 1250.0, "path": PATH, **fields}
+    read, wrote = all_of.pop("tokens", (None, None))
     made = results.result(id, verdict, **{key: all_of[key] for key in _BUILDER & all_of.keys()})  # type: ignore[arg-type]  # a verdict by name
-    return made.model_copy(update={key: value for key, value in all_of.items() if key not in _BUILDER})
+    trace = TraceSummary(cost_usd=all_of["cost_usd"], input_tokens=read, output_tokens=wrote) if verdict else None
+    samples = tuple(sample.model_copy(update={"trace_summary": trace}) for sample in made.samples)
+    return made.model_copy(update={"samples": samples, **{key: value for key, value in all_of.items() if key not in _BUILDER}})
 
 
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
@@ -147,10 +150,14 @@ def hostile() -> Review:
     hard: dict[str, Any] = {"answer": answer, "question": answer, "misses": (line, "- [x] done", "1. one"), "gates": (line,), "line": 5}
     head = (
         told(line, "fail", failed=(line,), **hard),
-        told("e`rr|or", None, error=line),
-        told("moved", misses=(line,)),
+        told("e`rr|or", None, error=line, conversation_id=f"talk {line}"),
+        told("moved", misses=(line,), conversation_id=line),
+        told("first|" + line, "fail", misses=(line,), conversation_id=line),
+        told("second", "fail", misses=(line,), conversation_id=line),
+        told("e`rr|or too", None, error=line, conversation_id=f"talk {line}"),
     )
-    base = (told(line, **hard), told("e`rr|or"), told("moved", "fail"), told("gone|" + line, gates=(line,)))
+    same = (told("first|" + line), told("second"))
+    base = (told(line, **hard), told("e`rr|or"), told("moved", "fail"), *same, told("gone|" + line, gates=(line,)))
     path = "evals/a|b `c` @octocat [x](y)/EVAL.yaml"
     return review(
         compared(head, base, path=path),
@@ -159,6 +166,43 @@ def hostile() -> Review:
         notices=(line,),
         selections=(Selection(path, (line,)),),
     )
+
+
+def conversations() -> Review:
+    """Turns of conversations here and there in a suite, a budget that ran out, a cache, and what a reader has to know."""
+
+    def turn(name: str, number: int, verdict: str | None = "pass", **fields: Any) -> TestResult:
+        all_of = {"conversation_id": name, "tokens": (5200, 410), "replies": 2, "line": 10 * number, **fields}
+        return told(f"{name}-{number}", verdict, **all_of)
+
+    budget = "`max-cost-usd` (0.02) is reached raise it, or run fewer tests or samples"
+    head: tuple[TestResult, ...] = (
+        turn("booking", 1, cached_replies=2, cost_usd=0.0),
+        turn("complaint", 1, "fail", misses=("says sorry",)),
+        turn("booking", 2, "fail", misses=("names the price",), answer="Your room is booked."),
+        told("opening-hours", "fail", tokens=(900, 120), replies=2, line=70, misses=("names the holidays",)),
+        turn("booking", 3, "fail", misses=("confirms by e-mail", "names the price"), answer="Anything else?"),
+        turn("complaint", 2, None, error=budget),
+        turn("complaint", 3, None, error=budget),
+        turn("refund", 1, unpriced_replies=1),
+        turn("refund", 2),
+    )
+    head = tuple(one.model_copy(update={"error": one.error.model_copy(update={"kind": "budget"})}) if one.error else one for one in head)
+    base = (
+        *(turn("booking", number, answer="Your room costs 90 EUR.", replies=1) for number in (1, 2, 3)),
+        *(turn("complaint", number, replies=1) for number in (1, 2, 3)),
+        told("opening-hours", tokens=(900, 120), line=70),
+        *(turn("refund", number, "fail", replies=0) for number in (1, 2)),
+        *(turn("farewell", number, replies=0) for number in (1, 2)),
+    )
+    kept = tuple(
+        f"the workspace of the test `booking-{number}` is kept in agentevals-report/workspaces/booking-{number}" for number in (2, 3)
+    )
+    limit = "`max-cost-usd` (0.02) was reached after $0.0205; 4 calls were not made."
+    damaged = "The cache was damaged (file is not a database) and is dropped; this run begins an empty one."
+    hook = f"{PATH}: test `refund-1`: the hook `after_each` ended with exit code 1: rm: cannot remove 'x'"
+    others = ("A reply holds a secret, and is not stored in the cache.",) * 3
+    return review(compared(head, base), notices=(limit, damaged, hook, *others, *kept))
 
 
 def many_regressions(number: int = 200) -> Review:
@@ -190,6 +234,7 @@ GOLDEN = {
     "nothing-touched": nothing_touched,
     "gone": gone,
     "hostile": hostile,
+    "conversations": conversations,
     "many-regressions": many_regressions,
     "thousands": thousands,
 }
@@ -202,6 +247,7 @@ OUTCOMES = {
     "nothing-touched": Outcome.PASSED,
     "gone": Outcome.PASSED,
     "hostile": Outcome.FAILED,
+    "conversations": Outcome.FAILED,
     "many-regressions": Outcome.FAILED,
     "thousands": Outcome.FAILED,
 }

@@ -49,11 +49,17 @@ def target(
 
 
 def request(
-    root: Path, *messages: Message | str, eval_id: str = "first", attempt: int = 0, timeout: float = 30, folder: Path | None = None
+    root: Path,
+    *messages: Message | str,
+    eval_id: str = "first",
+    attempt: int = 0,
+    timeout: float = 30,
+    folder: Path | None = None,
+    **fields: Any,
 ) -> Request:
     """One call; a string is a user's message."""
     wired: Sequence[Message] = [Message("user", message) if isinstance(message, str) else message for message in messages]
-    return Request(wired, eval_id, attempt, timeout, root, folder or root)
+    return Request(wired, eval_id, attempt, timeout, root, folder or root, **fields)
 
 
 def surroundings(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.chat import chat_messages, read_completion
+from agentevals_action.chat import EmptyReply, chat_messages, read_completion
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 
@@ -52,6 +52,21 @@ def test_chat_messages__a_picture_where_models_take_none_is_a_value_error() -> N
         chat_messages([Message("system", (Block("image", "R0lGODlh"),))])
 
 
+def test_chat_messages__the_output_that_a_call_carries_answers_it() -> None:
+    calls = (ToolCall("a", output="one"), ToolCall("b", output={"n": 2}))
+    wired = chat_messages([Message("assistant", "", tool_calls=calls), Message("tool", "said", tool_call_id="call_0_0")])
+    assert wired[1:] == [
+        {"role": "tool", "content": "said", "tool_call_id": "call_0_0"},
+        {"role": "tool", "content": '{"n": 2}', "tool_call_id": "call_0_1"},
+    ]
+
+
+def test_chat_messages__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"a\xff")
+    with pytest.raises(ValueError, match=r"the file x\.bin is no UTF-8 text \(invalid start byte at byte 1\)"):
+        chat_messages([Message("user", (Block("file", "x.bin", tmp_path / "x.bin"),))])
+
+
 def test_read_completion__text_and_usage() -> None:
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}}
     assert read_completion(completion({"content": "hi"}, usage=usage)) == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3)
@@ -70,9 +85,15 @@ def test_read_completion__tool_calls_even_with_broken_arguments() -> None:
         {"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"k": 1}'}},
         {"id": None, "type": "function", "function": {"name": "b", "arguments": "{broken"}},
         {"type": "function", "function": {"name": "c", "arguments": ""}},
+        {"id": "4", "type": "custom", "custom": {"name": "d", "input": "print(1)"}},
     ]
     trace = read_completion(completion({"content": None, "tool_calls": calls}, "tool_calls"))
-    assert trace.tool_calls == (ToolCall("a", {"k": 1}, id="1"), ToolCall("b", "{broken"), ToolCall("c", {}))
+    assert trace.tool_calls == (
+        ToolCall("a", {"k": 1}, id="1"),
+        ToolCall("b", "{broken"),
+        ToolCall("c", {}),
+        ToolCall("d", "print(1)", id="4"),
+    )
     assert (trace.output, trace.llm_call_count) == ("", 1)
 
 
@@ -90,8 +111,6 @@ def test_read_completion__parts_and_refusals_are_the_answer() -> None:
         ({"choices": [5]}, "no chat completion"),
         ({"choices": [{"message": None}]}, "no chat completion"),
         (completion({"content": "partly"}, "content_filter"), "content filter"),
-        (completion({"content": None}, "length"), r"empty \(finish_reason 'length'\)"),
-        (completion({"content": ""}), "empty"),
         (completion({"content": 5}), "content is no text"),
         (completion({"content": "x", "tool_calls": {}}), "tool_calls are no list"),
         (completion({"content": "x", "tool_calls": ["y"]}), "no function.name"),
@@ -100,3 +119,9 @@ def test_read_completion__parts_and_refusals_are_the_answer() -> None:
 def test_read_completion__what_is_no_answer_is_a_value_error(data: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_completion(data)
+
+
+def test_read_completion__one_that_says_nothing() -> None:
+    for message, reason in (({"content": None}, "length"), ({"content": ""}, "stop")):
+        with pytest.raises(EmptyReply, match=rf"empty \(finish_reason '{reason}'\)"):
+            read_completion(completion(message, reason))

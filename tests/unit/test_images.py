@@ -22,6 +22,38 @@ def test_data_uri__one_that_is_given_goes_out_as_it_is() -> None:
     assert images.data_uri(Block("image", "data:image/svg+xml;base64,PHN2Zz4=")) == "data:image/svg+xml;base64,PHN2Zz4="
 
 
+def test_picture__its_type_and_base64_apart(tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(PNG)
+    encoded = base64.b64encode(PNG).decode()
+    assert images.picture(Block("image", "picture", tmp_path / "picture")) == images.Picture("image/png", encoded)
+    assert images.picture(Block("image", f"data:image/png;base64,{encoded}")).uri == f"data:image/png;base64,{encoded}"
+
+
+def test_picture__what_its_bytes_show_wins_over_what_is_said() -> None:
+    encoded = base64.b64encode(PNG).decode()
+    assert images.picture(Block("image", f"DATA:image/jpeg;charset=x;base64,{encoded[:6]}\n{encoded[6:]}")).media_type == "image/png"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("data:text/plain;base64,aGk=", "has to be `data:image/"),
+        ("data:image/png,%89PNG", "has to be `data:image/"),
+        ("data:image/;base64,aGk=", "has to be `data:image/"),
+        ("data:image/png;base64", "has to be `data:image/"),
+        ("data:image/png;base64,aGk", "neither a file nor base64"),
+        ("aGkü", "neither a file nor base64"),
+        ("aGk=", "is no PNG"),
+        (f"data:image/png;base64,{base64.b64encode(bytes(images.SIZE_LIMIT + 1)).decode()}", "over 20 MB"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_picture__an_inline_one_that_is_none_is_a_value_error(value: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem) as caught:
+        images.picture(Block("image", value))
+    assert len(str(caught.value)) < 200
+
+
 def test_data_uri__what_is_no_picture_is_a_value_error(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ValueError, match="text is no PNG"):
@@ -35,5 +67,5 @@ def test_data_uri__what_is_no_picture_is_a_value_error(tmp_path: Path) -> None:
 def test_data_uri__one_over_the_limit_is_a_value_error(tmp_path: Path) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(images.SIZE_LIMIT + 1)
-    with pytest.raises(ValueError, match="over 20 MB"):
+    with pytest.raises(ValueError, match="the picture big is over 20 MB"):
         images.data_uri(Block("image", "big", tmp_path / "big"))

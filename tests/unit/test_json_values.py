@@ -99,3 +99,12 @@ def test_shown__is_short_and_fits_in_a_file() -> None:
     assert len(json_values.shown(list(range(100)))) == 80
     # How deep an encoder goes differs by Python's version; either way it is short and no crash.
     assert json_values.shown(deep) in ("a value that is nested too deeply to be shown", "[" * 79 + "…")
+
+
+@pytest.mark.parametrize(("value", "counted"), [(0, 0), (7, 7), (-1, None), (True, None), (1.0, None), ("7", None), (None, None)])
+def test_count__a_whole_number_or_unknown(value: Any, counted: int | None) -> None:
+    assert json_values.count(value) == counted
+
+
+def test_members__of_an_object_alone() -> None:
+    assert (json_values.members({"a": 1}), json_values.members([1]), json_values.members(None)) == ({"a": 1}, {}, {})

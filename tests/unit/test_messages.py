@@ -95,7 +95,7 @@ def test_content_text__each_kind_of_block(tmp_path: Path) -> None:
 
 def test_content_text__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(base64.b64decode("/w=="))
-    with pytest.raises(ValueError, match="utf-8"):
+    with pytest.raises(ValueError, match="the file x is no UTF-8 text"):
         content_text(Message("user", (Block("file", "x", tmp_path / "x"),)))
     with pytest.raises(OSError, match="No such file"):
         content_text(Message("user", (Block("file", "y", tmp_path / "y"),)))

@@ -155,10 +155,87 @@ def test_check__an_empty_command_is_refused(command: str | Sequence[str]) -> Non
         placeholders.check(command)
 
 
-@pytest.mark.parametrize("command", ["agent {FILES}", ["agent", "{FILES}"], "agent --guide={GUIDELINES}"], ids=str)
-def test_check__placeholders_of_another_version_are_refused_by_name(command: str | Sequence[str]) -> None:
-    with pytest.raises(ValueError, match=r"`\{(FILES|GUIDELINES)\}` is not supported by this version yet"):
+def test_check__guidelines_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"`\{GUIDELINES\}` is not supported; .* in \{FILES\}"):
+        placeholders.check("agent --guide={GUIDELINES}")
+
+
+FILES = ["/r/a.md", "/r/with space/it's.md", "/r/$(touch pwned); {basename}.txt"]
+SHOW = "import sys; print('|'.join(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize(
+    ("files_format", "expected"),
+    [
+        ("{path}", [*FILES]),
+        ("--file {path}", [word for path in FILES for word in ("--file", path)]),
+        ("--file={path}", [f"--file={path}" for path in FILES]),
+        ("'{path}'", [*FILES]),
+        ('"{basename}":{path}', ["a.md:/r/a.md", f"it's.md:{FILES[1]}", f"$(touch pwned); {{basename}}.txt:{FILES[2]}"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [["python3", "-c", SHOW, "x", "{FILES}"], f'python3 -c "{SHOW}" x {{FILES}}', ["sh", "-c", f'python3 -c "{SHOW}" x {{FILES}}']],
+    ids=str,
+)
+def test_fill__files_are_words_and_never_code(tmp_path: Path, command: str | Sequence[str], files_format: str, expected: list[str]) -> None:
+    placeholders.check(command)
+    placeholders.check_format(files_format)
+    words, variables = placeholders.fill(command, {}, placeholders.file_words(files_format, FILES))
+    done = subprocess.run(words, cwd=tmp_path, env={"PATH": os.environ["PATH"], **variables}, capture_output=True, check=True, text=True)
+    assert done.stdout.rstrip("\n").split("|") == ["x", *expected]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fill__without_files_there_is_no_word() -> None:
+    assert placeholders.fill(["agent", "{FILES}", "-"], {})[0] == ("agent", "-")
+    assert placeholders.fill("agent {FILES} -", {})[0] == ("sh", "-c", "agent  -")
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ('agent "{FILES}"', r"`\{FILES\}` stands in quotes"),
+        ("sh -c 'agent {FILES}'", r"`\{FILES\}` stands in quotes"),
+        ("ssh host agent {FILES}", "would be read as code"),
+        (["ssh", "host", "agent", "{FILES}"], "would be read as code"),
+        (["python3", "-c", "{FILES}"], "would be read as code"),
+        (["agent", "--files={FILES}"], "as a word of its own"),
+    ],
+    ids=str,
+)
+def test_check__files_where_they_cannot_be_put_are_refused(command: str | Sequence[str], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
         placeholders.check(command)
+
+
+@pytest.mark.parametrize(("files_format", "problem"), [("--file", "it says no file"), ("--file '{path}", "its quotes are wrong")])
+def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        placeholders.check_format(files_format)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("python3 agent.py --config=conf.json < in.txt", "python3 /s/agent.py --config=/s/conf.json < /s/in.txt"),
+        (
+            "./run.sh; agent.py 'agent.py' \"agent.py\" xagent.py {PROMPT} # agent.py",
+            "/s/run.sh; /s/agent.py 'agent.py' \"agent.py\" xagent.py {PROMPT} # agent.py",
+        ),
+        ("agent.py agent.py", "agent.py agent.py"),
+        (["python3", "agent.py", "--config=conf.json", "x"], ("python3", "/s/agent.py", "--config=/s/conf.json", "x")),
+        (["agent.py", "agent.py"], ("agent.py", "/s/agent.py")),
+        (["./run.sh"], ("/s/run.sh",)),
+        (["sh", "-c", "cd . && ./run.sh"], ("sh", "-c", "cd . && /s/run.sh")),
+        (["sh", "agent.py"], ("sh", "/s/agent.py")),
+    ],
+    ids=str,
+)
+def test_with_names__words_that_are_files(command: str | Sequence[str], expected: str | tuple[str, ...]) -> None:
+    known = {"agent.py": "/s/agent.py", "conf.json": "/s/conf.json", "in.txt": "/s/in.txt", "./run.sh": "/s/run.sh"}
+    assert placeholders.with_names(command, lambda name: known.get(name, name)) == expected
 
 
 def test_uses__only_whole_placeholders() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, TestResult
+from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, SampleResult, TestResult, TraceSummary
 from agentevals_action.summary import summarise
 from tests.support import results
 
@@ -27,6 +27,39 @@ def test_summary__nothing_scored_has_no_rate_and_no_cost() -> None:
     for tests in ([], [results.result("a", None)]):
         summary = summarise("e", "s", tests)
         assert (summary.pass_rate, summary.average_score, summary.cost_usd) == (None, None, None)
+
+
+def sampled(*figures: TraceSummary | None) -> TestResult:
+    return results.result("a").model_copy(update={"samples": tuple(SampleResult(trace_summary=one) for one in figures)})
+
+
+def test_summary__what_agents_took_over_all_samples() -> None:
+    tests = [
+        sampled(TraceSummary(cost_usd=0.1, input_tokens=100, output_tokens=7), TraceSummary(cost_usd=0.2, input_tokens=50)),
+        sampled(TraceSummary(), None),
+        sampled(TraceSummary(cost_usd=0.0, output_tokens=3)),
+    ]
+    summary = summarise("e", "s", tests)
+    assert (summary.agent_cost_usd, summary.samples, summary.samples_with_cost) == (0.1 + 0.2, 5, 3)
+    assert (summary.input_tokens, summary.output_tokens, summary.samples_with_tokens) == (150, 10, 1)
+
+
+def test_summary__what_no_trace_tells_is_unknown_and_not_zero() -> None:
+    summary = summarise("e", "s", [sampled(TraceSummary(tool_call_count=2), None), results.result("b", None)])
+    assert (summary.agent_cost_usd, summary.input_tokens, summary.output_tokens) == (None, None, None)
+    assert (summary.samples, summary.samples_with_cost, summary.samples_with_tokens) == (3, 0, 0)
+
+
+def test_summary__a_row_without_samples_has_its_own_figures() -> None:
+    row = results.result("a").model_copy(update={"samples": (), "trace_summary": TraceSummary(cost_usd=0.5)})
+    assert summarise("e", "s", [row]).agent_cost_usd == 0.5
+
+
+def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
+    paid = {"cost_usd": 0.0, "replies": 4, "cached_replies": 3, "unpriced_replies": 1}
+    tests = [results.result("a").model_copy(update=paid), results.result("b", cost_usd=0.25, replies=2)]
+    summary = summarise("e", "s", tests)
+    assert (summary.cost_usd, summary.replies, summary.cached_replies, summary.unpriced_replies) == (0.25, 6, 3, 1)
 
 
 def test_summary__a_failed_gate_without_a_score_counts_as_failed() -> None:

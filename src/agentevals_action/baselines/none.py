@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Selection
 
@@ -11,6 +12,8 @@ class NoBaseline:
     """Gives no results for any suite."""
 
     info: BaselineInfo
+
+    reruns: ClassVar[bool] = False
 
     async def results(self, selections: Sequence[Selection]) -> BaseRun:  # noqa: ARG002 - the protocol's; there is nothing for any
         """An empty run."""

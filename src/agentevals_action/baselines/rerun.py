@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from agentevals_action.errors import AgentEvalsError
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Selection
@@ -19,6 +20,7 @@ class Rerun:
     prepare: Callable[[Path], Awaitable[None]]
     run: Callable[[Sequence[Suite]], Awaitable[Sequence[SuiteRun]]]
     suites: Mapping[str, Suite | BrokenSuite] = field(default_factory=dict)
+    reruns: ClassVar[bool] = True
 
     async def results(self, selections: Sequence[Selection]) -> BaseRun:
         """Results by the suite's path on head."""
@@ -37,6 +39,6 @@ class Rerun:
         try:
             await self.prepare(self.root)
         except AgentEvalsError as error:
-            return BaseRun(replace(self.info, problem=f"{error}; {error.hint}".rstrip("; ")))
+            return BaseRun(replace(self.info, problem=error.sentence))
         runs = {run.path: run for run in await self.run(tuple(wanted.values()))}
         return BaseRun(self.info, {path: runs[suite.path] for path, suite in wanted.items()}, missing)

@@ -69,7 +69,7 @@ def _told(job: Job, place: Place, repository: GitRepository, host: Host, runner:
     try:
         return review, _published(review, host, _manner(review, place, runner, _template(place)), place)
     except InvalidInput as error:
-        review = pipeline.refused(job, [f"{error}; {error.hint}".rstrip("; ")])
+        review = pipeline.refused(job, [error.sentence])
         return review, _published(review, host, _manner(review, place, runner), place)
 
 
@@ -89,7 +89,7 @@ def _review(job: Job, place: Place, repository: GitRepository, host: Host) -> Re
         return workshop.review(job, place, repository, host)
     except AgentEvalsError as error:
         faults = error.faults if isinstance(error, InvalidInput) else ()
-        reasons = (*faults, f"{error}; {error.hint}".rstrip("; "))
+        reasons = (*faults, error.sentence)
         return redacted(pipeline.refused(job, reasons), place.redactor.redact)
 
 

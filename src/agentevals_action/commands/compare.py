@@ -29,7 +29,7 @@ def main(base: Path, head: Path, fail_on: str) -> int:
         raise InvalidInput(f"{base} and {head} have no test in common", "name results of the same suites")
     suites = tuple(_compare(one, other) for one, other in pairs)
     console.comparison_lines(suites, sys.stdout)
-    console.suite_table([suite.head for suite in suites if suite.head], sys.stdout)
+    console.suite_table(suites, sys.stdout)
     decision = gate.decide(gate.Policy(conditions), [suite for suite in suites if suite.head], BaselineInfo("file", wanted=bool(there)))
     gone = count(suites, Change.REMOVED)
     if gone:

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from agentevals_action import console, gate, interrupts, wiring
 from agentevals_action.compare import Side, compare_suite
+from agentevals_action.conversations import Turns
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports.jsonl import ResultsWriter, read_results
 from agentevals_action.reports.summary_json import write_run_summary
+from agentevals_action.reports.view import spending
 from agentevals_action.resuming import Asked
 from agentevals_action.runner import Placed
 from agentevals_action.settings import Settings
@@ -30,12 +31,14 @@ _UNSHOWN = {"samples": (), "evaluator_results": (), "candidate_answer": "", "tra
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to run and where the results go: `tests` are globs over ids, `resume` keeps what `output` already holds."""
+    """What to run and where the results go: `tests` are globs over ids, `resume` keeps what `output` already holds, `keep_workspaces` the
+    folders of agents whose tests did not pass."""
 
     paths: tuple[Path, ...] = ()
     output: Path | None = None
     tests: tuple[str, ...] = ()
     resume: bool = False
+    keep_workspaces: bool = False
 
     def has(self, test: Test) -> bool:
         """Whether a test is asked for."""
@@ -73,18 +76,22 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    with engine_for(settings, environ, folder) as engine:
+    wiring.check_cache(settings, folder, environ)
+    keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
+    with engine_for(settings, environ, folder, keep) as engine:
         _refuse_missing(engine, suites)
-        _check_output(wanted.output, suites)
-        redact = Redactor.from_environ(environ, settings.env, engine.secrets(suites)).redact
+        _check_output(wanted.output or folder / settings.report_dir / "results.jsonl", suites)
+        redact = engine.redactor(suites).redact
         run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
+        engine.forecast.earlier = wiring.earlier_figures(run.output)
         interrupts.run(_execute(run, engine, folder, settings.samples))
-    return _report(run, settings)
+        notices = engine.notices
+    return _report(run, settings, notices)
 
 
-def _check_output(output: Path | None, suites: Sequence[Suite]) -> None:
+def _check_output(output: Path, suites: Sequence[Suite]) -> None:
     """InvalidInput when writing results there would destroy something else."""
-    if output is None or not output.exists():
+    if not output.exists():
         return
     named = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
     if output.resolve() in named or not output.is_file() or output.suffix != ".jsonl":
@@ -119,8 +126,9 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> Non
             kept[place] = True
         return place
 
-    refusal = await _prepared(engine, folder)
     try:
+        print(await engine.estimate(run.suites, 1), file=sys.stderr)
+        refusal = await _prepared(engine, folder)
         with ResultsWriter(run.output, keep if asked else None) as writer:
             if any(kept):
                 print(f"{sum(kept)} of {total} tests are kept from {run.output}", file=sys.stderr)
@@ -130,6 +138,7 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> Non
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                     clean = redacted(result, run.redact)
                     writer.add(index, clean)
+                    engine.forecast.add(clean)
                     bars.advance("tests", clean)
 
                 await engine.runner.run((one for one in run.tests() if not (kept and kept[one[0]])), on_result, refusal)
@@ -145,34 +154,41 @@ async def _prepared(engine: Engine, folder: Path) -> AttemptError | None:
     return None
 
 
-def _report(run: _Run, settings: Settings) -> int:
+def _report(run: _Run, settings: Settings, notices: Sequence[str]) -> int:
     """The table, what did not pass and the summary, from the results as they stand in their file, a suite at a time."""
+    turns = Turns()
     names = {suite.path: suite.name for suite in run.suites}
     suites: list[SuiteComparison] = []
     for path, results in groupby(read_results(run.output), key=lambda result: result.eval_path):
-        left = _Left()
+        left = _Left(turns)
         name = names.get(path, path)  # a path that is no UTF-8 stands otherwise in the file
         summary = summarise(path, name, left.passing_by(results))
         suites.append(compare_suite(path, name, SuiteRun(path, name, tuple(left.results), summary), Side()))
-    console.suite_table([suite.head for suite in suites if suite.head], sys.stdout)
-    console.not_passed((test.head for suite in suites for test in suite.tests if test.head), sys.stdout)
+    heads = [suite.head for suite in suites if suite.head]
+    console.suite_table(suites, sys.stdout)
+    console.not_passed((test.head for suite in suites for test in suite.tests if test.head), turns, sys.stdout)
+    console.remarks([spending.spent_by(heads).words("these results" if run.wanted.resume else "this run")], sys.stdout)
+    console.remarks((f"notice: {run.redact(notice)}" for notice in notices), sys.stderr)
     policy = gate.Policy(settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive)
     decision = gate.decide(policy, suites, BaselineInfo("none", wanted=False, reason="`run` compares with nothing"))
-    write_run_summary(run.summary, decision, [suite.head for suite in suites if suite.head])
+    write_run_summary(run.summary, decision, heads)
     _tell(decision, run.output)
     return decision.exit_code
 
 
 class _Left:
-    """The results that did not pass: the first with what is shown of them, of the others what the gate counts, shared by those alike."""
+    """The results that did not pass: the first with what is shown of them, of the others what the gate counts, shared by those alike.
+    `turns` is told of all."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self.results: list[TestResult] = []
         self._alike: dict[tuple[object, ...], TestResult] = {}
 
     def passing_by(self, results: Iterable[TestResult]) -> Iterator[TestResult]:
         """The same results, looked at in passing."""
         for result in results:
+            self._turns.add(result)
             if result.verdict != "pass":
                 self.results.append(self._shortened(result))
             yield result

@@ -62,7 +62,7 @@ _COMMAND_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array
 class Proxy(BaseModel):
     """What a judge's program may ask of targets, through a proxy on the loopback."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     max_calls: int = Field(default=50, ge=0, description="How many calls the judge may make for one answer.")
 

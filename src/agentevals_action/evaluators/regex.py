@@ -1,6 +1,5 @@
 """`regex`: the pattern is found in the output."""
 
-import asyncio
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
@@ -41,7 +40,7 @@ class Regex(Options):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the pattern is found, else 0; AttemptError when it does not come to an end."""
-        found = await asyncio.to_thread(patterns.found, self.value, self.flags, case.trace.output, "this output")
+        found = await patterns.search(self.value, self.flags, case.trace.output, "this output")
         wanted = matching.quoted(self.value)
         return matching.score_check(found, f"matches {wanted}", f"does not match {wanted}")
 

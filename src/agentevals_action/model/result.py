@@ -16,7 +16,7 @@ BORDERLINE_SCORE = 0.6
 class Record(BaseModel):
     """Base of everything in a results file; unknown fields of later versions are left alone."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", defer_build=True)
 
 
 class ErrorInfo(Record):
@@ -101,7 +101,8 @@ class TestResult(Record):
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the verdict is
     shown by: the first whose verdict is the test's, else the first. `cost_usd` is what agents and judges cost over the samples, as far as
-    it is known; replies out of the cache cost nothing. `cached_replies` counts those.
+    it is known; replies out of the cache cost nothing. `replies` counts all of agents and judges, `cached_replies` those out of the cache,
+    `unpriced_replies` those of which nobody knows what they cost.
     """
 
     __test__ = False  # pytest: a noun of ours, no test case
@@ -126,7 +127,9 @@ class TestResult(Record):
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
     cost_usd: float | None = None
+    replies: int = 0
     cached_replies: int = 0
+    unpriced_replies: int = 0
     duration_ms: float | None = None
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
@@ -145,7 +148,8 @@ class EvaluatorSummary(Record):
 class SuiteSummary(Record):
     """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored. `cost_usd` is what the run cost (cached
     replies nothing). `agent_cost_usd`, `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs
-    can be compared; None when no trace tells them."""
+    can be compared; None when no trace tells them. Of `samples` in all, `samples_with_cost` and `samples_with_tokens` (both kinds of them)
+    tell theirs: where these are fewer, the sums are of a part."""
 
     eval_path: str
     dataset: str
@@ -162,7 +166,12 @@ class SuiteSummary(Record):
     agent_cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    samples: int = 0
+    samples_with_cost: int = 0
+    samples_with_tokens: int = 0
+    replies: int = 0
     cached_replies: int = 0
+    unpriced_replies: int = 0
     duration_ms: float = 0.0
 
 

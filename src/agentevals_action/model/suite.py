@@ -86,13 +86,16 @@ class Evaluator:
     files: tuple[NamedFile, ...] = ()
 
 
+Reset = Literal["none", "fast", "strict"]
+
+
 @dataclass(frozen=True)
 class Repo:
-    """A git repository that a workspace holds at `path` (relative to it): `source` is a URL or, where the suite names a path, the
-    absolute one; `commit` a revision, `ancestor` how many first parents before it, `sparse` the only folders checked out."""
+    """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or absolute where the suite names a folder
+    of the repository; `commit` a revision, `ancestor` how many first parents before it, `sparse` the only folders checked out."""
 
     path: str
-    source: str
+    source: str | Path
     commit: str | None = None
     ancestor: int = 0
     sparse: tuple[str, ...] = ()
@@ -100,21 +103,27 @@ class Repo:
 
 @dataclass(frozen=True)
 class Hook:
-    """A command of a workspace's life: words, or a script of `sh`; `cwd` as written (relative to the suite's folder, a leading `/` is
-    the repository root; None is the workspace), `timeout_seconds` its limit."""
+    """A command of a workspace's life: words, or a script of `sh`. `cwd` is absolute (by default the folder of the file that declares the
+    command), `timeout_seconds` its limit, `files` those of the repository that its words name."""
 
     command: str | tuple[str, ...]
     location: Location
-    cwd: str | None = None
+    cwd: Path
     timeout_seconds: float = 60.0
+    files: tuple[NamedFile, ...] = ()
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder that an agent works in, effective for one test (its own fields over the suite's); tests whose workspaces are equal and
-    not `per_test` share one folder, in suite order. `template` is absolute. `reset` is what happens to it after each test."""
+    """The folder that an agent works in, effective for one test (its own fields over the suite's).
+
+    All tests share the suite's folder, one after another in suite order; a test that says something of it itself (`own`) has one of its
+    own. `per_test` makes a fresh folder for each sample. `template` is absolute. `reset` is what happens to the folder after each test,
+    `reset_before` before each. `files` are those that make it: of the template, of repositories that lie in this one, of all hooks.
+    """
 
     location: Location
+    own: bool = False
     template: Path | None = None
     per_test: bool = False
     repos: tuple[Repo, ...] = ()
@@ -122,7 +131,8 @@ class Workspace:
     before_each: Hook | None = None
     after_each: Hook | None = None
     after_all: Hook | None = None
-    reset: Literal["none", "fast", "strict"] = "none"
+    reset: Reset = "none"
+    reset_before: Reset = "none"
     files: tuple[NamedFile, ...] = ()
 
 

@@ -1,17 +1,26 @@
 """The providers of this version: one file each, one line each."""
 
+from collections.abc import Mapping
+
 from agentevals_action.providers.base import Options
-from agentevals_action.providers.cli import Cli
-from agentevals_action.providers.mock import Mock
-from agentevals_action.providers.openai import OpenAI
+from agentevals_action.registry import Registry
 
-_PROVIDERS: tuple[type[Options], ...] = (
-    Cli,
-    Mock,
-    OpenAI,
-)
+#: Every provider's name with `_` for `-`, which is the name of its file, and its class.
+_PROVIDERS: Mapping[str, str] = {
+    "anthropic": "Anthropic",
+    "azure": "Azure",
+    "claude_cli": "ClaudeCli",
+    "cli": "Cli",
+    "codex_cli": "CodexCli",
+    "copilot_cli": "CopilotCli",
+    "gemini": "Gemini",
+    "http": "Http",
+    "mock": "Mock",
+    "openai": "OpenAI",
+    "replay": "Replay",
+}
 
 
-def catalog() -> dict[str, type[Options]]:
+def catalog() -> Mapping[str, type[Options]]:
     """The options of every provider by its name with `_` for `-`, as a target's `provider` says it in either spelling."""
-    return {options.provider.replace("-", "_"): options for options in _PROVIDERS}
+    return Registry[Options](__name__, {name: (name, plugin) for name, plugin in _PROVIDERS.items()})

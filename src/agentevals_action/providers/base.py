@@ -16,7 +16,8 @@ from agentevals_action.paths import Folder
 @dataclass(frozen=True)
 class Request:
     """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder` the default working directory, and
-    `workspace` the folder that an agent is to work in, where the test has one. `conversation_id` and `metadata` are the test's."""
+    `workspace` the folder that an agent is to work in, where the test has one. `conversation_id` and `metadata` are the test's, `suite` is
+    the suite's file, relative to the root, empty where none is known. `repeat` counts the same question within a sample."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -27,6 +28,8 @@ class Request:
     workspace: Path | None = None
     conversation_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
+    suite: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,17 @@ class Options(BaseModel):
 
     A plug-in subclasses it, names its `provider` and writes `connect`. `is_model` says that it can judge without a `judge_target`;
     `is_defined` that its definition is all there is behind it, so that a stored reply to the same request is as good as a new one (a
-    model; of an agent only its address or command is known); `deterministic` that it always answers the same, at no cost.
+    model; of an agent only its address or command is known); `deterministic` that it always answers the same, at no cost. `key_variable`
+    is the vendor's usual variable of a key, which `connect` may fall back to.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    key_variable: ClassVar[str] = ""
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod

@@ -5,13 +5,15 @@ import os
 import shlex
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, field_validator, model_validator
+from pydantic import Field, Strict, field_validator, model_validator
 
-from agentevals_action import placeholders, process
+from agentevals_action import agent_command, agent_health, placeholders, process
+from agentevals_action.attachments import attached
 from agentevals_action.envelope import read_reply
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.messages import prompt_text
@@ -19,69 +21,46 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 
-Command = str | Annotated[tuple[str, ...], Strict(False)]
-
-_STDERR_LINES, _STDERR_CHARACTERS = 10, 2000
-_LATER = ("files_format", "provider_batching")
-
-
-def _checked(command: Command) -> Command:
-    placeholders.check(command)
-    return command
-
-
-class Healthcheck(BaseModel):
-    """A command that must succeed once before the target is used."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
-
-    command: Command = Field(description="The command: a list of words, or a script of `sh`.")
-    cwd: str | None = Field(default=None, description="Its folder; the target's by default.")
-    timeout_seconds: Annotated[float, Field(gt=0)] = Field(default=60, description="Seconds that it may take.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, data: Any) -> Any:
-        if isinstance(data, str | list | tuple):
-            return {"command": data}
-        if isinstance(data, Mapping) and ("url" in data or data.get("type") == "http"):
-            raise ValueError("a healthcheck by URL is not supported by this version yet; write a `command`, such as curl with --fail")
-        return data
-
-    @field_validator("command")
-    @classmethod
-    def _safe(cls, command: Command) -> Command:
-        return _checked(command)
-
 
 class Cli(base.Options):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
-    command: Command = Field(
-        description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {EVAL_ID}, "
-        "{ATTEMPT}. Without one for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
+    command: agent_health.Command = Field(
+        description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, "
+        "{EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
     )
-    cwd: str | None = Field(default=None, description="Folder to run in, relative to the suite's; a leading / is the repository's root.")
+    cwd: str | None = Field(
+        default=None,
+        description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
+        "else the suite's folder.",
+    )
     env: Annotated[tuple[str, ...], Strict(False)] | None = Field(
         default=None,
         description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all.",
     )
-    healthcheck: Healthcheck | None = Field(default=None, description="A command that must succeed once before the target is used.")
+    files_format: str = Field(
+        default="{path}",
+        description="How {FILES} names each file of the test's messages, by {path} and {basename}, as in `--file {path}`.",
+    )
+    healthcheck: agent_health.Healthcheck | None = Field(
+        default=None, description="A command that must succeed, or a URL that must answer, once before the target is used."
+    )
 
     @model_validator(mode="before")
     @classmethod
-    def _later(cls, data: Any) -> Any:
-        for name in _LATER:
-            if isinstance(data, Mapping) and data.get(name):
-                raise ValueError(f"`{name}` is not supported by this version yet; leave it out")
+    def _one_by_one(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("provider_batching"):
+            raise ValueError("`provider_batching` is not supported: each test is a call of its own; leave it out")
         return data
 
-    @field_validator("command")
+    @field_validator("files_format")
     @classmethod
-    def _safe(cls, command: Command) -> Command:
-        return _checked(command)
+    def _says_a_file(cls, files_format: str) -> str:
+        placeholders.check_format(files_format)
+        return files_format
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         """The command with its environment; AttemptError when it names a variable that the workflow does not let through."""
@@ -98,54 +77,52 @@ class Cli(base.Options):
             words = shlex.split(self.command, comments=True) if isinstance(self.command, str) else self.command
         except ValueError:  # a folder with `${{ }}` in it, or quotes that only a shell understands: no file can be told
             return ()
-        named = (_file(place, word, folder.root) for word in words for word in (word, word.rpartition("=")[2]))
-        return tuple(dict.fromkeys(path for path in named if path))
-
-
-def _file(place: Path, word: str, root: Path) -> str | None:
-    try:
-        path = (place / word).resolve()
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) and path.is_file() else None
-    except (OSError, ValueError):  # a word that is no path: a script, a long text
-        return None
+        return agent_command.files(words, place, folder.root)
 
 
 class _Connected:
     def __init__(self, options: Cli, surroundings: base.Surroundings) -> None:
         self._options = options
-        self._withheld = surroundings.withheld
-        self._scratch = surroundings.scratch
-        self._environment = _environment(options.env, surroundings)
+        self._runner = agent_command.Runner(options.env, surroundings)
         self._lock = asyncio.Lock()
         self._healthy = options.healthcheck is None
+        self._sick: TargetDead | None = None
 
     async def complete(self, request: base.Request) -> Trace:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + request.timeout
         await self._check_health(request)
-        try:
-            prompt = prompt_text(request.messages)
-        except (OSError, ValueError) as error:
-            raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        with tempfile.TemporaryDirectory(prefix="agentevals-", dir=self._scratch, ignore_cleanup_errors=True) as scratch:
-            place = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                done = await self._run(request, prompt, Path(scratch), max(deadline - loop.time(), 0))
-                text = _read_output(place) if placeholders.uses(self._options.command, "OUTPUT_FILE") else done.stdout
-            finally:
-                os.close(place)
+        with _scratch(self._runner.scratch, self._options.command) as (folder, place):
+            done = await self._run(request, folder, max(deadline - loop.time(), 0))
+            text = _read_output(place) if placeholders.uses(self._options.command, "OUTPUT_FILE") else done.stdout
         if not text.strip():
-            raise self._failed("the command succeeded without an answer", done.stderr)
+            raise self._runner.failed("the command succeeded without an answer", done.stderr)
         try:
             return read_reply(text)
         except ValueError as error:
-            raise self._failed(str(error), done.stderr) from None
+            raise self._runner.failed(str(error), done.stderr) from None
+
+    async def check(self, request: base.Request) -> None:
+        """The healthcheck; without one, that the program can be found: what an agent behind a command does for little is not known."""
+        if self._options.healthcheck is not None:
+            await self._check_health(request)
+            return
+        folder, command = agent_command.at(self._options.command, request, self._options.cwd)
+        program = _program(command)
+        if isinstance(command, str):  # a shell knows its own words (`cd`, `if`) beside programs
+            look = ["sh", "-c", 'command -v -- "$1"', "sh", program]
+            found = (await self._start(look, request, folder, request.timeout)).returncode == 0
+        else:
+            found = self._runner.finds(program, folder)
+        if not found:
+            raise TargetDead(f"there is no command {program!r}", "install it in the input `setup`, or mend the target's `command`")
 
     async def close(self) -> None:
         """Holds nothing open."""
 
-    async def _run(self, request: base.Request, prompt: str, scratch: Path, timeout: float) -> process.Completed:
-        command = self._options.command
+    async def _run(self, request: base.Request, scratch: Path, timeout: float) -> process.Completed:
+        folder, command = agent_command.at(self._options.command, request, self._options.cwd)
+        prompt, files = self._texts(request, scratch)
         values = {
             "PROMPT": prompt,
             "PROMPT_FILE": str(scratch / "prompt.txt"),
@@ -157,75 +134,93 @@ class _Connected:
         if by_file:
             (scratch / "prompt.txt").write_text(prompt, encoding="utf-8", errors="replace", newline="")
         stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
-        done = await self._start(command, values, self._folder(request, self._options.cwd), timeout, stdin)
+        words, variables = _filled(command, values, files)
+        done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
         if done.timed_out:
-            raise self._failed(f"no answer within {request.timeout:g} s", done.stderr, "timeout")
+            raise self._runner.failed(f"no answer within {request.timeout:g} s", done.stderr, "timeout")
         if done.returncode:
-            raise self._failed(f"the command {_ended(done.returncode)}", done.stderr or done.stdout)
+            raise self._runner.failed(f"the command {agent_command.ended(done.returncode)}", done.stderr or done.stdout)
         if done.truncated:
-            raise self._failed(f"the command wrote more than {process.OUTPUT_LIMIT // 1024**2} MB", done.stderr)
+            raise self._runner.failed(f"the command wrote more than {process.OUTPUT_LIMIT // 1024**2} MB", done.stderr)
         return done
 
-    async def _start(self, command: Command, values: Mapping[str, str], folder: Path, timeout: float, stdin: str = "") -> process.Completed:
+    def _texts(self, request: base.Request, scratch: Path) -> tuple[str, tuple[str, ...]]:
+        """The prompt, and the words of {FILES} where the command wants them."""
         try:
-            words, variables = placeholders.fill(command, values)
-            return await process.run(words, cwd=folder, environment={**self._environment, **variables}, timeout=timeout, stdin=stdin)
-        except ValueError as error:
-            raise AttemptError("configuration", f"the command cannot be run: {error}") from None
+            prompt = prompt_text(request.messages)
+            paths = attached(request.messages, scratch) if placeholders.uses(self._options.command, "FILES") else ()
+        except (OSError, ValueError) as error:
+            raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
+        return prompt, placeholders.file_words(self._options.files_format, paths)
+
+    async def _start(self, words: Sequence[str], request: base.Request, folder: Path, timeout: float, **given: Any) -> process.Completed:
+        try:
+            return await self._runner.run(words, request, folder, timeout, **given)
         except OSError as error:
-            hint = "use {PROMPT_FILE} or standard input for long prompts" if "{PROMPT}" in str(command) else ""
+            hint = "use {PROMPT_FILE} or standard input for long prompts" if "{PROMPT}" in str(self._options.command) else ""
             raise AttemptError("target", f"the command cannot be started: {error}", hint) from None
 
     async def _check_health(self, request: base.Request) -> None:
         check = self._options.healthcheck
         async with self._lock:
+            if self._sick is not None:
+                raise self._sick
             if self._healthy or check is None:
                 return
-            values = {"PROMPT": "", "PROMPT_FILE": os.devnull, "OUTPUT_FILE": os.devnull, "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
-            folder = self._folder(request, check.cwd or self._options.cwd)
-            done = await self._start(check.command, values, folder, check.timeout_seconds)
-            if done.timed_out or done.returncode:
-                ended = f"took over {check.timeout_seconds:g} s" if done.timed_out else _ended(done.returncode)
-                failed = self._failed(f"the healthcheck {ended}", done.stderr or done.stdout)
-                raise TargetDead(str(failed), failed.hint)
+            try:
+                if check.url is not None:
+                    await agent_health.ask(check.url, check.timeout_seconds)
+                elif check.command is not None:
+                    await self._run_healthcheck(check.command, check, request)
+            except TargetDead as error:
+                self._sick = error
+                raise
             self._healthy = True
 
-    def _folder(self, request: base.Request, cwd: str | None) -> Path:
+    async def _run_healthcheck(self, command: agent_health.Command, check: agent_health.Healthcheck, request: base.Request) -> None:
+        values = {"PROMPT": "", "PROMPT_FILE": os.devnull, "OUTPUT_FILE": os.devnull, "EVAL_ID": "healthcheck", "ATTEMPT": "0"}
+        folder = agent_command.home(request, check.cwd or self._options.cwd)
+        words, variables = _filled(command, values)
+        done = await self._start(words, request, folder, check.timeout_seconds, variables=variables)
+        if done.timed_out or done.returncode:
+            ended = f"took over {check.timeout_seconds:g} s" if done.timed_out else agent_command.ended(done.returncode)
+            failed = self._runner.failed(f"the healthcheck {ended}", done.stderr or done.stdout)
+            raise TargetDead(str(failed), failed.hint)
+
+
+def _filled(
+    command: str | Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    try:
+        return placeholders.fill(command, values, files)
+    except ValueError as error:
+        raise AttemptError("configuration", f"the command cannot be run: {error}") from None
+
+
+def _program(command: str | Sequence[str]) -> str:
+    """The program that a command begins with; `sh` where only a shell can tell."""
+    if not isinstance(command, str):
+        return command[0]
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError:
+        return "sh"
+    return next((word for word in words if "=" not in word and not word.startswith(("(", "{"))), "sh")
+
+
+@contextmanager
+def _scratch(parent: Path | None, command: str | Sequence[str]) -> Iterator[tuple[Path, int]]:
+    """A folder for the files of a call, and a hold on it that stays when the agent puts something else there; the parent, and none, when
+    the command names no such file."""
+    if not any(placeholders.uses(command, name) for name in ("PROMPT_FILE", "OUTPUT_FILE", "FILES")):
+        yield parent or Path(tempfile.gettempdir()), -1
+        return
+    with tempfile.TemporaryDirectory(prefix="agentevals-", dir=parent, ignore_cleanup_errors=True) as scratch:
+        place = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            folder = Folder(request.root, request.suite_folder).resolve(cwd) if cwd else request.suite_folder
-        except ValueError as error:
-            raise AttemptError("configuration", f"`cwd`: {error}") from None
-        if not folder.is_dir():
-            raise AttemptError("configuration", f"`cwd`: there is no folder {cwd!r}")
-        return folder
-
-    def _failed(self, message: str, stderr: str, kind: str = "target") -> AttemptError:
-        lines = stderr.strip()[-_STDERR_CHARACTERS:].splitlines()[-_STDERR_LINES:]
-        hint = (
-            f"variables withheld from it: {', '.join(self._withheld)} (the workflow's input `env` lets them through)"
-            if self._withheld
-            else ""
-        )
-        return AttemptError(kind, "\n".join([f"{message}:", *lines]) if lines else message, hint)
-
-
-def _ended(returncode: int) -> str:
-    return f"ended with exit code {returncode}" if returncode > 0 else f"was ended by signal {-returncode}"
-
-
-def _environment(names: Sequence[str] | None, surroundings: base.Surroundings) -> Mapping[str, str]:
-    """The child's variables: all that the workflow lets through, or of those the ones that the target names."""
-    allowed = {name: value for name, value in surroundings.allowed.items() if not process.never_passed(name)}
-    if names is None:
-        return {**surroundings.environment, **allowed}
-    common = {name: value for name, value in surroundings.environment.items() if name not in allowed}
-    if refused := [name for name in names if name not in allowed and name not in common]:
-        raise AttemptError(
-            "configuration",
-            f"the target's `env` names {', '.join(refused)}, which the workflow does not let through",
-            "name it in the workflow's input `env`, and set it in its `env:`",
-        )
-    return {**common, **{name: allowed[name] for name in names if name in allowed}}
+            yield Path(scratch), place
+        finally:
+            os.close(place)
 
 
 def _read_output(place: int) -> str:

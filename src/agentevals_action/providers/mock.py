@@ -23,7 +23,7 @@ _SHOWN = 80  # characters of a message that an error quotes
 class Response(BaseModel):
     """One answer, and when it is given."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     pattern: str = Field(description="Regular expression that is searched in the text of the last user message.")
     response: Any = Field(description="The answer: a string, a list of messages, or a list of answers that are used in turn, by sample.")
@@ -99,7 +99,8 @@ class _Connected:
         if self._delay > request.timeout:
             await asyncio.sleep(request.timeout)
             raise AttemptError("timeout", f"no answer within {request.timeout:g} s")
-        await asyncio.sleep(self._delay)
+        if self._delay:
+            await asyncio.sleep(self._delay)
         for pattern, answers in self._answers:
             if _found(pattern, text):
                 return trace_of(answers[request.attempt % len(answers)])

@@ -11,6 +11,7 @@ from agentevals_action.model.comparison import Change, Decision, Review, SuiteCo
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.base import write_whole
+from agentevals_action.reports.view import spending
 
 _SCHEMA = 1
 
@@ -68,7 +69,17 @@ def _document(review: Review) -> dict[str, Any]:
         "goneSuites": list(review.gone_suites),
         "faults": [_fault(fault) for fault in review.invalid],
         "warnings": [_fault(fault) for fault in review.warnings],
+        "spent": _spent(spending.of_review(review)),
         "notices": list(review.notices),
+    }
+
+
+def _spent(spent: spending.Spent) -> dict[str, Any]:
+    return {
+        "costUsd": spent.cost_usd,
+        "replies": spent.replies,
+        "cachedReplies": spent.cached,
+        "unpricedReplies": spent.unpriced,
     }
 
 
@@ -98,8 +109,10 @@ def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
 
 
 def _test(test: TestComparison) -> dict[str, Any]:
+    side = test.head or test.base
     return {
         "id": test.id,
+        "conversationId": side.conversation_id if side else None,
         "change": _camel(test.change),
         "base": test.base.verdict if test.base else None,
         "head": test.head.verdict if test.head else None,

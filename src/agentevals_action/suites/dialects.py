@@ -33,10 +33,10 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
     "default_test": ("of AgentV is not supported", "write evaluators and `execution` at the root of the suite"),
     "preprocessors": ("of AgentV is not supported", "let the agent give the text that is to be graded"),
     "environment": ("of AgentV is not supported", "run the agent through a target of provider `cli`"),
-    "workspace": ("is not supported by this version yet", "let the target prepare the files that it works on"),
 }
 _REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
     **_REFUSED,
+    "workspace": ("stands in the wrong place", "write it beside `execution`"),
     "targets": ("of AgentV is not supported", "name one `target`; run the suite again with the input `target` for another"),
     "budget_usd": _BUDGET,
     "total_budget_usd": _BUDGET,
@@ -81,6 +81,7 @@ SUITE = Shape(
         "metadata": (),
         "execution": (),
         "input": ("input_messages",),
+        "workspace": (),
         "tests": ("evalcases", "eval_cases"),
     },
     {**_REFUSED, "target": _IN_EXECUTION, "timeout_seconds": _IN_EXECUTION},
@@ -96,6 +97,7 @@ TEST = Shape(
         "expected_output": ("expected_messages",),
         "rubrics": (),
         "execution": (),
+        "workspace": (),
         "description": (),
         "conversation_id": (),
         "note": (),
@@ -106,6 +108,31 @@ TEST = Shape(
 TEST_EXECUTION = Shape("`execution`", {**_EXECUTION, "skip_defaults": ()}, _REFUSED_IN_EXECUTION)
 MESSAGE = Shape("message", {"role": (), "content": (), "name": (), "tool_call_id": (), "tool_calls": ()})
 BLOCK = Shape("block", {"type": (), "value": ("text",)})
+_MACHINE = ("of AgentV is not supported", "let `template`, `repos` and `hooks` make the folder")
+WORKSPACE = Shape(
+    "workspace",
+    {"template": (), "isolation": (), "scope": (), "repos": (), "hooks": ()},
+    {
+        **dict.fromkeys(("mode", "path", "pool", "static", "static_path"), _MACHINE),
+        "docker": ("of AgentV is not supported", "run the agent in the container through a target of provider `cli`"),
+        "env": ("of AgentV is not supported", "check for programs in a hook `before_all`"),
+        "workspace": ("stands in a file of its own already", "write its fields at the root of the file"),
+        "setup_script": ("is the earlier form of AgentV's `hooks.before_all`", "write `hooks: {before_all: {command: …}}`"),
+        "teardown_script": ("is the earlier form of AgentV's `hooks.after_all`", "write `hooks: {after_all: {command: …}}`"),
+        "reset": ("stands in the wrong place", "write it under `hooks.after_each`"),
+        **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), ("stands in the wrong place", "write it under `hooks`")),
+    },
+)
+HOOKS = Shape("`hooks`", dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()))
+_HOOK: Mapping[str, tuple[str, ...]] = {"command": ("script",), "cwd": (), "timeout_ms": ()}
+HOOK = Shape("hook", _HOOK, {"reset": ("is known to `before_each` and `after_each` alone", "write it there")})
+RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()})
+_ACQUISITION = ("of AgentV is not supported", "name the repository by `repo`, and its commit by `commit`")
+REPO = Shape(
+    "repository",
+    {"path": (), "repo": (), "commit": ("base_commit",), "ancestor": (), "sparse": ()},
+    dict.fromkeys(("source", "type", "checkout", "clone", "resolver"), _ACQUISITION),
+)
 _EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("name", "type", "weight", "required", "min_score", "negate", "config"), ()
 )

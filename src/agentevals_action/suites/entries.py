@@ -19,7 +19,7 @@ _NAME_PATTERN = r"^[a-z][a-z0-9]*(-+[a-z0-9]+)*$"
 class Entry(BaseModel):
     """Base of everything read from a suite: wrong types are refused, unknown fields are told about by the dialects."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True)
 
 
 class SuiteExecution(Entry):
@@ -108,6 +108,7 @@ class TestEntry(Entry):
     expected_output: Any = Field(None, description="A reference answer: a text, an object, or messages.")
     rubrics: Any = Field(None, description="Criteria that a judge checks one by one: texts, or objects with id, outcome, weight, required.")
     evaluators: Any = Field(None, description="What grades the answer.")
+    workspace: Any = Field(None, description="The folder that the agent works in: its fields replace the suite's, one by one.")
     execution: TestExecution = Field(TestExecution(), description="Overrides for this test.")
     description: str | None = Field(None, description="For readers.")
     conversation_id: str | None = Field(None, description="Groups tests of one conversation.")
@@ -129,6 +130,7 @@ class SuiteEntry(Entry):
     execution: SuiteExecution = Field(SuiteExecution(), description="Defaults for every test.")
     input: Any = Field(None, description="Messages that are put before every test's own.")
     evaluators: Any = Field(None, description="What grades every answer of the suite.")
+    workspace: Any = Field(None, description="The folder that the agent works in, or the path of a YAML file that describes it.")
     tests: Any = Field(None, description="The tests: a list of tests and paths, or the path of a YAML or JSONL file.")
 
     @field_validator("name")

@@ -21,6 +21,7 @@ from agentevals_action.suites.root import SuiteRoot, read_root
 from agentevals_action.suites.sources import Source, Sources, Streamed
 from agentevals_action.suites.target_use import find_targets
 from agentevals_action.suites.tests import TestReader, Tests, read_source
+from agentevals_action.suites.workspace import WorkspaceReader
 
 __all__ = ["Catalog", "load_suite"]
 
@@ -86,12 +87,15 @@ class _Loading:
         found = find_targets(self.folder, self.catalog, entry.execution.target, folded.data, self.findings)
         self._note(found.files)
         found.use.check_default(self.findings)
+        workspaces = WorkspaceReader(self.folder)
+        self._note(workspaces.read_suite(folded.data, self.findings))
         reader = TestReader(
             types=self.catalog.evaluators,
             folder=self.folder,
             messages=self._messages(folded.data),
             evaluators=grading.read_evaluators(folded.evaluators, self.catalog.evaluators, self.folder, self.findings, "suite"),
             targets=found.use,
+            workspaces=workspaces,
         )
         self._note(file for declared in reader.evaluators for inside in declared.every() for file in inside.files)
         self._note(content.named_files(reader.messages, self.folder))
@@ -162,13 +166,14 @@ class _Loading:
         parts: list[tuple[Test, ...] | Streamed] = []
         for source in sources:
             kept: list[Test] = []
+            streamed = isinstance(source, Streamed) and source.is_long()
             for test in read_source(reader, source, self.findings):
                 self.ids.add(test.id)
                 self._note(test.files)
-                if not isinstance(source, Streamed):
+                if not streamed:
                     kept.append(test)
                 self._check_criteria(test)
-            parts.append(source if isinstance(source, Streamed) else tuple(kept))
+            parts.append(source if isinstance(source, Streamed) and streamed else tuple(kept))
         tests = Tests(reader, tuple(parts))
         if doubtful := self.ids.doubtful():
             self._check_ids(test for test in tests.valid() if hash(test.id) in doubtful)

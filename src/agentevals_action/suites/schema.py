@@ -24,6 +24,7 @@ from agentevals_action.suites.entries import (
     ToolCallEntry,
 )
 from agentevals_action.suites.grading import Types
+from agentevals_action.suites.workspace_entries import WorkspaceEntry
 
 Schema = dict[str, Any]
 
@@ -44,6 +45,7 @@ _CONTENT: Schema = {
     "if": {"type": "object", "properties": {"role": {"enum": list(messages.ROLES)}}, "required": ["role"]},
     "then": {"$ref": "#/definitions/Message"},
 }
+_WORKSPACE: Schema = {"type": ["object", "string"], "minLength": 1, "if": {"type": "object"}, "then": {"$ref": "#/definitions/Workspace"}}
 _BLOCKS: Schema = {"type": ["string", "object", "array", "null"], "items": {"$ref": "#/definitions/Block"}}
 #: A path: neither empty nor a glob.
 _PATH: Schema = {"minLength": 1, "pattern": r"^[^*?\[]*$"}
@@ -61,12 +63,14 @@ def schema(types: Types) -> Schema:
     root = _object(SuiteEntry, dialects.SUITE, definitions)
     root["properties"]["tests"].update(_TESTS)
     root["properties"]["input"].update(_CONTENT)
+    root["properties"]["workspace"].update(_WORKSPACE)
     root["properties"]["$schema"] = {"type": "string", "description": "Where this schema is, for editors."}
     root["properties"]["execution"] = _execution(SuiteExecution, dialects.SUITE_EXECUTION, definitions)
     _declare_evaluators(root, dialects.SUITE)
     definitions["Test"] = _test(definitions)
     definitions["Message"] = _message(definitions)
     definitions["Block"] = _block(definitions)
+    definitions["Workspace"] = _workspace(definitions)
     definitions["ToolCall"] = _object(ToolCallEntry, None, definitions)
     definitions["Evaluator"] = _evaluator(types, definitions)
     definitions["PlainCriterion"] = {
@@ -91,6 +95,7 @@ def _test(definitions: Schema) -> Schema:
     test = _object(TestEntry, dialects.TEST, definitions)
     for key in ("input", "expected_output"):
         test["properties"][key].update(_CONTENT)
+    test["properties"]["workspace"].update(_WORKSPACE)
     test["properties"]["execution"] = _execution(TestExecution, dialects.TEST_EXECUTION, definitions)
     _declare_evaluators(test, dialects.TEST)
     return test
@@ -102,6 +107,15 @@ def _message(definitions: Schema) -> Schema:
     message["properties"]["tool_calls"]["items"] = {"$ref": "#/definitions/ToolCall"}
     message["anyOf"] = [{"required": ["content"]}, {"required": ["tool_calls"]}]
     return message
+
+
+def _workspace(definitions: Schema) -> Schema:
+    workspace = _object(WorkspaceEntry, dialects.WORKSPACE, definitions)
+    parts = {"HooksEntry": dialects.HOOKS, "HookEntry": dialects.HOOK, "ResettingHookEntry": dialects.RESETTING_HOOK}
+    for name, shape in (*parts.items(), ("RepoEntry", dialects.REPO)):
+        _refuse(definitions[name], shape)
+        _spell(definitions[name], shape.fields)
+    return workspace
 
 
 def _block(definitions: Schema) -> Schema:

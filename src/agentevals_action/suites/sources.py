@@ -16,6 +16,8 @@ YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
 #: Bytes of a row of JSONL: rows are held in memory one at a time, and whole.
 MAX_ROW = 10_000_000
+#: Bytes of a file of JSONL that is read once and whose tests are held in memory, as those of a YAML file are: a few megabytes.
+_HELD = 100_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,13 @@ class Streamed:
     path: Path
     source: str
     folder: Folder
+
+    def is_long(self) -> bool:
+        """Whether its tests are too many to be held in memory; what cannot be looked at is not."""
+        try:
+            return self.path.stat().st_size > _HELD
+        except OSError:
+            return False
 
     def rows(self) -> Iterator[tuple[str, int]]:
         """The rows that are not blank, with their line numbers from 1; Unreadable when one is not UTF-8 or too long, OSError."""

@@ -20,6 +20,7 @@ from agentevals_action.suites.settings_file import read_settings_file
 
 NAME = "targets.yaml"
 
+
 class PriceEntry(Entry):
     """What a model costs."""
 
@@ -50,13 +51,12 @@ _COMMON: Mapping[str, tuple[str, ...]] = {
 }
 _REFUSED: Mapping[str, tuple[str, str]] = {
     "use_target": ("of AgentV is not supported", "write `extends` with the name of the other target"),
-    "files_format": ("is not supported by this version yet", "name the files in the prompt"),
 }
 
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """A targets file as read. `unusable` are targets of providers that this version lacks, each with the fault to tell when it is used,
+    """A targets file as read. `unusable` are targets of providers that cannot run here, each with the fault to tell when it is used,
     `faulty` those whose faults are told already; `whole` says whether its list could be read at all."""
 
     path: str
@@ -98,7 +98,7 @@ def read_targets(file: Path, root: Path, providers: Mapping[str, type[base.Optio
         if whole is None:
             continue
         provider = whole.get("provider")
-        if isinstance(provider, str) and (fault := _later(provider, whole)):
+        if isinstance(provider, str) and (fault := _unusable(provider, whole)):
             unusable[name] = fault
         elif target := _read_target(whole, entry, providers, Folder(root, file.parent.resolve()), findings):
             targets[name] = target
@@ -175,7 +175,7 @@ def _meant(meant: str | None, known: Mapping[str, Any]) -> str:
     return f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted(known))}"
 
 
-def _later(provider: str, entry: Map) -> Fault | None:
+def _unusable(provider: str, entry: Map) -> Fault | None:
     key = dialects.type_key(provider)
     place = entry.value_location("provider")
     if key == "vscode":

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
-from agentevals_action.model.suite import Message, NamedFile, Origin, Test
+from agentevals_action.model.suite import Message, NamedFile, Origin, Test, Workspace
 from agentevals_action.paths import Folder
 from agentevals_action.suites import content, dialects, grading, json_text
 from agentevals_action.suites.entries import TestEntry
@@ -18,6 +18,7 @@ from agentevals_action.suites.grading import Declared
 from agentevals_action.suites.positions import Map, plain
 from agentevals_action.suites.sources import Listed, Source, Streamed
 from agentevals_action.suites.target_use import TargetUse
+from agentevals_action.suites.workspace import WorkspaceReader
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class TestReader:
     messages: tuple[Message, ...]
     evaluators: tuple[Declared, ...]
     targets: TargetUse
+    workspaces: WorkspaceReader
 
     def read(self, entry: Any, place: Location, folder: Folder, findings: Findings) -> Test | None:
         """One test, effective; None when `findings` say why not. `folder` is that of the file which holds it."""
@@ -49,6 +51,7 @@ class TestReader:
         expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()
         own = grading.read_evaluators(folded.evaluators, self.types, folder, findings, "test")
         rubrics = grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
+        workspace = self.workspaces.of_test(data, folder, findings)
         if fields is None:
             return None
         groups = self._groups(fields, own, rubrics, entry.location)
@@ -72,7 +75,8 @@ class TestReader:
             conversation_id=fields.conversation_id,
             note=fields.note,
             metadata=plain(fields.metadata or {}),
-            files=_own_files((*asked, *expected), (*own, *((rubrics,) if rubrics else ())), folder),
+            files=_own_files((*asked, *expected), (*own, *((rubrics,) if rubrics else ())), workspace, folder),
+            workspace=workspace,
         )
         _check_fit(test, findings)
         return test if findings.fault_count == before else None
@@ -109,10 +113,13 @@ def _said(criteria: str | None) -> str | None:
     return criteria if criteria and criteria.strip() else None
 
 
-def _own_files(messages: tuple[Message, ...], evaluators: Sequence[Declared], folder: Folder) -> tuple[NamedFile, ...]:
+def _own_files(
+    messages: tuple[Message, ...], evaluators: Sequence[Declared], workspace: Workspace | None, folder: Folder
+) -> tuple[NamedFile, ...]:
     named = [
         *content.named_files(messages, folder),
         *(file for declared in evaluators for inside in declared.every() for file in inside.files),
+        *(workspace.files if workspace and workspace.own else ()),
     ]
     return tuple(dict.fromkeys(named))
 

@@ -1,8 +1,11 @@
 import asyncio
+import base64
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +222,159 @@ def test_healthcheck__its_own_time_limit(tmp_path: Path) -> None:
     assert "the healthcheck took over 0.2 s" in str(error)
 
 
+class Health:
+    """`with Health(statuses) as url:` a server that answers its requests with these, in turn; `paths` are what it was asked for."""
+
+    def __init__(self, *statuses: int) -> None:
+        left, self.paths = list(statuses), list[str]()
+        paths = self.paths
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                paths.append(self.path)
+                self.send_response(left.pop(0))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Keeps quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        return f"http://127.0.0.1:{self._server.server_address[1]}/health/live?deep=1"
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def test_healthcheck__by_url_is_asked_once(tmp_path: Path) -> None:
+    with (server := Health(200)) as url:
+        provider = connect(["cat"], healthcheck={"url": url, "timeout_seconds": 5})
+
+        async def twice() -> list[Trace]:
+            return [await provider.complete(targets.request(tmp_path, "hello")) for _ in range(2)]
+
+        assert [trace.output for trace in asyncio.run(twice())] == ["hello", "hello"]
+    assert server.paths == ["/health/live?deep=1"]
+
+
+def test_healthcheck__a_url_that_does_not_answer_well_ends_the_target(tmp_path: Path) -> None:
+    with Health(503) as url:
+        error = refused(tmp_path, ["cat"], healthcheck={"type": "http", "url": url})
+        assert isinstance(error, TargetDead)
+        assert "the healthcheck failed" in str(error)
+        assert "answered 503" in str(error)
+    gone = refused(tmp_path, ["cat"], healthcheck={"url": url})
+    assert isinstance(gone, TargetDead)
+    assert "the connection to 127.0.0.1" in str(gone)
+
+
+def test_healthcheck__failed_is_not_repeated(tmp_path: Path) -> None:
+    provider = connect(["cat"], healthcheck="echo x >> checks; exit 1")
+
+    async def three() -> list[BaseException | Trace]:
+        return await asyncio.gather(*(provider.complete(targets.request(tmp_path, "hello")) for _ in range(3)), return_exceptions=True)
+
+    assert all(isinstance(error, TargetDead) for error in asyncio.run(three()))
+    assert (tmp_path / "checks").read_text() == "x\n"
+
+
+def checked(root: Path, command: Any, **fields: Any) -> None:
+    asyncio.run(connect(command, **fields).check(targets.request(root, "hello")))
+
+
+def test_check__the_program_can_be_found(tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\ntouch called\n")
+    agent.chmod(0o755)
+    for command in ("./agent {PROMPT}", ["./agent"], "KEY=x cat", ["cat"], "cd . && x", "if true; then x; fi", "it's"):
+        checked(tmp_path, command)
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
+
+
+@pytest.mark.parametrize("command", ["no-such-agent --x", ["no-such-agent"], "./no-such-agent", ["./no-such-agent"]])
+def test_check__a_missing_program_is_told(tmp_path: Path, command: Any) -> None:
+    with pytest.raises(TargetDead, match=r"there is no command '(\./)?no-such-agent'") as caught:
+        checked(tmp_path, command)
+    assert "`setup`" in caught.value.hint
+
+
+def test_check__runs_the_healthcheck_instead(tmp_path: Path) -> None:
+    checked(tmp_path, ["no-such-agent"], healthcheck="exit 0")
+    with pytest.raises(TargetDead, match="the healthcheck ended with exit code 1"):
+        checked(tmp_path, ["cat"], healthcheck="exit 1")
+
+
+PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n pixel").decode()
+
+
+ARGUMENTS = "import sys; print('|'.join(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("command", [python(ARGUMENTS, "{FILES}"), f'python3 -c "{ARGUMENTS}" {{FILES}}'])
+def test_files__the_files_and_pictures_of_the_messages(tmp_path: Path, command: Any) -> None:
+    note, picture = tmp_path / "a note.txt", tmp_path / "picture.png"
+    note.write_text("noted")
+    blocks = (
+        Block("file", "a note.txt", note),
+        Block("image", "picture.png", picture),
+        Block("file", "a note.txt", note),
+        Block("text", "hi"),
+    )
+    messages = (Message("system", (Block("file", "a note.txt", note),)), Message("user", blocks))
+    assert answer(tmp_path, command, *messages).output.split("|") == [str(note), str(picture)]
+    assert answer(tmp_path, command, *messages, files_format="--file {basename}").output == "--file|a note.txt|--file|picture.png"
+
+
+def test_files__a_picture_that_is_written_out_becomes_a_file(tmp_path: Path) -> None:
+    show = "import sys; path = sys.argv[1]; print(path, open(path, 'rb').read()[-5:])"
+    path, data = answer(tmp_path, python(show, "{FILES}"), Message("user", (Block("image", PIXEL),))).output.split(" ", 1)
+    assert (Path(path).suffix, data, Path(path).exists()) == (".png", "b'pixel'", False)
+
+
+def test_files__a_picture_that_is_none_is_an_error(tmp_path: Path) -> None:
+    error = refused(
+        tmp_path, ["echo", "{FILES}"], Message("user", (Block("image", "data:image/png;base64,AAAA", None), Block("image", "??")))
+    )
+    assert (error.kind, "the prompt cannot be read" in str(error)) == ("configuration", True)
+
+
+WHERE = "echo $PWD $WORKSPACE_PATH $AGENTV_WORKSPACE_PATH"
+
+
+def test_workspace__the_agent_runs_in_it_and_is_told_where(tmp_path: Path) -> None:
+    suite, workspace = tmp_path / "suite", tmp_path / "workspace"
+    suite.mkdir()
+    workspace.mkdir()
+    request = {"folder": suite, "workspace": workspace}
+    assert answer(tmp_path, WHERE, request=request).output == f"{workspace} {workspace} {workspace}"
+    assert answer(tmp_path, WHERE, request=request, cwd=".").output == f"{suite} {workspace} {workspace}"
+    assert answer(tmp_path, WHERE, request={"folder": suite}).output == str(suite)
+
+
+@pytest.mark.parametrize(
+    "command", [[sys.executable, "agent.py"], f"{sys.executable} agent.py", ["./agent.sh"], "./agent.sh", ["sh", "-c", "./agent.sh"]]
+)
+def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command: Any) -> None:
+    suite, workspace = tmp_path / "a suite", tmp_path / "workspace"
+    suite.mkdir()
+    workspace.mkdir()
+    (suite / "agent.py").write_text("import os; print('the suite\\'s, in', os.path.basename(os.getcwd()))")
+    (suite / "agent.sh").write_text('#!/bin/sh\necho "the suite\'s, in $(basename $PWD)"')
+    (suite / "agent.sh").chmod(0o755)
+    request = {"folder": suite, "workspace": workspace}
+    assert answer(tmp_path, command, request=request).output == "the suite's, in workspace"
+    (workspace / "agent.py").write_text("print('its own')")
+    (workspace / "agent.sh").write_text("#!/bin/sh\necho its own")
+    (workspace / "agent.sh").chmod(0o755)
+    assert answer(tmp_path, command, request=request).output == "its own"
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -226,12 +382,15 @@ def test_healthcheck__its_own_time_limit(tmp_path: Path) -> None:
         ({"command": ""}, "the command is empty"),
         ({"command": []}, "the command is empty"),
         ({"command": 5}, "command"),
-        ({"command": "agent {FILES}"}, r"`\{FILES\}` is not supported by this version yet"),
+        ({"command": "agent {GUIDELINES}"}, r"`\{GUIDELINES\}` is not supported"),
+        ({"command": "agent '{FILES}'"}, r"`\{FILES\}` stands in quotes"),
         ({"command": "agent 'x {PROMPT}'"}, "stands among other text in quotes"),
-        ({"command": "agent", "files_format": "{path}"}, "`files_format` is not supported by this version yet"),
-        ({"command": "agent", "provider_batching": True}, "`provider_batching` is not supported by this version yet"),
+        ({"command": "agent", "files_format": "--file"}, "it says no file"),
+        ({"command": "agent", "provider_batching": True}, "`provider_batching` is not supported: each test is a call of its own"),
         ({"command": "agent", "env": "KEY"}, "env"),
-        ({"command": "agent", "healthcheck": {"url": "http://x"}}, "a healthcheck by URL is not supported by this version yet"),
+        ({"command": "agent", "healthcheck": {"url": "ftp://x"}}, "begins with http"),
+        ({"command": "agent", "healthcheck": {"url": "http://x", "command": "x"}}, "give one of them"),
+        ({"command": "agent", "healthcheck": {}}, "give one of them"),
         ({"command": "agent", "healthcheck": ""}, "the command is empty"),
     ],
     ids=str,

@@ -1,7 +1,5 @@
 import asyncio
 import base64
-import email.utils
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,20 +12,31 @@ from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.providers.openai import OpenAI
 from tests.support import targets
-from tests.support.openai_server import OpenAIServer, Reply, failure
+from tests.support.openai_server import OpenAIServer, Reply, failure, function_call
 
 
-def ask(url: str, *messages: Message | str, timeout: float = 30, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def ask(url: str, *messages: Message | str, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
     definition = {"provider": "openai", "model": "m", "base_url": url, **fields}
 
     async def asked() -> Trace:
         provider = targets.options(definition).connect(targets.surroundings({}, variables=variables))
         try:
-            return await provider.complete(targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout))
+            return await provider.complete(targets.request(Path("/"), *(messages or ("hello",))))
         finally:
             await provider.close()
 
     return asyncio.run(asked())
+
+
+def check(url: str, **fields: Any) -> None:
+    async def checked() -> None:
+        provider = targets.options({"provider": "openai", "model": "m", "base_url": url, **fields}).connect(targets.surroundings({}))
+        try:
+            await provider.check(targets.request(Path("/"), "hello"))
+        finally:
+            await provider.close()
+
+    asyncio.run(checked())
 
 
 def refused(reply: Reply | bytes, **fields: Any) -> AttemptError:
@@ -83,39 +92,6 @@ def test_complete__a_megabyte_and_odd_characters() -> None:
     assert [received.prompt for received in server.requests] == ["ä\u2028\x00" * 350_000, "a?b"]
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-def test_complete__what_is_worth_repeating(status: int) -> None:
-    error = refused(failure(status, "try later"))
-    assert isinstance(error, TransientError)
-    assert f"answered {status}: try later" in str(error)
-    assert error.retry_after is None
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"Retry-After": "7"}, 7),
-        ({"Retry-After": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "Retry-After": "7"}, 0.25),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "-5"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "inf"}, None),
-    ],
-)
-def test_complete__the_wait_that_the_server_asks_for(headers: Mapping[str, str], seconds: float | None) -> None:
-    error = refused(failure(429, "slow down", headers=headers))
-    assert isinstance(error, TransientError)
-    assert error.retry_after == seconds
-
-
-def test_complete__the_wait_until_a_date() -> None:
-    error = refused(failure(503, "busy", headers={"Retry-After": email.utils.formatdate(time.time() + 100, usegmt=True)}))
-    assert isinstance(error, TransientError)
-    assert 50 < (error.retry_after or 0) <= 100
-
-
 @pytest.mark.parametrize(
     ("reply", "hint"),
     [
@@ -124,6 +100,7 @@ def test_complete__the_wait_until_a_date() -> None:
         (failure(404, "The model `m` does not exist", "model_not_found"), "knows the model m"),
         (failure(404, "Not found"), "`base_url`"),
         (failure(400, "invalid model", "model_not_found"), "knows the model m"),
+        (failure(429, "You exceeded your current quota", "insufficient_quota"), "no credit"),
         (Reply(status=404, body={"error": "model 'm' not found"}), "knows the model m"),
     ],
 )
@@ -137,14 +114,7 @@ def test_complete__what_ends_the_target(reply: Reply, hint: str) -> None:
     ("reply", "message"),
     [
         (failure(400, "context length\nexceeded", "context_length_exceeded"), "answered 400: context length exceeded"),
-        (failure(422, "x" * 5000), "answered 422: xxx"),
-        (Reply(status=400, body={"message": "flat"}), "answered 400: flat"),
-        (Reply(status=400, body={"detail": "FastAPI's way"}), "answered 400: FastAPI's way"),
-        (Reply(status=400, body=b"<html>bad</html>"), "answered 400: <html>bad</html>"),
-        (Reply(status=400, body=b""), "answered 400: Bad Request"),
-        (Reply(status=307, headers={"Location": "http://127.0.0.1:1/"}, body=b"moved"), "answered 307: moved"),
         (Reply(body=b"<html>"), "the reply is not JSON"),
-        (Reply(body=b"[" * 100_000), "recursion"),
         (Reply(body={"choices": []}), "no chat completion"),
         (Reply("partly", finish_reason="content_filter"), "content filter"),
         (Reply(""), "the reply is empty"),
@@ -165,32 +135,105 @@ def test_complete__an_error_names_the_host_and_never_the_key() -> None:
     assert "sk-0123456789" not in str(error) + error.hint
 
 
-@pytest.mark.parametrize("key", ["sk-0123\n456789", "sk-0123456789ü", "sk-0123\x00456"])
-def test_complete__a_key_that_cannot_be_sent_is_not_shown(key: str) -> None:
-    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="no header can carry") as caught:
-        ask(server.url, api_key=key)
-    assert "sk-" not in str(caught.value)
-    assert server.requests == []
-
-
-def test_complete__a_dropped_connection_and_a_closed_port_are_worth_repeating() -> None:
-    assert isinstance(refused(Reply(drop=True)), TransientError)
-    with OpenAIServer() as server:
-        url = server.url
-    with pytest.raises(TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: "):
-        ask(url)
-
-
-def test_complete__the_time_limit() -> None:
-    with OpenAIServer(otherwise=Reply(hold=True)) as server, pytest.raises(AttemptError, match=r"no answer within 0\.3 s") as caught:
-        ask(server.url, timeout=0.3)
-    assert caught.value.kind == "timeout"
+def test_complete__a_server_with_a_limit_says_when_to_come_again() -> None:
+    error = refused(failure(429, "Rate limit reached for m", "rate_limit_exceeded", {"Retry-After": "7"}))
+    assert isinstance(error, TransientError)
+    assert (error.limited, error.retry_after) == (True, 7)
 
 
 def test_complete__a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="the prompt cannot be sent") as caught:
         ask(server.url, Message("user", (Block("file", "x", tmp_path / "x"),)))
     assert (caught.value.kind, server.requests) == ("configuration", [])
+
+
+def test_complete__a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\xff\x00")
+    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match=r"the file x\.bin is no UTF-8 text") as caught:
+        ask(server.url, Message("user", (Block("file", "x.bin", tmp_path / "x.bin"),)))
+    assert (caught.value.kind, server.requests) == ("configuration", [])
+
+
+def test_complete__a_conversation_with_tools_and_pictures_as_responses() -> None:
+    look = ToolCall("look", {"x": 1}, id="c1")
+    messages = (Message("system", "brief"), "see", Message("assistant", "", tool_calls=(look,)), Message("tool", "seen", tool_call_id="c1"))
+    reply = Reply(items=[function_call("look", '{"x": 2}', "c2")])
+    with OpenAIServer({"see": reply}, key="sk-1") as server:
+        trace = ask(server.url, *messages, api_key="sk-1", api_format="responses", config={"reasoning": {"effort": "low"}})
+    assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("", (ToolCall("look", {"x": 2}, id="c2"),), 1)
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (11, 7, 3, None)
+    (received,) = server.requests
+    assert received.path == "/v1/responses"
+    assert received.body == {
+        "reasoning": {"effort": "low"},
+        "model": "m",
+        "instructions": "brief",
+        "input": [
+            {"role": "user", "content": "see"},
+            {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"x": 1}'},
+            {"type": "function_call_output", "call_id": "c1", "output": "seen"},
+        ],
+    }
+
+
+@pytest.mark.parametrize(("code", "limited"), [("rate_limit_exceeded", True), ("server_error", False), ("invalid_prompt", None)], ids=str)
+def test_complete__a_response_that_failed(code: str, limited: bool | None) -> None:
+    failed = {"status": "failed", "error": {"code": code, "message": "it went wrong with sk-0123456789"}}
+    error = refused(Reply(items=[], fields=failed), api_format="responses", api_key="sk-0123456789")
+    assert f"{code}: it went wrong with ***" in str(error)
+    assert str(error).startswith("127.0.0.1:")
+    assert (error.limited if isinstance(error, TransientError) else None) == limited
+
+
+@pytest.mark.parametrize("api_format", ["chat", "responses"])
+def test_check__is_a_short_call(api_format: str) -> None:
+    config = {"max_tokens": 9, "temperature": 1} if api_format == "chat" else {"max_output_tokens": 9, "temperature": 1}
+    with OpenAIServer(otherwise="hi") as server:
+        check(server.url, api_format=api_format, config=config)
+    (received,) = server.requests
+    limit = "max_completion_tokens" if api_format == "chat" else "max_output_tokens"
+    assert {name: value for name, value in received.body.items() if name.startswith(("max", "temp"))} == {limit: 16, "temperature": 1}
+
+
+def test_check__a_server_that_knows_the_older_limit_alone() -> None:
+    with OpenAIServer(otherwise="hi", refused=["max_completion_tokens"]) as server:
+        check(server.url)
+    assert [received.body.get("max_tokens") for received in server.requests] == [None, 16]
+
+
+@pytest.mark.parametrize(
+    ("reply", "fields"),
+    [
+        (Reply("", finish_reason="length"), {}),
+        (failure(400, "Could not finish the message because max_tokens or model output limit was reached."), {}),
+        (
+            Reply(items=[], fields={"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+            {"api_format": "responses"},
+        ),
+    ],
+    ids=["empty", "refused", "incomplete"],
+)
+def test_check__an_answer_cut_short_is_one(reply: Reply, fields: dict[str, Any]) -> None:
+    with OpenAIServer(otherwise=reply) as server:
+        check(server.url, **fields)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "message"),
+    [
+        (failure(401, "Incorrect API key provided", "invalid_api_key"), TargetDead, "answered 401"),
+        (failure(404, "The model `m` does not exist", "model_not_found"), TargetDead, "answered 404"),
+        (failure(500, "try later"), TransientError, "answered 500"),
+        (failure(400, "bad temperature"), AttemptError, "bad temperature"),
+        (Reply(body={"hello": "world"}), AttemptError, "no chat completion"),
+    ],
+    ids=str,
+)
+def test_check__what_is_wrong(reply: Reply, kind: type[AttemptError], message: str) -> None:
+    with OpenAIServer(otherwise=reply) as server, pytest.raises(AttemptError, match=message) as caught:
+        check(server.url)
+    assert type(caught.value) is kind
+    assert len(server.requests) == 1
 
 
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
@@ -209,8 +252,11 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
         ({"model": "m", "config": {"messages": []}}, "`messages` cannot be set"),
         ({"model": "m", "config": {"stream": True}}, "`stream` cannot be set"),
         ({"model": "m", "config": {"model": "n"}}, "use the field `model`"),
-        ({"model": "m", "api_format": "responses"}, "`api_format: responses` is not supported by this version yet"),
-        ({"model": "m", "api_format": "chatty"}, "`api_format` is `chat`"),
+        ({"model": "m", "base_url": "https://host/v1?api-version=1"}, "end the URL before its"),
+        ({"model": "m", "api_format": "responses", "config": {"input": []}}, "`input` cannot be set"),
+        ({"model": "m", "api_format": "responses", "config": {"instructions": "x"}}, "write a system message"),
+        ({"model": "m", "api_format": "responses", "config": {"background": True}}, "`background` cannot be set"),
+        ({"model": "m", "api_format": "chatty"}, "Input should be 'chat' or 'responses'"),
     ],
     ids=str,
 )

@@ -35,6 +35,31 @@ def test_time__in_its_largest_units(milliseconds: float | None, words: str) -> N
     assert figures.time(milliseconds) == words
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (999, "999"),
+        (999.6, "1k"),
+        (1234, "1.23k"),
+        (12_345, "12.3k"),
+        (123_456, "123k"),
+        (999_600, "1M"),
+        (5e13, "50,000G"),
+    ],
+)
+def test_tokens__three_digits_and_a_unit(number: float | None, words: str) -> None:
+    assert figures.tokens(number) == words
+
+
+def test_step__whole_percent_of_base() -> None:
+    assert [figures.step(*pair) for pair in ((2.0, 3.0), (2.0, 1.0), (200.0, 200.9), (None, 1.0), (1.0, None), (0.0, 1.0), (1.0, 0.0))] == [
+        *(50, -50, 0),
+        *(None, None, None, -100),
+    ]
+
+
 def test_delta__signed_or_nothing() -> None:
     assert [figures.delta(*pair) for pair in ((0.5, 0.75), (0.75, 0.5), (0.5, 0.501), (None, 1.0), (1.0, None))] == [
         "+0.25",

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from agentevals_action.compare import Knowledge
 from agentevals_action.errors import InvalidInput
 from agentevals_action.gate import Policy
-from agentevals_action.model.comparison import BaselineInfo, Review, Selection
+from agentevals_action.model.comparison import BaselineInfo, Review, Selection, SuiteComparison
 from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view import MARKER, Links
 from tests.conftest import Golden
@@ -62,14 +63,98 @@ def test_comment__only_the_time_changes_between_two_runs() -> None:
 
 
 def test_comment__unknown_figures_are_a_dash_and_never_zero() -> None:
-    text = markdown.comment(
-        reviews.review(reviews.compared((reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),))), NOWHERE
-    )
-    row = next(line for line in text.splitlines() if line.startswith("| ") and "EVAL.yaml" in line)
-    assert "100%&nbsp;→&nbsp;–" in row
-    assert "1.00 → –" in row
+    unknown = reviews.compared((reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),))
+    known = reviews.compared((reviews.told("a"),), (reviews.told("a"),), path="evals/known.yaml")
+    text = markdown.comment(reviews.review(unknown, known), NOWHERE)
+    row = next(line for line in text.splitlines() if line.startswith("| ") and reviews.PATH in line)
+    assert "100% →&nbsp;–" in row
+    assert "1.00 →&nbsp;–" in row
     assert "| – |" in row
     assert "$0" not in row
+
+
+def rows(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("| ")]
+
+
+def test_table__has_no_column_that_says_nothing() -> None:
+    silent = (reviews.told("a", cost_usd=None),)
+    assert rows(markdown.comment(reviews.review(reviews.compared(silent, silent)), NOWHERE))[0] == (
+        "| | Suite | Pass rate | Mean score | Regressed | Time |"
+    )
+    alone = reviews.review(reviews.compared(silent, None), baseline=BaselineInfo("none", wanted=False))
+    assert rows(markdown.comment(alone, NOWHERE))[0] == "| | Suite | Pass rate | Mean score | Time |"
+    known = reviews.compared((reviews.told("a", tokens=(1000, 200)),), silent)
+    assert rows(markdown.comment(reviews.review(known), NOWHERE))[0].endswith("| Regressed | Cost | Tokens | Time |")
+    assert "| – →&nbsp;$0.0021 | – →&nbsp;1.2k |" in rows(markdown.comment(reviews.review(known), NOWHERE))[1]
+
+
+def test_table__suites_add_up() -> None:
+    def suite(path: str, head: float | None, base: float) -> SuiteComparison:
+        return reviews.compared((reviews.told("a", cost_usd=head),), (reviews.told("a", cost_usd=base),), path=path)
+
+    whole = rows(markdown.comment(reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", 0.3, 0.4)), NOWHERE))
+    assert "| $0.5000 →&nbsp;$0.6000 (+20%) |" in whole[-1]
+    part = rows(markdown.comment(reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", None, 0.4)), NOWHERE))
+    assert "| $0.5000 →&nbsp;≥&nbsp;$0.3000 |" in part[-1]
+
+
+def test_spent__is_said_once_where_people_look() -> None:
+    tests = (reviews.told("a", cost_usd=0.31, replies=120, cached_replies=40),)
+    review = reviews.review(reviews.compared(tests, None), baseline=BaselineInfo("none", wanted=False))
+    told = "This run cost $0.31; 40 of 120 replies came from the cache."
+    for text in (markdown.comment(review, NOWHERE), markdown.check(review, NOWHERE)[1], markdown.job_summary(review, NOWHERE)):
+        assert text.count(told) == 1
+
+
+def test_conversation__turns_stand_together_in_their_order_wherever_they_are_listed() -> None:
+    def suite(number: int) -> SuiteComparison:
+        head = tuple(
+            reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=(f"miss {turn}",))
+            for turn in range(1, number + 1)
+            for talk in ("a", "b")
+        )
+        return reviews.compared(head, tuple(reviews.told(one.eval_id, conversation_id=one.conversation_id) for one in head))
+
+    text = markdown.comment(reviews.review(suite(30)), NOWHERE)
+    order = re.findall(r"turn (\d+) of 30: `([ab])\d+`", text)
+    assert order == [(str(turn), talk) for talk in ("a", "b") for turn in range(1, 31)]
+    assert text.count("#### Conversation `a`\n") == text.count("#### Conversation `b`\n") == 1
+    assert text.count("- conversation `b`\n  - turn 11 of 30: ") == 1
+
+
+def test_conversation__of_one_test_is_not_mentioned() -> None:
+    tests = (reviews.told("a", "fail", conversation_id="alone"),)
+    assert "alone" not in markdown.comment(reviews.review(reviews.compared(tests, (reviews.told("a"),))), NOWHERE)
+
+
+def test_conversation__is_of_its_suite_alone() -> None:
+    tests = (reviews.told("a", "fail", conversation_id="talk"),)
+    suites = [reviews.compared(tests, (reviews.told("a"),), path=f"evals/{number}.yaml") for number in (1, 2)]
+    assert "talk" not in markdown.comment(reviews.review(*suites), NOWHERE)
+
+
+def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
+    suite = reviews.compared((reviews.told("a"),), (reviews.told("a"),))
+    five = reviews.review(suite, notices=("b", "a", "b", "c", "d", "e", "b"))
+    text = markdown.comment(five, NOWHERE)
+    assert [line for line in text.splitlines() if line.startswith("> ")][2:] == ["> b (3 times)", "> a", "> c", "> d", "> e"]
+    text = markdown.comment(replace(five, notices=(*five.notices, "f", "`g` <b>")), NOWHERE)
+    assert "> d\n" in text
+    assert "<details><summary>3 more notices</summary>\n\n- e\n- f\n- `g` &#60;b&#62;\n" in text
+
+
+def test_errors__their_kinds_are_told_in_words() -> None:
+    def error(name: str, kind: str) -> TestResult:
+        made = reviews.told(name, None, error="why")
+        return made.model_copy(update={"error": ErrorInfo(kind=kind, message="why")})
+
+    head = (error("a", "budget"), error("b", "workspace"), error("c", "budget"), error("d", "of <another> tool"))
+    text = markdown.comment(reviews.review(reviews.compared(head, None), baseline=BaselineInfo("none", wanted=False)), NOWHERE)
+    title = "4 tests ended in an error: budget spent (2), workspace failed (1), of &#60;another&#62; tool error (1)"
+    assert f"<summary>{title}</summary>" in text
+    assert "`a` · error · budget spent: why" in text
+    assert "`b` · error · workspace failed: why" in text
 
 
 def test_comment__levels_are_chosen_by_measuring() -> None:
@@ -112,7 +197,14 @@ _words = st.text(max_size=400) | st.sampled_from(
 @settings(max_examples=20, deadline=None)
 @given(word=_words, tests=st.integers(0, 45), suites=st.integers(1, 6), places=st.integers(0, 300))
 def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -> None:
-    fields: dict[str, Any] = {"misses": (word,) * 7, "gates": (word,), "failed": (word,), "answer": word * 50, "question": word * 50}
+    fields: dict[str, Any] = {
+        "conversation_id": word,
+        "misses": (word,) * 7,
+        "gates": (word,),
+        "failed": (word,),
+        "answer": word * 50,
+        "question": word * 50,
+    }
     compared = [
         reviews.compared(
             tuple(

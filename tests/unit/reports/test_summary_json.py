@@ -36,6 +36,7 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
     assert (support["head"]["pass"], support["head"]["fail"], support["head"]["borderline"], support["head"]["error"]) == (3, 2, 1, 0)
     assert support["tests"][0] == {
         "id": "refund-over-limit",
+        "conversationId": None,
         "change": "regressed",
         "base": "pass",
         "head": "fail",
@@ -46,6 +47,17 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
         "reason": "",
     }
     assert tone["tests"] == []
+    assert support["head"]["agentCostUsd"] == support["head"]["costUsd"]
+    assert (support["head"]["samples"], support["head"]["samplesWithCost"], support["head"]["inputTokens"]) == (6, 6, None)
+
+
+def test_summary_json__what_was_spent_and_who_spoke_with_whom(tmp_path: Path) -> None:
+    data = written(reviews.conversations(), tmp_path)
+    spent = data["spent"]
+    assert (spent["replies"], spent["cachedReplies"], spent["unpricedReplies"]) == (24, 2, 1)
+    assert spent["costUsd"] == sum(side["costUsd"] for side in (data["suites"][0]["head"], data["suites"][0]["base"]))
+    assert [test["conversationId"] for test in data["suites"][0]["tests"][:2]] == ["complaint", "booking"]
+    assert len(data["notices"]) == 8
 
 
 def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:

@@ -223,7 +223,6 @@ REFUSED = [
     "default_test: {}",
     "preprocessors: []",
     "environment: {docker: x}",
-    "workspace: {template: x}",
 ]
 
 

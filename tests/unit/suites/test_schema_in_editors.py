@@ -74,7 +74,7 @@ def test_evaluator__types_are_offered_once_each_with_what_they_are_for() -> None
     offers = MADE["definitions"]["Evaluator"]["properties"]["type"]["anyOf"]
 
     told = {offer["const"]: offer["description"] for offer in offers if "const" in offer}
-    assert set(told) == {options.type for options in evaluators.REGISTRY}
+    assert set(told) == {options.type for options in evaluators.every()}
     assert all(told.values())
 
 

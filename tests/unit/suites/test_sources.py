@@ -217,12 +217,21 @@ def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
 
 
 def test_tests__of_a_file_changed_for_the_worse_raise(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a")})
+    rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(200))
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
     suite = suites.whole(tmp_path)
     suites.write(tmp_path, {"a.jsonl": "{"})
 
     with pytest.raises(InvalidInput, match=r"a\.jsonl was changed while it was in use"):
         list(suite.tests)
+
+
+def test_tests__of_a_short_file_are_those_that_were_checked(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a")})
+    suite = suites.whole(tmp_path)
+    suites.write(tmp_path, {"a.jsonl": row("b")})
+
+    assert [test.id for test in suite.tests] == ["a"]
 
 
 def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:

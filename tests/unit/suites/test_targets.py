@@ -114,8 +114,8 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ("{name: x, extends: x}", "1:22: the target `x` extends itself, by x → x; break the circle"),
         ("{name: default, provider: cli, command: c}", "2:10: there is a second target `default`; give each its own name"),
         (
-            "{name: x, provider: cli, command: c, requests_per_minute: 3}",
-            "1:40: `requests_per_minute` is not supported by this version yet; limit the calls with `max_concurrency`",
+            "{name: x, provider: cli, command: c, requests_per_minute: 0}",
+            "1:61: `requests_per_minute` is the number 0; write a number that is 1 or more",
         ),
         (
             "{name: x, provider: cli, command: c, use_target: default}",
@@ -142,14 +142,13 @@ def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -
     assert said.endswith(f"the targets are {kind}; write a list of targets, or an object with `targets`")
 
 
-@pytest.mark.parametrize("provider", ["azure", "anthropic", "gemini", "http", "claude-cli", "codex_cli", "copilot-cli", "replay"])
-def test_provider__of_a_later_version_is_refused_where_it_is_used(tmp_path: Path, provider: str) -> None:
-    text = f"- {{name: later, provider: {provider}}}\n- {{name: default, provider: mock, responses: []}}"
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, "used/EVAL.yaml": SUITE + "\nexecution: {target: later}", TARGETS: text})
+def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Path) -> None:
+    text = "- {name: desktop, provider: vscode}\n- {name: default, provider: mock, responses: []}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, "used/EVAL.yaml": SUITE + "\nexecution: {target: desktop}", TARGETS: text})
 
     suites.whole(tmp_path)
     assert suites.faults(tmp_path, "used/EVAL.yaml") == [
-        f"{TARGETS}:1:27: the provider `{provider}` is not supported by this version yet; use `openai`, `cli` or `mock`"
+        f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
     ]
 
 

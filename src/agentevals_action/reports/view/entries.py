@@ -2,33 +2,48 @@
 
 from collections.abc import Iterable, Sequence
 
+from agentevals_action import kinds
 from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view.figures import counted, delta, moved, score
+from agentevals_action.reports.view.grouping import Grouping, Placed, name
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.shapes import Answer, Entry, Limits, Listing
 
 _MISSES = 5  # of a test told at length
+_KIND = 60  # characters of a kind of error: one of another tool may be any text
 _SEPARATOR = " · "
 
 
 class Teller:
     """Makes words of tests; `several` says that there is more than one suite, so that each test must name its own."""
 
-    def __init__(self, links: Links, limits: Limits, several: bool) -> None:
+    def __init__(self, links: Links, limits: Limits, groups: Grouping, several: bool) -> None:
         self._links = links
+        self._groups = groups
         self._limits = limits
         self._several = several
 
-    def entry(self, suite: str, test: TestComparison) -> Entry:
-        """One test of head at length."""
+    def entries(self, ordered: Sequence[Placed]) -> tuple[Entry, ...]:
+        """Tests of head at length, several turns of one conversation under its name."""
+        return tuple(
+            self._entry(*placed, beneath=len(group) > 1, first=number == 0)
+            for group in self._groups.runs(ordered)
+            for number, placed in enumerate(group)
+        )
+
+    def _entry(self, suite: str, test: TestComparison, beneath: bool, first: bool) -> Entry:
         head, limits = test.head, self._limits
+        turn = self._groups.turn(test)
         misses = head.misses if head else ()
         left = len(misses) - _MISSES
         place = [code(suite)] if self._several else []
         facts = [*_gate_facts(test), *_score_fact(test), *_sample_fact(head), *_error_fact(test, limits), *place]
+        facts += [f"{turn.words} of the {name(turn)}"] if turn and not beneath else []
         return Entry(
+            conversation=f"C{name(turn)[1:]}" if turn and beneath and first else "",
+            turn=turn.words if turn and beneath else "",
             test=self.name(test),
             moved=verdicts(test),
             facts=(*facts, *(["re-graded: the base's answer by head's evaluators"] if test.regraded else [])),
@@ -70,7 +85,7 @@ class Teller:
         text = fenced(result.candidate_answer, self._limits.answer)
         told = f"{result.verdict or 'error'}, {score(result.score)}" if result.verdict or result.score is not None else "error"
         if not result.candidate_answer and result.error:
-            text = f"{code(result.error.kind)}: {prose(result.error.message, self._limits.text)}"
+            text = f"{inline(kinds.words(result.error.kind), _KIND)}: {prose(result.error.message, self._limits.text)}"
         return Answer(side, told, text)
 
 
@@ -122,4 +137,4 @@ def _sample_fact(head: TestResult | None) -> Sequence[str]:
 
 def _error_fact(test: TestComparison, limits: Limits) -> Sequence[str]:
     error = test.head.error if test.head else None
-    return [f"{code(error.kind)} error: {prose(error.message, limits.text)}"] if error else []
+    return [f"{inline(kinds.words(error.kind), _KIND)}: {prose(error.message, limits.text)}"] if error else []

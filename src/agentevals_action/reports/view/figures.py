@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 UNKNOWN = "–"
 
+_UNITS = ("k", "M", "G")
+
 
 def percent(share: float | None) -> str:
     """A share of 0-1 in percent, rounded down to a tenth, so that 100% is all and nothing less."""
@@ -28,6 +30,16 @@ def cost(usd: float | None) -> str:
     return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
 
 
+def tokens(number: float | None) -> str:
+    """A count of tokens, from a thousand on in its unit with three digits."""
+    if number is None:
+        return UNKNOWN
+    unit, units = "", iter(_UNITS)
+    while number >= 999.5 and (larger := next(units, None)):
+        number, unit = number / 1000, larger
+    return f"{number:,.0f}{unit}" if number >= 99.95 or not unit else f"{number:.3g}{unit}"
+
+
 def time(milliseconds: float | None) -> str:
     """A duration in its two largest units."""
     if milliseconds is None:
@@ -47,6 +59,11 @@ def delta(base: float | None, head: float | None) -> str:
         return ""
     difference = round(head - base, 2)
     return f"{'+' if difference > 0 else '−'}{abs(difference):.2f}" if difference else ""
+
+
+def step(base: float | None, head: float | None) -> int | None:
+    """From base to head in whole percent of base; 0 is a change within rounding, None is unknown or no share of anything."""
+    return None if not base or head is None else round((head / base - 1) * 100)
 
 
 def moved(words: Callable[[float | None], str], base: float | None, head: float | None) -> str:

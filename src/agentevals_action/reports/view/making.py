@@ -1,22 +1,22 @@
 """The view of a review: which test is told where, and how much of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from agentevals_action import __version__
-from agentevals_action.escaping import code, prose
+from agentevals_action import __version__, kinds
+from agentevals_action.escaping import code, inline, prose
 from agentevals_action.model.comparison import Change, Outcome, Review, SuiteComparison, TestComparison
 from agentevals_action.model.fault import Fault
-from agentevals_action.reports.view import verdict
+from agentevals_action.notices import Notices
+from agentevals_action.reports.view import spending, verdict
 from agentevals_action.reports.view.entries import Teller, listing
 from agentevals_action.reports.view.figures import counted, joined, score, time
+from agentevals_action.reports.view.grouping import Grouping, Line, Placed
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.rows import rows
+from agentevals_action.reports.view.rows import columns, rows
 from agentevals_action.reports.view.shapes import MARKER, Limits, Listing, View, Worse
 
-#: A test with the path of its suite.
-_Placed = tuple[str, TestComparison]
-
+_NOTICES = 4  # that stand open; more are folded
 _SOURCES = {"rerun": "run again in this job with the base's own files"}
 _NO_BASE = frozenset({Change.NEW, Change.QUESTION_CHANGED, Change.NOT_COMPARABLE, Change.BASE_ERROR})
 
@@ -31,25 +31,28 @@ class _Maker:
         self._review = review
         self._links = links
         self._limits = limits
-        self._tests: list[_Placed] = [(suite.path, test) for suite in review.suites for test in suite.tests]
-        self._teller = Teller(links, limits, several=len(review.suites) > 1)
+        self._tests: list[Placed] = [(suite.path, test) for suite in review.suites for test in suite.tests]
+        self._groups = Grouping(review.suites)
+        self._teller = Teller(links, limits, self._groups, several=len(review.suites) > 1)
 
     def view(self) -> View:
         review, limits, tell = self._review, self._limits, self._teller
         gone = verdict.gone(review)
         table, suites_left = rows(review.suites, self._links, limits.items)
+        notices, more_notices = self._notices()
         return View(
             marker=MARKER,
             alert=verdict.alert(review, gone),
             verdict=self._verdict(gone),
             reasons=self._reasons(),
+            columns=columns(review.suites),
             suites=table,
             suites_left=suites_left,
             faults=self._faults(review.invalid, "in suites that the change touches"),
             regressions=self._regressions(),
             failures=self._failures(),
             gone=self._gone(gone),
-            errors=self._list("ended in an error", limits.folded, tell.error_line, Change.HEAD_ERROR),
+            errors=self._errors(),
             errors_open=review.decision.outcome is Outcome.INCONCLUSIVE,
             improvements=self._list("improved", limits.folded, tell.line, Change.IMPROVED),
             changed_questions=self._list("not compared: the question changed", limits.quiet, tell.reason_line, Change.QUESTION_CHANGED),
@@ -60,26 +63,40 @@ class _Maker:
             moved_scores=self._moved_scores(),
             baseline=self._baseline(),
             baseline_notes=self._baseline_notes(),
+            spent=spending.of_review(review).words(),
             selections=self._selections(),
             warnings=self._faults(review.warnings, "about suites", "warning"),
-            notices=tuple(prose(notice, 500) for notice in review.notices[: limits.items]),
+            notices=notices,
+            notices_folded=more_notices,
             shortened=self._shortened(),
             footer=self._footer(),
         )
 
-    def _where(self, wanted: Callable[[TestComparison], bool]) -> list[_Placed]:
+    def _where(self, wanted: Callable[[TestComparison], bool]) -> list[Placed]:
         return [(suite, test) for suite, test in self._tests if wanted(test)]
 
-    @staticmethod
-    def _lines(tests: Iterable[_Placed], line: Callable[[str, TestComparison], str]) -> Iterable[str]:
-        return (line(suite, test) for suite, test in tests)
-
-    def _list(
-        self, what: str, limit: int, line: Callable[[str, TestComparison], str], *changes: Change, verb: bool = False
-    ) -> Listing | None:
+    def _list(self, what: str, limit: int, line: Line, *changes: Change, verb: bool = False) -> Listing | None:
         tests = self._where(lambda test: test.change in changes)
         be = ("is " if len(tests) == 1 else "are ") if verb else ""
-        return listing(f"{counted(len(tests), 'test')} {be}{what}", self._lines(tests, line), len(tests), limit)
+        return self._groups.told(f"{counted(len(tests), 'test')} {be}{what}", tests, line, limit)
+
+    def _errors(self) -> Listing | None:
+        """Errors on head, with what went wrong in the title: a budget that is spent asks for something else than a target that fails."""
+        tests = self._where(lambda test: test.change is Change.HEAD_ERROR)
+        what = kinds.counted(test.head.error.kind for _, test in tests if test.head and test.head.error)
+        title = f"{counted(len(tests), 'test')} ended in an error{f': {inline(what)}' if what else ''}"
+        return self._groups.told(title, tests, self._teller.error_line, self._limits.folded)
+
+    def _notices(self) -> tuple[tuple[str, ...], Listing | None]:
+        """The first few notices, and the others as a list; equal ones are counted."""
+        said = Notices()
+        for notice in self._review.notices:
+            said.add(notice)
+        told = said.told()
+        few = _NOTICES if len(told) > _NOTICES + 1 else len(told)
+        others = (prose(notice, 500) for notice in told[few:])
+        more = listing(counted(len(told) - few, "more notice"), others, len(told) - few, self._limits.items)
+        return tuple(prose(notice, 500) for notice in told[:few]), more
 
     def _verdict(self, gone: verdict.Gone) -> str:
         sentence = prose(verdict.sentence(self._review), 1000)
@@ -105,13 +122,14 @@ class _Maker:
         tests = self._where(lambda test: test.change in _NO_BASE and not _got_worse(test) and _failed(test))
         return self._worse(tests, f"{counted(len(tests), 'test')} failed with nothing to compare with")
 
-    def _worse(self, tests: Sequence[_Placed], title: str) -> Worse | None:
+    def _worse(self, tests: Sequence[Placed], title: str) -> Worse | None:
         if not tests:
             return None
         limits, tell = self._limits, self._teller
-        told = tuple(tell.entry(suite, test) for suite, test in tests[: limits.detailed])
-        lines = tuple(tell.worse_line(suite, test) for suite, test in tests[limits.detailed : limits.detailed + limits.lines])
-        left = len(tests) - len(told) - len(lines)
+        ordered = self._groups.ordered(tests)
+        more = ordered[limits.detailed : limits.detailed + limits.lines]
+        told, lines = tell.entries(ordered[: limits.detailed]), self._groups.lines(more, tell.worse_line)
+        left = len(tests) - len(told) - len(more)
         return Worse(title, told, lines, f"… and {counted(left, 'more test')}" if left and (told or lines) else "")
 
     def _gone(self, gone: verdict.Gone) -> Listing | None:
@@ -123,7 +141,7 @@ class _Maker:
     def _moved_scores(self) -> Listing | None:
         tests = self._where(lambda test: test.change is Change.UNCHANGED and _scores_differ(test))
         title = f"{counted(len(tests), 'test')} with another score and the same verdict"
-        return listing(title, self._lines(tests, self._teller.line), len(tests), self._limits.quiet)
+        return self._groups.told(title, tests, self._teller.line, self._limits.quiet)
 
     def _faults(self, faults: Sequence[Fault], where: str, noun: str = "fault") -> Listing | None:
         lines = (self._fault(fault) for fault in faults)
@@ -186,7 +204,7 @@ def _failed(test: TestComparison) -> bool:
     return test.head is not None and test.head.verdict == "fail"
 
 
-def _severity(placed: _Placed) -> int:
+def _severity(placed: Placed) -> int:
     test = placed[1]
     if test.change is Change.REGRESSED:
         return 0 if test.gates_lost else 1 if _failed(test) else 2

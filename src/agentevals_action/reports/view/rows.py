@@ -1,15 +1,22 @@
 """The table of suites."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from agentevals_action.escaping import code
 from agentevals_action.model.comparison import Change, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.reports.view.figures import UNKNOWN, cost, counted, delta, moved, percent, score, time
+from agentevals_action.reports.view import spending
+from agentevals_action.reports.view.figures import UNKNOWN, cost, counted, delta, moved, percent, score, time, tokens
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.shapes import SuiteRow
+from agentevals_action.reports.view.shapes import Columns, SuiteRow
 
 WORSE, DOUBT, FINE = "❌", "⚠️", "✅"
+Figure = TypeVar("Figure", int, float)
+
+#: Where figures break, in a column however narrow: before their arrow and their change, and nowhere else.
+_NO_BREAK = re.compile(r" (?![→(])")
 
 
 def rows(suites: Sequence[SuiteComparison], links: Links, limit: int) -> tuple[tuple[SuiteRow, ...], str]:
@@ -20,6 +27,16 @@ def rows(suites: Sequence[SuiteComparison], links: Links, limit: int) -> tuple[t
         shown.append(_sum(suites))
     left = len(suites) - limit
     return tuple(shown), f"… and {counted(left, 'more suite')}" if left > 0 else ""
+
+
+def columns(suites: Sequence[SuiteComparison]) -> Columns:
+    """What is known of any of the suites, on either side."""
+    sides = [side for suite in suites for side in (suite.head, suite.base) if side]
+    return Columns(
+        regressed=any(suite.base or suite.problem for suite in suites),
+        cost=any(spending.agent_cost(side).total is not None for side in sides),
+        tokens=any(spending.agent_tokens(side).total is not None for side in sides),
+    )
 
 
 def _rank(suite: SuiteComparison) -> int:
@@ -50,25 +67,28 @@ def _cells(
     def both(words: Callable[[float | None], str], before: float | None, after: float | None) -> str:
         if base is None and not problem:
             return words(after)
-        return moved(words, before, after)
+        return _cell(moved(words, before, after))
+
+    def taken(words: Callable[[float | None], str], amount: Callable[[SuiteSummary | None], spending.Amount]) -> str:
+        return _cell(spending.against(words, amount(base) if base or problem else None, amount(head)))
 
     change = delta(base.average_score, head.average_score) if base and head else ""
     regressed = sum(test.change is Change.REGRESSED for suite in suites for test in suite.tests)
-    compared = base is not None
+    compared = any(suite.base for suite in suites)
     return SuiteRow(
         sign=sign,
         suite=name,
-        pass_rate=_together(both(percent, base.pass_rate if base else None, head.pass_rate if head else None)),
+        pass_rate=both(percent, base.pass_rate if base else None, head.pass_rate if head else None),
         score=both(score, base.average_score if base else None, head.average_score if head else None) + (f" ({change})" if change else ""),
         regressed=(f"**{regressed}**" if regressed else "0") if compared else UNKNOWN,
-        cost=both(cost, base.cost_usd if base else None, head.cost_usd if head else None),
-        time=_together(time(head.duration_ms if head else None)),
+        cost=taken(cost, spending.agent_cost),
+        tokens=taken(tokens, spending.agent_tokens),
+        time=_cell(time(head.duration_ms if head else None)),
     )
 
 
-def _together(figure: str) -> str:
-    """A figure that no column, however narrow, breaks apart."""
-    return figure.replace(" ", "&nbsp;")
+def _cell(figures: str) -> str:
+    return _NO_BREAK.sub("&nbsp;", figures)
 
 
 def _total(summaries: Iterable[SuiteSummary | None]) -> SuiteSummary | None:
@@ -80,7 +100,7 @@ def _total(summaries: Iterable[SuiteSummary | None]) -> SuiteSummary | None:
     total, errored, passed = (sum(getattr(one, name) for one in all_of) for name in ("total", "errored", "passed"))
     scored = total - errored
     points = sum((one.average_score or 0) * (one.total - one.errored) for one in all_of)
-    costs = [one.cost_usd for one in all_of if one.cost_usd is not None]
+    sums = {name: sum(getattr(one, name) for one in all_of) for name in ("samples", "samples_with_cost", "samples_with_tokens")}
     return SuiteSummary(
         eval_path="",
         dataset="",
@@ -91,6 +111,14 @@ def _total(summaries: Iterable[SuiteSummary | None]) -> SuiteSummary | None:
         errored=errored,
         pass_rate=passed / scored if scored else None,
         average_score=points / scored if scored else None,
-        cost_usd=sum(costs) if costs else None,
+        agent_cost_usd=_known(one.agent_cost_usd for one in all_of),
+        input_tokens=_known(one.input_tokens for one in all_of),
+        output_tokens=_known(one.output_tokens for one in all_of),
         duration_ms=sum(one.duration_ms for one in all_of),
+        **sums,
     )
+
+
+def _known(figures: Iterable[Figure | None]) -> Figure | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known[1:], known[0]) if known else None

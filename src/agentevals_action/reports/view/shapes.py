@@ -34,7 +34,17 @@ class SuiteRow:
     score: str
     regressed: str
     cost: str
+    tokens: str
     time: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of the table of suites say something: what nobody knows has none."""
+
+    regressed: bool
+    cost: bool
+    tokens: bool
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Entry:
-    """One test told at length: `facts` stand in one line, `misses` are a list."""
+    """One test told at length: `facts` stand in one line, `misses` are a list. `conversation` is the heading that turns of one
+    conversation stand under, given with the first of them; `turn` is this one's, empty for a test that stands by itself."""
 
+    conversation: str
+    turn: str
     test: str
     moved: str
     facts: tuple[str, ...]
@@ -83,13 +96,15 @@ class View:
 
     `alert` is GitHub's word (`CAUTION`), `verdict` the one sentence, `reasons` all reasons when the sentence does not hold them all.
     `regressions` are regressions and failed gates, `failures` other failures that have no base to be compared with.
-    `errors_open` asks to show the errors unfolded. `shortened` says that things are left out, and where they are.
+    `errors_open` asks to show the errors unfolded. `spent` says what the run cost. `notices_folded` are those past the first few.
+    `shortened` says that things are left out, and where they are.
     """
 
     marker: str
     alert: str
     verdict: str
     reasons: tuple[str, ...]
+    columns: Columns
     suites: tuple[SuiteRow, ...]
     suites_left: str
     faults: Listing | None
@@ -107,8 +122,10 @@ class View:
     moved_scores: Listing | None
     baseline: str
     baseline_notes: tuple[str, ...]
+    spent: str
     selections: Listing | None
     warnings: Listing | None
     notices: tuple[str, ...]
+    notices_folded: Listing | None
     shortened: str
     footer: str

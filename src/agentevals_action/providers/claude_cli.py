@@ -1,0 +1,46 @@
+"""`claude-cli`: Claude Code without a person (`claude -p`), its stream read into messages, tool calls, tokens and cost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from agentevals_action import agent_cli, claude_stream
+from agentevals_action.paths import Folder
+from agentevals_action.providers import base
+
+_PRODUCT = agent_cli.Product(
+    name="Claude Code",
+    package="npm install -g @anthropic-ai/claude-code",
+    key_hint="name ANTHROPIC_API_KEY (or CLAUDE_CODE_OAUTH_TOKEN) in the workflow's input `env`, and check `model`",
+    read=claude_stream.read,
+)
+
+
+class ClaudeCli(agent_cli.Fields, base.Options):
+    """Claude Code without a person."""
+
+    provider: ClassVar[str] = "claude-cli"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("executable", "binary"), "args": ("arguments",)}
+
+    command: agent_cli.Command = Field(default="claude", description="The program, with words before its options if it needs any.")
+    system_prompt: str | None = Field(default=None, description="In place of the agent's own system prompt.")
+    append_system_prompt: str | None = Field(default=None, description="Behind the agent's own system prompt.")
+    max_turns: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Turns after which it stops, which is an error.")
+
+    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+        """The agent with its environment; AttemptError when it names a variable that the workflow does not let through."""
+        words = ["-p", "--output-format", "stream-json", "--verbose"]  # the stream is refused without the last
+        words += ["--model", self.model] if self.model else []
+        words += ["--max-turns", str(self.max_turns)] if self.max_turns else []
+        words += ["--system-prompt", self.system_prompt] if self.system_prompt else []
+        words += ["--append-system-prompt", self.append_system_prompt] if self.append_system_prompt else []
+        return agent_cli.AgentCli(_PRODUCT, self, words, surroundings)
+
+    def variables(self) -> Sequence[str]:
+        """The names of `env`: the agent was told to expect them."""
+        return self.env or ()
+
+    def files(self, folder: Folder) -> Sequence[str]:
+        """Words of the command that are files of the repository."""
+        return self.named_files(folder)

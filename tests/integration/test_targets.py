@@ -1,0 +1,288 @@
+"""`targets`: what suites may use, where it comes from and whether it answers, in a process of its own."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Golden
+from tests.support import command, results, suites
+from tests.support.agent_server import AgentServer, Answer
+from tests.support.openai_server import OpenAIServer, failure
+
+TARGETS = """\
+targets:
+  - {name: default, provider: http, url: "https://user:hidden-pw@agent.test/ask?key=hidden-key", judge_target: judge,
+     max_concurrency: 4, timeout_seconds: 30, headers: {Authorization: "Bearer ${{ AGENT_KEY }}"}}
+  - {name: judge, provider: openai, model: gpt-x, api_key: "${{ JUDGE_KEY }}", price: {input: 2.5, output: 10}, requests_per_minute: 60}
+  - {name: command, extends: default, provider: cli, command: [python3, agent.py, --say, "a b"], env: [AGENT_KEY, OTHER], retries: 0}
+  - {name: canned, provider: mock, responses: [{pattern: '.*', response: hello}]}
+"""
+SUITE = """\
+name: support
+tests:
+  - {id: a, input: q, criteria: answers}
+  - {id: b, input: q, execution: {target: canned}, assert: [{type: is_json}]}
+"""
+DETERMINISTIC = "name: plain\nexecution: {target: command}\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {".agentv/targets.yaml": TARGETS, "evals/EVAL.yaml": SUITE, "plain.eval.yaml": DETERMINISTIC}
+    return suites.write(tmp_path / "work", files)
+
+
+def define(folder: Path, *targets: dict[str, Any]) -> None:
+    suites.write(folder, {".agentv/targets.yaml": json.dumps(list(targets))})
+
+
+def checked(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, dict[str, str]]:
+    """The exit code, and what is said of each target that was tried."""
+    done = command.run(folder, "targets", "--check", *arguments, env=env)
+    assert "Traceback" not in done.err, done.err
+    lines = (line.partition(": ") for line in done.out.splitlines())
+    return done.code, {name: said for name, _, said in lines}
+
+
+def one_suite(folder: Path, *, judge: bool = False) -> Path:
+    grading = "criteria: answers" if judge else "assert: [{type: is_json}]"
+    return suites.write(folder, {"EVAL.yaml": f"name: one\ntests: [{{id: a, input: q, metadata: {{tier: gold}}, {grading}}}]\n"})
+
+
+def test_targets__as_people_read_them(folder: Path, golden: Golden) -> None:
+    done = command.run(folder, "targets", env={"JUDGE_KEY": "a-key-of-ours"})
+
+    assert (done.code, done.err) == (0, "")
+    golden.check("targets.txt", done.out)
+
+
+def test_targets__no_value_is_shown(folder: Path) -> None:
+    for arguments in ([], ["--json"]):
+        done = command.run(folder, "targets", *arguments, env={"JUDGE_KEY": "a-key-of-ours", "AGENT_KEY": "another-key"})
+        assert done.code == 0, done.err
+        assert not any(secret in done.out for secret in ("hidden", "a-key-of-ours", "another-key"))
+    suites.write(folder, {".agentv/targets.yaml": TARGETS.replace("--say", "written-in-the-file")})
+    assert "written-in-the-file" not in command.run(folder, "targets", env={"MY_TOKEN": "written-in-the-file"}).out
+
+
+def test_targets__json_has_all_of_it(folder: Path) -> None:
+    done = command.run(folder, "targets", "--json", env={"AGENT_KEY": "x", "JUDGE_KEY": ""})
+    default, judge, ran, canned = json.loads(done.out)
+
+    assert [one["name"] for one in (default, judge, ran, canned)] == ["default", "judge", "command", "canned"]
+    assert (default["agentOf"], default["judgeOf"], default["judgeTarget"]) == (["evals/EVAL.yaml"], [], "judge")
+    assert default["location"] == {"path": ".agentv/targets.yaml", "line": 2, "column": 5}
+    assert (default["maxConcurrency"], default["timeoutSeconds"], default["retries"]) == (4, 30, 2)
+    assert default["variables"] == [{"name": "AGENT_KEY", "isSet": True}]
+    assert (judge["judgeOf"], judge["price"], judge["requestsPerMinute"]) == (["evals/EVAL.yaml"], {"input": 2.5, "output": 10}, 60)
+    assert judge["variables"] == [{"name": "JUDGE_KEY", "isSet": False}]
+    assert (ran["agentOf"], ran["what"], ran["retries"]) == (["plain.eval.yaml"], "python3 agent.py --say 'a b'", 0)
+    assert [variable["name"] for variable in ran["variables"]] == ["AGENT_KEY", "OTHER"]
+    assert (canned["isModel"], canned["what"], canned["check"]) == (True, "1 response", None)
+
+
+def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [one["name"] for one in json.loads(command.run(folder, "targets", "--json", *arguments).out)]
+
+    (one,) = json.loads(command.run(folder, "targets", "--json", "plain.eval.yaml", "--name", "default").out)
+    assert (one["agentOf"], one["judgeOf"]) == ([], [])
+    assert names("--name", "c*") == ["command", "canned"]
+    assert names("--name", "judge", "--name", "canned") == ["judge", "canned"]
+    unknown = command.run(folder, "targets", "--name", "nobody")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "no target is called nobody\nthe suites see canned, command, default, judge" in unknown.err
+
+
+def test_targets__the_nearest_file_of_each_suite(folder: Path) -> None:
+    suites.write(folder, {"evals/.agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: x, response: y}]}\n"})
+    suites.write(folder, {"evals/EVAL.yaml": DETERMINISTIC.replace("command", "default")})
+    found = [(one["name"], one["location"]["path"]) for one in json.loads(command.run(folder, "targets", "--json").out)]
+    assert ("default", "evals/.agentv/targets.yaml") in found
+    assert ("default", ".agentv/targets.yaml") in found
+    (mine,) = json.loads(command.run(folder, "targets", "--json", "--targets", ".agentv/targets.yaml", "--name", "def*").out)
+    assert mine["location"]["path"] == ".agentv/targets.yaml"
+
+
+def test_targets__overrides_are_uses(folder: Path) -> None:
+    done = command.run(folder, "targets", "--json", "--target", "default", "--judge-target", "canned")
+    used = {one["name"]: (one["agentOf"], one["judgeOf"]) for one in json.loads(done.out)}
+    assert used["default"] == (["evals/EVAL.yaml", "plain.eval.yaml"], [])
+    assert used["canned"] == ([], ["evals/EVAL.yaml"])
+    assert used["judge"] == ([], [])
+
+
+def test_targets__a_variable_of_a_dotenv_file_is_set_for_the_suites_below(folder: Path) -> None:
+    suites.write(folder, {"evals/.env": "JUDGE_KEY=x\nAGENT_KEY=x\n"})
+    listed = {one["name"]: one["variables"] for one in json.loads(command.run(folder, "targets", "--json").out)}
+    assert listed["judge"] == [{"name": "JUDGE_KEY", "isSet": True}]
+    assert {"name": "AGENT_KEY", "isSet": False} in listed["command"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"A=" + b"x" * 1024 * 1024])
+def test_targets__a_dotenv_file_that_cannot_be_read(folder: Path, content: bytes) -> None:
+    suites.write(folder, {".env": content})
+    done = command.run(folder, "targets")
+    assert (done.code, done.out) == (2, "")
+    assert ".env cannot be read" in done.err
+
+
+def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> None:
+    suites.write(folder, {"bad.eval.yaml": "name: bad\ntests: []\n"})
+    done = command.run(folder, "targets", "--name", "canned")
+    assert done.code == 2
+    assert "bad.eval.yaml:2" in done.err
+    assert done.out.startswith("canned ")
+    suites.write(folder, {".agentv/targets.yaml": "- {name: default, provider: htp}\n"})
+    done = command.run(folder, "targets")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean `http`?" in done.err
+
+
+def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: Path) -> None:
+    assert "there is no suite" in command.run(tmp_path, "targets").err
+    done = command.run(one_suite(tmp_path), "targets")
+    assert (done.code, done.out) == (2, "")
+    assert "the suites see no target" in done.err
+
+
+def on_terminal(folder: Path, *arguments: str) -> str:
+    """What a command writes to a terminal of 100 columns."""
+    main, side = pty.openpty()
+    environment = {**command.environment(), "TERM": "xterm-256color", "COLUMNS": "100"}
+    done = subprocess.Popen([*command.COMMAND, *arguments], cwd=folder, env=environment, stdout=side, stderr=subprocess.DEVNULL)
+    os.close(side)
+    written = b""
+    try:
+        while part := os.read(main, 65536):
+            written += part
+    except OSError:  # Linux says so when the other end of a terminal is closed
+        pass
+    os.close(main)
+    done.wait(timeout=100)
+    return written.decode()
+
+
+def test_targets__on_a_terminal_it_is_a_table_and_colours(folder: Path) -> None:
+    listed = on_terminal(folder, "targets")
+    assert ".agentv/targets.yaml" in listed
+    assert "what it is" in listed
+    assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in listed.splitlines()) <= 100
+    assert "\x1b[32mcanned\x1b[" in on_terminal(folder, "targets", "--check", "--name", "canned")
+
+
+def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
+    one_suite(tmp_path, judge=True)
+    with OpenAIServer(otherwise="hi", key="sk-0123456789") as model, AgentServer({"text": "pong"}) as agent:
+        service = {"name": "default", "provider": "http", "url": agent.url, "output_path": "text", "judge_target": "judge"}
+        judge = {"name": "judge", "provider": "openai", "model": "m", "base_url": model.url, "api_key": "${{ KEY }}"}
+        define(tmp_path, service, judge)
+        good, said = checked(tmp_path, env={"KEY": "sk-0123456789"})
+        bad, refused = checked(tmp_path, env={"KEY": "sk-wrong-0123456789"})
+        missing, unset = checked(tmp_path)
+
+    assert (good, bad, missing) == (0, 3, 2)
+    assert list(said) == ["default", "judge"]
+    assert all(text.startswith("answers (") for text in (*said.values(), refused["default"], unset["default"]))
+    assert "answered 401: Incorrect API key provided; " in refused["judge"]
+    assert unset["judge"].startswith("the variable KEY is not set; set it in the workflow's `env:`")
+    assert "sk-wrong" not in str(refused)
+    assert len(agent.requests) == 3
+    # Nothing is sent that could not be paid for, and no more than a token is asked for.
+    assert all(asked.body["max_tokens"] == 1 for asked in model.requests if "max_tokens" in asked.body)
+    assert len(model.requests) == 2
+
+
+def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with OpenAIServer() as gone:
+        closed = gone.url
+    missing = failure(404, "The model `m` does not exist", "model_not_found")
+    with OpenAIServer(otherwise=missing) as model, AgentServer({"texts": []}) as agent:
+        define(
+            tmp_path,
+            {"name": "default", "provider": "openai", "model": "m", "base_url": model.url},
+            {"name": "closed", "provider": "openai", "model": "m", "base_url": closed},
+            {"name": "wrong", "provider": "http", "url": agent.url, "output_path": "text"},
+            {"name": "fine", "provider": "mock", "responses": [{"pattern": "x", "response": "y"}]},
+        )
+        code, said = checked(tmp_path, "--name", "*")
+
+    assert code == 3
+    assert "404: The model `m` does not exist; check that the server knows the model m" in said["default"]
+    assert "the connection to 127.0.0.1:" in said["closed"]
+    assert 'the reply has no `text`: it holds "texts"' in said["wrong"]
+    assert said["fine"].startswith("answers")
+    assert len(model.requests) == len(agent.requests) == 1
+
+
+def test_check__only_what_is_used_or_named(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with AgentServer("pong") as used, AgentServer("pong") as unused:
+        define(
+            tmp_path,
+            {"name": "default", "provider": "http", "url": used.url},
+            {"name": "spare", "provider": "http", "url": unused.url},
+        )
+        done = command.run(tmp_path, "targets", "--check")
+        assert (done.code, [line.partition(":")[0] for line in done.out.splitlines()]) == (0, ["default"])
+        assert done.err == "one target is used by no suite and was not tried; name it with `--name` to try it\n"
+        assert (len(used.requests), len(unused.requests)) == (1, 0)
+        code, said = checked(tmp_path, "--name", "spare")
+        assert (code, list(said), len(used.requests), len(unused.requests)) == (0, ["spare"], 1, 1)
+
+
+def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with AgentServer("pong") as agent:
+        define(
+            tmp_path,
+            {"name": "default", "provider": "http", "url": agent.url, "body": {"tier": "{{ metadata.tier }}", "q": "{{ prompt }}"}},
+        )
+        assert checked(tmp_path)[0] == 0
+    assert agent.requests[0].json == {"tier": "gold", "q": "ping"}
+
+
+def test_check__the_time_limit(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with AgentServer(Answer(hold=True)) as agent:
+        define(tmp_path, {"name": "default", "provider": "http", "url": agent.url})
+        assert checked(tmp_path, "--timeout", "1") == (3, {"default": "no answer within 1 s"})
+
+
+def test_check__stored_results(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    define(tmp_path, {"name": "default", "provider": "replay", "path": "results.jsonl"})
+    code, said = checked(tmp_path)
+    assert code == 2
+    assert "there is no file 'results.jsonl'" in said["default"]
+    (tmp_path / "results.jsonl").write_text(results.result().model_dump_json(by_alias=True) + "\n")
+    assert checked(tmp_path)[0] == 0
+
+
+def test_check__json_says_it_of_each(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with AgentServer(Answer("no", status=403)) as agent:
+        define(tmp_path, {"name": "default", "provider": "http", "url": agent.url}, {"name": "spare", "provider": "http", "url": agent.url})
+        done = command.run(tmp_path, "targets", "--check", "--json")
+    default, spare = (one["check"] for one in json.loads(done.out))
+    assert done.code == 3
+    assert (default["answers"], default["kind"], spare) == (False, "target", None)
+    assert "answered 403: no" in default["problem"]
+    assert "`headers`" in default["hint"]
+
+
+def test_check__text_of_a_server_cannot_command_the_runner(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    with AgentServer(Answer("x\n::error::forged \x1b[31m", status=400)) as agent:
+        define(tmp_path, {"name": "::warning::default", "provider": "http", "url": agent.url})
+        done = command.run(tmp_path, "targets", "--check", "--target", "::warning::default")
+    assert done.code == 3
+    assert "\x1b" not in done.out
+    assert [line for line in done.out.splitlines() if line.lstrip().startswith("::")] == []

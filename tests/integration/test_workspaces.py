@@ -1,0 +1,138 @@
+"""Agents that work in folders, from the command line: what they are asked in, what judges see of it, what is left behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Repository
+
+#: An agent that does what the prompt says: `write NAME TEXT` or `fail`.
+AGENT = """\
+import pathlib, sys
+word, *rest = sys.stdin.read().split()
+if word == "fail":
+    sys.exit("the agent gave up")
+pathlib.Path(rest[0]).write_text(rest[1] + "\\n")
+print("done in", pathlib.Path.cwd())
+"""
+#: A judge that wants to see a change in the diff and in the folder itself.
+JUDGE = """\
+import json, pathlib, sys
+case = json.load(sys.stdin)
+name, text = case["config"]["name"], case["config"]["text"]
+in_folder = (pathlib.Path(case["workspace_path"]) / name).read_text() == text + "\\n"
+in_diff = f"+++ b/{name}" in case["file_changes"] and f"+{text}" in case["file_changes"]
+print(json.dumps({"score": float(in_folder and in_diff), "reasoning": case["file_changes"]}))
+"""
+TARGETS = "targets:\n  - {name: default, provider: cli, command: [python3, AGENT]}\n"
+
+
+def one_test(name: str, prompt: str, wanted: str, more: str = "") -> str:
+    """A test that wants `NAME=TEXT` to be changed."""
+    file, _, text = wanted.partition("=")
+    judge = f"{{type: code_judge, script: [python3, judge.py], config: {{name: {file}, text: {text}}}}}"
+    return f"  - {{id: {name}, input: {prompt}, assert: [{judge}]{more}}}\n"
+
+
+def place(tmp_path: Path, workspace: str, *tests: str) -> Path:
+    """A repository with a suite in it."""
+    agent = tmp_path / "repository" / "agent.py"
+    files = {
+        ".agentv/targets.yaml": TARGETS.replace("AGENT", str(agent)),
+        "agent.py": AGENT,
+        "judge.py": JUDGE,
+        "start/app.txt": "old\n",
+        "EVAL.yaml": f"name: suite\nworkspace:\n{workspace}tests:\n{''.join(tests)}",
+    }
+    Repository.create(tmp_path / "repository", files)
+    return tmp_path / "repository"
+
+
+def results(root: Path, name: str = "results") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (root / "agentevals-report" / f"{name}.jsonl").read_text().splitlines()]
+
+
+def temporary(tmp_path: Path) -> dict[str, str]:
+    """The environment of a run whose temporary files lie where they can be looked at."""
+    (tmp_path / "temp").mkdir(exist_ok=True)
+    return {"TMPDIR": str(tmp_path / "temp")}
+
+
+@pytest.mark.parametrize("isolation", ["shared", "per_test"])
+def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(tmp_path: Path, isolation: str) -> None:
+    root = place(
+        tmp_path,
+        f"  template: start\n  isolation: {isolation}\n",
+        *(one_test(name, f"write {name}.txt {name}", f"{name}.txt={name}") for name in ("a", "b", "c")),
+    )
+    done = command.run(root, "run", env=temporary(tmp_path))
+    assert done.code == 0, done.out + done.err
+    folders = {result["candidateAnswer"].split()[2] for result in results(root)}
+    assert len(folders) == (1 if isolation == "shared" else 3)
+    for result in results(root):
+        name = result["evalId"]
+        assert result["samples"][0]["fileChanges"].count("+++") == 1
+        assert f"+++ b/{name}.txt" in result["samples"][0]["fileChanges"]
+    assert list((tmp_path / "temp").iterdir()) == []
+    assert not (root / "start" / "a.txt").exists()
+
+
+def test_run__samples_of_a_shared_folder_do_not_meet(tmp_path: Path) -> None:
+    workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
+    root = place(tmp_path, workspace, *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")))
+    done = command.run(root, "run", "--samples", "4", env=temporary(tmp_path))
+    assert done.code == 0, done.out + done.err
+    for result in results(root):
+        for sample in result["samples"]:
+            assert f"-old\n+{result['evalId']}\n" in sample["fileChanges"]
+
+
+def test_run__what_fails_before_is_an_error_and_what_fails_after_a_notice(tmp_path: Path) -> None:
+    broken = ", workspace: {hooks: {before_all: {command: 'echo no database >&2; exit 3'}}}"
+    root = place(
+        tmp_path,
+        "  template: start\n  hooks: {after_each: {command: 'exit 5'}}\n",
+        one_test("whole", "write a.txt a", "a.txt=a"),
+        one_test("broken", "write a.txt a", "a.txt=a", broken),
+        one_test("gave-up", "fail", "a.txt=a"),
+    )
+    done = command.run(root, "run", env=temporary(tmp_path))
+    whole, failed, gave_up = results(root)
+    assert (whole["verdict"], failed["verdict"], gave_up["verdict"]) == ("pass", None, None)
+    assert failed["error"]["kind"] == "workspace"
+    assert "ended with exit code 3: no database" in failed["error"]["message"]
+    assert gave_up["error"]["kind"] == "target"
+    assert done.code != 0
+    assert list((tmp_path / "temp").iterdir()) == []
+
+
+def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
+    origin = Repository.create(tmp_path / "origin", {"app.txt": "old\n"})
+    first = origin.head()
+    origin.commit("later", {"app.txt": "later\n"})
+    root = place(
+        tmp_path,
+        f"  repos: [{{path: code, repo: '{origin.path.as_uri()}', commit: {first}}}]\n",
+        one_test("a", "write code/app.txt new", "code/app.txt=new"),
+    )
+    done = command.run(root, "run", env=temporary(tmp_path))
+    assert done.code == 0, done.out + done.err
+    assert "--- a/code/app.txt\n+++ b/code/app.txt\n@@ -1 +1 @@\n-old\n+new\n" in results(root)[0]["samples"][0]["fileChanges"]
+
+
+def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None:
+    workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
+    root = place(tmp_path, workspace, *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")))
+    repository = Repository(root)
+    repository.git("checkout", "--quiet", "-b", "change")
+    repository.commit("another start", {"start/app.txt": "new\n"})
+    done = command.run(root, "review", "--base", "main", env=temporary(tmp_path))
+    assert done.code == 0, done.out + done.err
+    for name, start in (("results", "new"), ("base", "old")):
+        for result in results(root, name):
+            assert f"-{start}\n+{result['evalId']}\n" in result["samples"][0]["fileChanges"]
+    assert "start/app.txt" in done.out  # the question differs: what the agent finds is another
+    assert list((tmp_path / "temp").iterdir()) == []

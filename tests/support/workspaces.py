@@ -1,0 +1,58 @@
+"""Workspaces of suites in temporary repositories, entered and left as a run does."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.workspace import Attempt, Workspaces
+from tests.support import suites
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+
+
+@dataclass
+class Run:
+    """One run over the suite at `EVAL.yaml` of `root`; `told` is what it noticed."""
+
+    suite: Suite
+    workspaces: Workspaces
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """The suite's tests."""
+        return tuple(self.suite.tests)
+
+    async def enter(self, number: int = 0, sample: int = 0) -> Attempt:
+        """The folder of a test."""
+        return await self.workspaces.enter(self.suite, self.tests[number], sample)
+
+
+def run(root: Path, scratch: Path, keep: Path | None = None, environment: Mapping[str, str] = ENVIRONMENT, path: str = "EVAL.yaml") -> Run:
+    """A run that has not begun yet."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    told: list[str] = []
+    workspaces = Workspaces(scratch, environment, ("API_KEY",), "run-1", told.append, keep)
+    return Run(suites.whole(root, path), workspaces, told)
+
+
+def suite(root: Path, workspace: str, files: Mapping[str, str | bytes] | None = None, tests: str = "") -> Path:
+    """A repository with a suite of two tests, `a` and `b`, or those given, in this workspace (YAML, indented by two)."""
+    tests = tests or "  - {id: a, input: first, criteria: c, metadata: {level: 1}}\n  - {id: b, input: second, criteria: c}\n"
+    own = {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": f"name: suite\nworkspace:\n{workspace}\ntests:\n{tests}"}
+    return suites.write(root, {**own, **(files or {})})
+
+
+async def changed(root: Path, scratch: Path, work: Callable[[Path], Awaitable[None] | None]) -> str:
+    """The diff of what `work` does in the folder of the first test."""
+    made = run(root, scratch)
+    attempt = await made.enter()
+    done = work(attempt.path)
+    if done is not None:
+        await done
+    diff = await attempt.changes()
+    await attempt.leave(failed=False)
+    await made.workspaces.close()
+    return diff

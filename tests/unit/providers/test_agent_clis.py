@@ -1,0 +1,208 @@
+"""What `claude-cli`, `codex-cli` and `copilot-cli` have in common; their streams have tests of their own."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.suite import Message
+from agentevals_action.paths import Folder
+from tests.support import agent_programs, targets
+from tests.support.agent_runs import AgentRun
+
+NAMES = ("claude", "codex", "copilot")
+SAID = {"claude": agent_programs.claude_said, "codex": agent_programs.codex_said, "copilot": agent_programs.copilot_said}
+
+each = pytest.mark.parametrize("name", NAMES)
+
+
+@each
+def test_complete__the_prompt_comes_on_standard_input(name: str, tmp_path: Path) -> None:
+    prompt = "echo $(touch pwned) '\n--model evil " + "x" * 300_000
+    seen = AgentRun(name, tmp_path).seen(prompt)
+    assert seen["prompt"] == prompt
+    assert not any("pwned" in word for word in seen["words"])
+    assert not (tmp_path / "pwned").exists()
+
+
+@each
+def test_complete__several_messages_are_headed_blocks(name: str, tmp_path: Path) -> None:
+    run = AgentRun(name, tmp_path).printing(SAID[name]("fine"))
+    assert run.seen(Message("system", "brief"), "q")["prompt"] == "@[System]:\nbrief\n\n@[User]:\nq"
+
+
+@each
+def test_complete__the_model_and_more_words(name: str, tmp_path: Path) -> None:
+    more = {
+        "claude": ["--permission-mode", "acceptEdits"],
+        "codex": ["--sandbox", "workspace-write"],
+        "copilot": ["--allow-tool", "write"],
+    }[name]
+    words = AgentRun(name, tmp_path).seen(model="some-model", args=more)["words"]
+    assert words[words.index("--model") + 1] == "some-model"
+    assert words[words.index(more[0]) + 1] == more[1]
+
+
+@each
+def test_complete__gives_no_permission_that_was_not_asked_for(name: str, tmp_path: Path) -> None:
+    words = " ".join(AgentRun(name, tmp_path).seen()["words"])
+    assert not any(sign in words for sign in ("--model", "allow", "skip-permissions", "sandbox", "bypass", "yolo", "full-auto"))
+
+
+@each
+def test_complete__sees_a_scrubbed_environment(name: str, tmp_path: Path) -> None:
+    allowed = {"AGENT_KEY": "k", "AGENT_URL": "u", "GITHUB_TOKEN": "ghs_1"}
+    every = AgentRun(name, tmp_path, allowed).seen()["environment"]
+    assert {"AGENT_KEY", "AGENT_URL"} <= every.keys()
+    assert "GITHUB_TOKEN" not in every
+    picked = AgentRun(name, tmp_path, allowed).seen(env=["AGENT_URL", "STAND_IN_SEEN"])["environment"]
+    assert "AGENT_URL" in picked
+    assert "AGENT_KEY" not in picked
+    error = AgentRun(name, tmp_path, allowed).refused(env=["OTHER_KEY"])
+    assert (error.kind, "OTHER_KEY" in str(error)) == ("configuration", True)
+
+
+@each
+def test_complete__runs_in_the_workspace(name: str, tmp_path: Path) -> None:
+    suite, workspace = tmp_path / "suite", tmp_path / "workspace"
+    suite.mkdir()
+    workspace.mkdir()
+    (suite / "agent.py").write_text(Path(agent_programs.__file__).read_text())
+    command = [sys.executable, "agent.py", name]
+    run = AgentRun(name, tmp_path)
+    assert run.seen(request={"folder": suite}, command=command)["cwd"] == str(suite)
+    seen = run.seen(request={"folder": suite, "workspace": workspace}, command=command)
+    assert (seen["cwd"], seen["environment"]["WORKSPACE_PATH"]) == (str(workspace), str(workspace))
+    assert run.seen(request={"folder": suite, "workspace": workspace}, command=command, cwd=".")["cwd"] == str(suite)
+
+
+@each
+def test_complete__a_command_may_be_one_text(name: str, tmp_path: Path) -> None:
+    assert AgentRun(name, tmp_path).answer(command=" ".join(agent_programs.program(name))).output == "hello"
+
+
+@each
+def test_complete__a_program_that_is_not_installed_ends_the_target(name: str, tmp_path: Path) -> None:
+    for command in ("no-such-agent-here", "./no-such-agent-here"):
+        error = AgentRun(name, tmp_path).refused(command=command)
+        assert isinstance(error, TargetDead)
+        assert f"is not installed: there is no command '{command}'" in str(error)
+        assert "`setup` (`npm install -g @" in error.hint
+
+
+@each
+def test_complete__an_interpreter_that_is_missing_is_told(name: str, tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/usr/bin/env no-such-interpreter\n")
+    agent.chmod(0o755)
+    error = AgentRun(name, tmp_path).refused(command="./agent")
+    assert "ended with exit code 127" in str(error)
+    assert "no-such-interpreter" in str(error)
+    assert "`setup`" in error.hint
+
+
+@each
+def test_complete__no_login_ends_the_target(name: str, tmp_path: Path) -> None:
+    error = AgentRun(name, tmp_path, withheld=("ANTHROPIC_API_KEY",)).refused("hello")
+    assert isinstance(error, TargetDead)
+    assert "the workflow's input `env`" in error.hint
+    assert "variables withheld from it: ANTHROPIC_API_KEY" in error.hint
+
+
+@each
+def test_complete__no_login_told_before_there_is_a_stream_ends_the_target(name: str, tmp_path: Path) -> None:
+    told = "Error: Authentication token found but could not be validated.\n\n  GitHub returned: Bad credentials\n"
+    assert isinstance(AgentRun(name, tmp_path).printing(told, code=1).refused(), TargetDead)
+    assert isinstance(AgentRun(name, tmp_path).printing("", code=1, says="Not logged in\n").refused(), TargetDead)
+
+
+@each
+def test_complete__a_crash_is_an_error_with_the_last_lines(name: str, tmp_path: Path) -> None:
+    error = AgentRun(name, tmp_path).printing(SAID[name]("hello"), code=3, says="first\nTypeError: boom\n").refused()
+    assert (type(error), error.kind) == (AttemptError, "target")
+    assert str(error).endswith("the command ended with exit code 3:\nfirst\nTypeError: boom")
+
+
+@each
+def test_complete__a_stream_that_is_cut_is_an_error(name: str, tmp_path: Path) -> None:
+    whole = SAID[name]("hello")
+    without_end = "".join(whole.splitlines(keepends=True)[:-1])
+    assert "its stream ended before the run did" in str(AgentRun(name, tmp_path).printing(without_end).refused())
+    cut = AgentRun(name, tmp_path).printing(whole[:-20]).refused()
+    assert "of its stream is no whole JSON: {" in str(cut)
+    assert len(str(cut)) < 300
+
+
+@each
+@pytest.mark.parametrize("stream", ["", "\n\n", "hello\n", '{"result": "no type"}\n', "[1]\n"])
+def test_complete__no_stream_is_an_error(name: str, stream: str, tmp_path: Path) -> None:
+    assert "it wrote no JSON stream" in str(AgentRun(name, tmp_path).printing(stream).refused())
+
+
+@each
+def test_complete__what_stands_beside_the_stream_and_what_is_unknown_is_passed_over(name: str, tmp_path: Path) -> None:
+    unknown = agent_programs.lines({"type": "brand.new", "data": [1], "item": 5, "message": None}, {"type": "assistant.later", "data": "x"})
+    stream = f"Warning: an update is there\n\n{unknown}{SAID[name]('hello')}"
+    assert AgentRun(name, tmp_path).printing(stream).answer().output == "hello"
+
+
+@each
+def test_complete__a_huge_line_is_read(name: str, tmp_path: Path) -> None:
+    text = "0123456789abcdef" * 750_000
+    assert AgentRun(name, tmp_path).printing(SAID[name](text)).answer().output == text
+
+
+@each
+def test_complete__nothing_said_is_an_error(name: str, tmp_path: Path) -> None:
+    assert "it succeeded without an answer" in str(AgentRun(name, tmp_path).printing(SAID[name]("")).refused())
+
+
+@each
+def test_complete__a_time_out(name: str, tmp_path: Path) -> None:
+    error = AgentRun(name, tmp_path).refused(command=["sh", "-c", "echo thinking >&2; sleep 300"], request={"timeout": 0.5})
+    assert (error.kind, str(error)) == ("timeout", "no answer within 0.5 s:\nthinking")
+
+
+@each
+def test_check__is_a_run(name: str, tmp_path: Path) -> None:
+    async def check(*messages: str) -> None:
+        definition = {"provider": f"{name}-cli", "command": agent_programs.program(name)}
+        provider = targets.options(definition).connect(targets.surroundings({"PATH": os.environ["PATH"]}))
+        await provider.check(targets.request(tmp_path, *messages))
+        await provider.close()
+
+    asyncio.run(check("echo hello"))
+    with pytest.raises(TargetDead):
+        asyncio.run(check("hello"))
+
+
+@each
+def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("x")
+    (tmp_path / "mcp.json").write_text("x")
+    options = targets.options({"provider": f"{name}-cli", "command": "python3 agent.py", "args": ["--mcp-config=mcp.json", "/etc/passwd"]})
+    assert options.files(Folder(tmp_path, tmp_path)) == ("agent.py", "mcp.json")
+    assert options.variables() == ()
+
+
+@each
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"command": ""}, "the command is empty"),
+        ({"command": []}, "the command is empty"),
+        ({"command": "agent 'x"}, "its quotes are wrong"),
+        ({"args": "--x"}, "args"),
+        ({"model": ""}, "model"),
+        ({"env": "KEY"}, "env"),
+    ],
+    ids=str,
+)
+def test_options__what_is_wrong_is_refused_on_loading(name: str, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        targets.options({"provider": f"{name}-cli", **fields})

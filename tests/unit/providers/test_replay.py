@@ -1,0 +1,278 @@
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.paths import Folder
+from agentevals_action.providers.base import Request
+from tests.support import command, results, suites, targets
+
+FIGURES = TraceSummary(
+    tool_call_count=1, llm_call_count=2, input_tokens=11, output_tokens=7, total_tokens=18, cost_usd=0.5, duration_ms=1500, event_count=1
+)
+CALLED = {"role": "assistant", "content": "", "tool_calls": [{"tool": "look", "input": {"x": 1}}]}
+
+
+def sample(answer: str = "hi", figures: TraceSummary | None = FIGURES, **fields: Any) -> SampleResult:
+    said = {"role": "assistant", "content": answer}
+    return SampleResult(score=1.0, verdict="pass", candidate_answer=answer, output_messages=(CALLED, said), trace_summary=figures, **fields)
+
+
+def row(id: str = "first", *samples: SampleResult, path: str = "EVAL.yaml", **fields: Any) -> TestResult:
+    return results.result(id, path=path).model_copy(update={"samples": samples or (sample(),), "question": "", **fields})
+
+
+def write(path: Path, *rows: TestResult | Mapping[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [one.model_dump_json(by_alias=True) if isinstance(one, TestResult) else json.dumps(one) for one in rows]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def request(root: Path, text: str = "hello", folder: str = "", suite: str = "EVAL.yaml", **fields: Any) -> Request:
+    return targets.request(root, text, folder=root / folder, suite=suite, **fields)
+
+
+def replay(*requests: Request, **fields: Any) -> Sequence[Trace]:
+    async def asked() -> Sequence[Trace]:
+        provider = targets.options({"provider": "replay", "path": "results.jsonl", **fields}).connect(targets.surroundings({}))
+        try:
+            return await asyncio.gather(*(provider.complete(one) for one in requests))
+        finally:
+            await provider.close()
+
+    return asyncio.run(asked())
+
+
+def refused(one: Request, **fields: Any) -> AttemptError:
+    with pytest.raises(AttemptError) as caught:
+        replay(one, **fields)
+    return caught.value
+
+
+def test_complete__the_trace_is_the_earlier_run_s(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row())
+    (trace,) = replay(request(tmp_path))
+    assert trace == Trace(
+        messages=(Message("assistant", "", tool_calls=(ToolCall("look", {"x": 1}),)), Message("assistant", "hi")),
+        tool_calls=(ToolCall("look", {"x": 1}),),
+        llm_call_count=2,
+        input_tokens=11,
+        output_tokens=7,
+        cost_usd=0.5,
+        duration_ms=1500,
+        cached=True,
+    )
+
+
+def test_complete__what_was_not_known_then_is_not_known_now(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("first", sample(figures=None)))
+
+    async def completed() -> Trace:
+        target = targets.target({"provider": "replay", "path": "results.jsonl"})
+        return await targets.calls({}).complete(target, request(tmp_path))
+
+    trace = asyncio.run(completed())
+    assert (trace.tool_calls, trace.input_tokens, trace.cost_usd, trace.duration_ms) == (None, None, None, None)
+
+
+def test_complete__samples_are_used_in_turn(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("first", sample("one"), sample("two")))
+    traces = replay(*(request(tmp_path, attempt=attempt) for attempt in range(5)))
+    assert [trace.output for trace in traces] == ["one", "two", "one", "two", "one"]
+
+
+def test_complete__a_row_without_samples_is_its_answer(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row().model_copy(update={"samples": (), "candidate_answer": "alone", "trace_summary": FIGURES}))
+    (trace,) = replay(request(tmp_path))
+    assert (trace.output, trace.input_tokens) == ("alone", 11)
+
+
+def test_complete__many_rows_and_many_requests(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", *(row(f"t{n}", sample(f"answer {n} ü")) for n in range(500)))
+    traces = replay(*(request(tmp_path, eval_id=f"t{n}") for n in reversed(range(500))))
+    assert [trace.output for trace in traces] == [f"answer {n} ü" for n in reversed(range(500))]
+
+
+def test_complete__the_path_is_the_suite_s_or_the_repository_s(tmp_path: Path) -> None:
+    write(tmp_path / "evals/results.jsonl", row("first", sample("near"), path="evals/EVAL.yaml"))
+    write(tmp_path / "results.jsonl", row("first", sample("far"), path="evals/EVAL.yaml"))
+    asked = request(tmp_path, folder="evals", suite="evals/EVAL.yaml")
+    assert [replay(asked, path=path)[0].output for path in ("results.jsonl", "/results.jsonl", "../results.jsonl")] == [
+        "near",
+        "far",
+        "far",
+    ]
+
+
+def test_complete__suites_with_tests_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    paths = ("a/EVAL.yaml", "b/EVAL.yaml", "b/more.eval.yaml")
+    write(tmp_path / "results.jsonl", *(row("first", sample(path), path=path) for path in paths))
+    traces = replay(*(request(tmp_path, folder=path.partition("/")[0], suite=path) for path in paths), path="/results.jsonl")
+    assert [trace.output for trace in traces] == list(paths)
+
+
+def test_complete__the_result_of_another_suite_is_not_taken(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row(path="a/EVAL.yaml"))
+    error = refused(request(tmp_path, suite="EVAL.yaml"))
+    assert error.kind == "target"
+    assert str(error) == "results.jsonl holds `first` of `a/EVAL.yaml`, and not of `EVAL.yaml`"
+
+
+def test_complete__results_of_several_targets(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("first", sample("a"), target="one"), row("first", sample("b"), target="two"))
+    error = refused(request(tmp_path))
+    assert "2 results that may be meant by `first`: of `EVAL.yaml` (target `one`) and `EVAL.yaml` (target `two`)" in str(error)
+    assert "`source_target`" in error.hint
+    assert replay(request(tmp_path), source_target="two")[0].output == "b"
+    assert "no result of the test `first` of the target `three`" in str(refused(request(tmp_path), source_target="three"))
+
+
+def test_complete__a_test_without_a_row_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("other"))
+    error = refused(request(tmp_path))
+    assert (error.kind, str(error)) == ("target", "results.jsonl holds no result of the test `first`")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        SampleResult(error=ErrorInfo(kind="timeout", message="no answer within 3 s")),
+        SampleResult(
+            candidate_answer="Error: no answer within 3 s",
+            output_messages=({"role": "assistant", "content": "Error"},),
+            error=ErrorInfo(kind="target", message="no answer within 3 s"),
+        ),
+    ],
+)
+def test_complete__a_row_that_ended_in_an_error_is_one(tmp_path: Path, stored: SampleResult) -> None:
+    write(tmp_path / "results.jsonl", row("first", stored))
+    assert f"is an error ({stored.error and stored.error.kind}): no answer within 3 s" in str(refused(request(tmp_path)))
+
+
+def test_complete__what_a_judge_could_not_tell_is_no_matter(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("first", sample(error=ErrorInfo(kind="judge", message="no reply"))))
+    assert replay(request(tmp_path))[0].output == "hi"
+
+
+def test_complete__a_row_that_keeps_no_answer_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row("first", SampleResult(score=1.0, verdict="pass")))
+    assert "keeps no answer" in str(refused(request(tmp_path)))
+
+
+def test_complete__the_answer_to_another_question_is_not_taken(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row(question="hello"), row("masked", question="the key *** is mine"))
+    assert replay(request(tmp_path, "hello"))[0].output == "hi"
+    assert "answers another question" in str(refused(request(tmp_path, "hello!")))
+    assert replay(request(tmp_path, "the key abcdefgh is mine", eval_id="masked"))[0].output == "hi"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no file 'results.jsonl'"),
+        ("", "results.jsonl holds no result"),
+        ("{}\n", "results.jsonl:1: no result: timestamp: Field required"),
+        ("\nnonsense\n", "results.jsonl:2: no result: "),
+        ('{"test_id": "a", "score": 7}\n', "a score of 7 is not in 0-1"),
+    ],
+)
+def test_complete__a_file_that_cannot_be_used(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "results.jsonl").write_text(content)
+    error = refused(request(tmp_path))
+    assert error.kind == "configuration"
+    assert message in str(error)
+
+
+def test_complete__a_last_row_that_a_killed_run_left_broken_is_missing(tmp_path: Path) -> None:
+    whole = row("first").model_dump_json(by_alias=True)
+    (tmp_path / "results.jsonl").write_text(f"{whole}\n{whole.replace('first', 'second')[:100]}")
+    assert replay(request(tmp_path))[0].output == "hi"
+    assert "no result of the test `second`" in str(refused(request(tmp_path, eval_id="second")))
+
+
+def test_complete__a_file_that_is_changed_meanwhile(tmp_path: Path) -> None:
+    async def asked() -> None:
+        provider = targets.options({"provider": "replay", "path": "results.jsonl"}).connect(targets.surroundings({}))
+        assert (await provider.complete(request(tmp_path))).output == "hi"
+        write(tmp_path / "results.jsonl", row("other"))
+        with pytest.raises(AttemptError, match=r"was changed while it was read|no result"):
+            await provider.complete(request(tmp_path))
+
+    write(tmp_path / "results.jsonl", row())
+    asyncio.run(asked())
+
+
+def test_complete__rows_of_agentv(tmp_path: Path) -> None:
+    figures = {"token_usage": {"input": 3, "output": 4}, "cost_usd": 0.1, "duration_ms": 20}
+    write(
+        tmp_path / "run/index.jsonl",
+        {"test_id": "inline", "suite": "greetings", "score": 1.0, "output": "hello there", "target": "a", **figures},
+        {"test_id": "filed", "eval_path": "/home/other/repo/evals/EVAL.yaml", "score": 0.4, "output_path": "filed/answer.md"},
+        {"test_id": "failed", "suite": "greetings", "score": 0, "error": "Error: boom", "output": "Error occurred: boom"},
+    )
+    suites.write(tmp_path, {"run/filed/answer.md": "from its file\n"})
+
+    def asked(name: str) -> Request:
+        return request(tmp_path, eval_id=name, suite="evals/EVAL.yaml")
+
+    inline, filed = replay(asked("inline"), asked("filed"), path="run/index.jsonl")
+    assert (inline.output, inline.input_tokens, inline.cost_usd, inline.duration_ms) == ("hello there", 3, 0.1, 20)
+    assert (filed.output, filed.duration_ms) == ("from its file", None)
+    assert "Error: boom" in str(refused(asked("failed"), path="run/index.jsonl"))
+
+
+def test_check__the_file_is_read(tmp_path: Path) -> None:
+    async def checked() -> None:
+        await targets.options({"provider": "replay", "path": "results.jsonl"}).connect(targets.surroundings({})).check(request(tmp_path))
+
+    with pytest.raises(AttemptError, match="there is no file"):
+        asyncio.run(checked())
+    write(tmp_path / "results.jsonl", row("any"))
+    asyncio.run(checked())
+
+
+def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
+    write(tmp_path / "evals/results.jsonl", row())
+    options = targets.options({"provider": "replay", "path": "results.jsonl"})
+    assert list(options.files(Folder(tmp_path, tmp_path / "evals"))) == ["evals/results.jsonl"]
+    assert list(options.files(Folder(tmp_path, tmp_path))) == []
+    with pytest.raises(ValueError, match="leaves the repository"):
+        targets.options({"provider": "replay", "path": "../../results.jsonl"}).files(Folder(tmp_path, tmp_path))
+
+
+def test_run__is_graded_anew_at_no_cost_with_the_figures_of_then(tmp_path: Path) -> None:
+    agents = """\
+- {name: live, provider: cli, command: [cat, reply.json], judge_target: live}
+- {name: stored, provider: replay, path: /recorded.jsonl}
+"""
+    suite = """\
+name: suite
+tests:
+  - id: greets
+    input: hello
+    assert:
+      - {type: contains, value: hello, required: true}
+      - {type: cost, budget: 0.1}
+"""
+    reply = {"output": "hello", "cost_usd": 0.25, "token_usage": {"input": 3, "output": 4}, "duration_ms": 77}
+    suites.write(tmp_path, {".agentv/targets.yaml": agents, "evals/EVAL.yaml": suite, "evals/reply.json": json.dumps(reply)})
+    assert command.run(tmp_path, "run", "--target", "live", "--output", "recorded.jsonl").code == 1
+    (tmp_path / "evals/reply.json").unlink()
+    text = suite.replace("budget: 0.1", "budget: 0.3")
+    suites.write(tmp_path, {"evals/EVAL.yaml": text})
+
+    done = command.run(tmp_path, "run", "--target", "stored", "--output", "again.jsonl", "--max-cost-usd", "0.01")
+
+    assert done.code == 0, done.err
+    stored = json.loads((tmp_path / "again.jsonl").read_text())
+    assert (stored["verdict"], stored["costUsd"], stored["cachedReplies"]) == ("pass", 0, 1)
+    assert (stored["traceSummary"]["costUsd"], stored["traceSummary"]["durationMs"], stored["samples"][0]["cached"]) == (0.25, 77, True)

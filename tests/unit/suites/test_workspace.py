@@ -1,0 +1,346 @@
+"""Workspaces as suites declare them: what a test ends up with, which files they name, and every fault at its place."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.suite import NamedFile, Repo, Test, Workspace
+from agentevals_action.suites import schema
+from tests.support import suites
+
+TESTS = "tests:\n  - {id: a, input: q, criteria: c}\n"
+ONE = "name: suite\nworkspace:\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    files: dict[str, str | bytes] = {
+        ".agentv/targets.yaml": suites.TARGETS,
+        "evals/start/app.py": "print(1)\n",
+        "evals/start/sub/data.txt": "1\n",
+        "evals/setup.sh": "true\n",
+        "evals/cleanup.sh": "true\n",
+    }
+    return suites.write(tmp_path / "repository", files)
+
+
+def declared(root: Path, text: str) -> tuple[Test, ...]:
+    suites.write(root, {"evals/EVAL.yaml": text})
+    return tuple(suites.whole(root, "evals/EVAL.yaml").tests)
+
+
+def workspace(root: Path, fields: str, rest: str = TESTS) -> Workspace:
+    """Of the first test of a suite with these fields under `workspace`."""
+    found = declared(root, ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest)[0].workspace
+    assert found is not None
+    return found
+
+
+def refused(root: Path, fields: str, rest: str = TESTS) -> list[str]:
+    suites.write(root, {"evals/EVAL.yaml": ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest})
+    return suites.faults(root, "evals/EVAL.yaml")
+
+
+def test_workspace__none(root: Path) -> None:
+    assert declared(root, f"name: suite\n{TESTS}")[0].workspace is None
+
+
+def test_workspace__all_fields(root: Path) -> None:
+    fields = """\
+template: start
+scope: attempt
+repos:
+  - {path: ./app, repo: acme/app, base_commit: v1.2, ancestor: 2, sparse: [packages/core, ./docs]}
+hooks:
+  before_all: {command: [sh, setup.sh], timeout_ms: 1500}
+  before_each: {script: npm ci && npm test, cwd: /evals/start, reset: strict}
+  after_each: {reset: fast}
+  after_all: {command: [sh, ./cleanup.sh]}
+"""
+    made = workspace(root, fields)
+    evals = root.resolve() / "evals"
+    assert (made.template, made.per_test, made.own, made.reset, made.reset_before) == (evals / "start", True, False, "fast", "strict")
+    assert made.repos == (Repo("app", "https://github.com/acme/app.git", "v1.2", 2, ("packages/core", "docs")),)
+    assert made.before_all
+    assert made.before_each
+    assert made.after_all
+    assert made.after_each is None
+    assert (made.before_all.command, made.before_all.cwd, made.before_all.timeout_seconds) == (("sh", "setup.sh"), evals, 1.5)
+    assert (made.before_each.command, made.before_each.cwd, made.before_each.timeout_seconds) == ("npm ci && npm test", evals / "start", 60)
+    assert made.after_all.timeout_seconds == 30
+    assert set(made.files) == {
+        NamedFile("evals/start/app.py", "workspace template"),
+        NamedFile("evals/start/sub/data.txt", "workspace template"),
+        NamedFile("evals/setup.sh", "workspace hook"),
+        NamedFile("evals/cleanup.sh", "workspace hook"),
+    }
+
+
+def test_workspace__files_touch_the_suite(root: Path) -> None:
+    suites.write(root, {"evals/EVAL.yaml": f"{ONE}  template: start\n{TESTS}"})
+    suite = suites.whole(root, "evals/EVAL.yaml")
+    assert NamedFile("evals/start/sub/data.txt", "workspace template") in suite.files
+
+
+def test_workspace__empty_is_an_empty_folder(root: Path) -> None:
+    made = declared(root, f"name: suite\nworkspace: {{}}\n{TESTS}")[0].workspace
+    assert made is not None
+    assert (made.template, made.repos, made.per_test) == (None, (), False)
+
+
+def test_workspace__fields_of_a_test_replace_those_of_the_suite(root: Path) -> None:
+    text = """\
+name: suite
+workspace:
+  template: start
+  hooks:
+    before_all: {command: [bun, run, default-setup.ts], timeout_ms: 9000}
+    after_each: {command: [sh, cleanup.sh], reset: fast}
+tests:
+  - id: own
+    input: q
+    criteria: c
+    workspace:
+      hooks:
+        before_all: {command: [bun, run, custom-setup.ts]}
+        after_each: {reset: strict}
+  - {id: other, input: q, criteria: c}
+  - {id: third, input: q, criteria: c}
+"""
+    own, other, third = (test.workspace for test in declared(root, text))
+    assert own
+    assert other
+    assert own.before_all
+    assert own.after_each
+    assert other.before_all
+    assert own.template == other.template
+    assert (own.own, other.own) == (True, False)
+    assert (own.before_all.command, own.before_all.timeout_seconds) == (("bun", "run", "custom-setup.ts"), 9)
+    assert other.before_all.command == ("bun", "run", "default-setup.ts")
+    assert (own.after_each.command, own.reset, other.reset) == (("sh", "cleanup.sh"), "strict", "fast")
+    assert other is third
+
+
+def test_workspace__of_tests_in_another_file(root: Path) -> None:
+    suites.write(root, {"evals/more/cases.jsonl": '{"id": "a", "input": "q", "criteria": "c", "workspace": {"template": "here"}}\n'})
+    suites.write(root, {"evals/more/here/x": ""})
+    (test,) = declared(root, "name: suite\ntests: more/cases.jsonl\n")
+    assert test.workspace
+    assert test.workspace.template == root.resolve() / "evals/more/here"
+    assert NamedFile("evals/more/here/x", "workspace template") in test.files
+
+
+def test_workspace__in_a_file_of_its_own(root: Path) -> None:
+    suites.write(root, {"shared/workspace.yaml": "template: ./base\nhooks: {before_all: {command: [sh, up.sh]}}\n"})
+    suites.write(root, {"shared/base/x": "", "shared/up.sh": ""})
+    made = declared(root, f"name: suite\nworkspace: ../shared/workspace.yaml\n{TESTS}")[0].workspace
+    assert made
+    assert made.before_all
+    assert made.template == root.resolve() / "shared/base"
+    assert made.before_all.cwd == root.resolve() / "shared"
+    assert {file.path for file in made.files} == {"shared/workspace.yaml", "shared/base/x", "shared/up.sh"}
+
+
+@pytest.mark.parametrize(("enabled", "kept"), [("false", False), ("true", True)])
+def test_hooks__enabled(root: Path, enabled: str, kept: bool) -> None:
+    hooks = f"hooks: {{enabled: {enabled}, before_all: {{command: [a]}}, after_each: {{command: [a], reset: fast}}}}"
+    made = workspace(root, hooks)
+    assert (bool(made.before_all), bool(made.after_each), made.reset) == (kept, kept, "fast" if kept else "none")
+
+
+def test_hooks__a_test_turns_them_off(root: Path) -> None:
+    tests = "tests:\n  - {id: a, input: q, criteria: c, workspace: {hooks: {enabled: false}}}\n"
+    assert workspace(root, "hooks: {before_all: {command: [a]}}", tests).before_all is None
+
+
+@pytest.mark.parametrize(
+    ("words", "fresh"),
+    [
+        ("isolation: shared", False),
+        ("isolation: per_test", True),
+        ("isolation: per_case", True),
+        ("scope: suite", False),
+        ("scope: attempt\nisolation: per_test", True),
+    ],
+)
+def test_isolation__its_words(root: Path, words: str, fresh: bool) -> None:
+    assert workspace(root, words).per_test is fresh
+
+
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        ("acme/support-app", "https://github.com/acme/support-app.git"),
+        ("acme/app.git", "https://github.com/acme/app.git"),
+        ("https://git.example.org/a/b.git", "https://git.example.org/a/b.git"),
+        ("git@github.com:acme/app.git", "git@github.com:acme/app.git"),
+        ("ssh://git@example.org/app", "ssh://git@example.org/app"),
+        ("file:///elsewhere/app.git", "file:///elsewhere/app.git"),
+    ],
+)
+def test_repo__its_sources(root: Path, written: str, source: str) -> None:
+    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (Repo("app", source),)
+
+
+@pytest.mark.parametrize(
+    ("written", "path"), [("./start", "evals/start"), ("/evals", "evals"), ("file:///evals/start", "evals/start"), ("/", "")]
+)
+def test_repo__folder_of_this_repository(root: Path, written: str, path: str) -> None:
+    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (Repo("app", root.resolve() / path),)
+
+
+def test_repo__a_committed_bare_one_names_its_files(root: Path) -> None:
+    suites.write(root, {"evals/app.git/HEAD": "ref: refs/heads/main\n", "evals/app.git/objects/ab/c": ""})
+    made = workspace(root, "repos: [{path: app, repo: ./app.git}]")
+    assert {file.path for file in made.files} == {"evals/app.git/HEAD", "evals/app.git/objects/ab/c"}
+
+
+FAULTS: dict[str, tuple[str, str]] = {
+    "no object": ("- x", "3:3: `workspace` is a list; "),
+    "template missing": ("template: no", "3:13: `template`: there is no folder 'no' (looked for evals/no); name a folder"),
+    "template a file": ("template: setup.sh", "3:13: `template`: there is no folder 'setup.sh'"),
+    "template outside": ("template: ../../x", "3:13: `template`: '../../x' leaves the repository; "),
+    "isolation": ("isolation: fresh", "3:14: `isolation` is the text 'fresh'; write `shared`, `per_test` or `per_case`"),
+    "two that differ": (
+        "isolation: shared\nscope: attempt",
+        "4:3: `isolation` and `scope` are the same field and differ; keep one of them",
+    ),
+    "docker": ("docker: {image: x}", "3:3: `docker` of AgentV is not supported; "),
+    "mode": ("mode: static", "3:3: `mode` of AgentV is not supported; "),
+    "pool": ("pool: true", "3:3: `pool` of AgentV is not supported; "),
+    "path": ("path: /x", "3:3: `path` of AgentV is not supported; "),
+    "env": ("env: {required_commands: [npm]}", "3:3: `env` of AgentV is not supported; "),
+    "reset in the wrong place": ("reset: fast", "3:3: `reset` stands in the wrong place; write it under `hooks.after_each`"),
+    "hook in the wrong place": ("before_all: {command: [x]}", "3:3: `before_all` stands in the wrong place; write it under `hooks`"),
+    "hook without a command": (
+        "hooks: {before_all: {cwd: .}}",
+        "3:23: the hook `before_all` has no `command`; write the command that it runs",
+    ),
+    "hook no object": ("hooks: {before_all: ./x}", "3:23: `hooks.before_all` is the text './x'; write an object"),
+    "empty command": ("hooks: {before_all: {command: []}}", "3:33: `hooks.before_all.command` is an empty list; "),
+    "no program": ("hooks: {before_all: {command: ['']}}", "3:33: `hooks.before_all.command`: the command names no program; "),
+    "command and script": ("hooks: {before_all: {command: a, script: b}}", "3:36: `command` and `script` are the same field and differ; "),
+    "cwd outside": ("hooks: {before_all: {command: [a], cwd: ../..}}", "3:43: `cwd`: '../..' leaves the repository; "),
+    "timeout": (
+        "hooks: {after_all: {command: [a], timeout_ms: 0}}",
+        "3:49: `hooks.after_all.timeout_ms` is the number 0; write a number over 0",
+    ),
+    "reset word": (
+        "hooks: {after_each: {reset: hard}}",
+        "3:31: `hooks.after_each.reset` is the text 'hard'; write `none`, `fast` or `strict`",
+    ),
+    "reset of before_all": (
+        "hooks: {before_all: {command: [a], reset: fast}}",
+        "3:38: `reset` is known to `before_each` and `after_each` alone; ",
+    ),
+    "repo without a path": ("repos: [{repo: a/b}]", "3:11: `repos[0].path` is missing; every item needs it"),
+    "repo without a source": ("repos: [{path: a}]", "3:11: `repos[0].repo` is missing; every item needs it"),
+    "repo outside": (
+        "repos: [{path: ../a, repo: a/b}]",
+        "3:18: `path`: '../a' leaves the folder; write a folder below the workspace, as `./app`",
+    ),
+    "repo absolute": ("repos: [{path: /testbed, repo: a/b}]", "3:18: `path`: '/testbed' leaves the folder; "),
+    "repo in git": ("repos: [{path: a/.git/hooks, repo: a/b}]", "3:18: `path`: 'a/.git/hooks' is no usable path; "),
+    "taken path": (
+        "repos: [{path: a, repo: a/b}, {path: ./a, repo: a/c}]",
+        "3:40: the path './a' is taken already; give each repository its own",
+    ),
+    "ext transport": ("repos: [{path: a, repo: 'ext::sh -c id'}]", "3:27: `repo`: 'ext::sh -c id' names no repository; write `owner/name`"),
+    "git transport": ("repos: [{path: a, repo: 'git://x/y'}]", "3:27: `repo`: 'git://x/y' names no repository; "),
+    "option as host": (
+        "repos: [{path: a, repo: 'ssh://-oProxyCommand=id/x'}]",
+        "3:27: `repo`: 'ssh://-oProxyCommand=id/x' names no repository; ",
+    ),
+    "password": ("repos: [{path: a, repo: 'https://x:hunter22@e.org/y'}]", "3:27: `repo`: there is a password in the URL"),
+    "folder missing": ("repos: [{path: a, repo: ./no}]", "3:27: `repo`: there is no folder './no'; "),
+    "folder outside": ("repos: [{path: a, repo: ../../x}]", "3:27: `repo`: '../../x' leaves the repository; "),
+    "commit an option": (
+        "repos: [{path: a, repo: a/b, commit: --all}]",
+        "3:40: `commit` is no revision; write a branch, a tag or a commit",
+    ),
+    "commits that differ": (
+        "repos: [{path: a, repo: a/b, commit: x, base_commit: y}]",
+        "3:43: `commit` and `base_commit` are the same field and differ; ",
+    ),
+    "ancestor": ("repos: [{path: a, repo: a/b, ancestor: -1}]", "3:42: `repos[0].ancestor` is the number -1; "),
+    "source": ("repos: [{path: a, repo: a/b, source: {type: git}}]", "3:32: `source` of AgentV is not supported; "),
+    "resolver": ("repos: [{path: a, repo: a/b, resolver: x}]", "3:32: `resolver` of AgentV is not supported; "),
+    "sparse outside": ("repos: [{path: a, repo: a/b, sparse: [../x]}]", "3:40: `sparse`: '../x' leaves the folder; "),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_fault__place_and_words(root: Path, case: str) -> None:
+    fields, said = FAULTS[case]
+    (fault,) = refused(root, fields)
+    assert fault.startswith(f"evals/EVAL.yaml:{said}")
+    assert "; " in fault
+
+
+def test_fault__in_a_test_is_told_there(root: Path) -> None:
+    suites.write(
+        root, {"evals/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n    criteria: c\n    workspace: {template: no}\n"}
+    )
+    (fault,) = suites.faults(root, "evals/EVAL.yaml")
+    assert fault.startswith("evals/EVAL.yaml:6:27: `template`: there is no folder 'no'")
+
+
+@pytest.mark.parametrize("text", ["workspace: ~", "workspace: 3", "workspace: no.yaml", "workspace: start"])
+def test_fault__no_workspace(root: Path, text: str) -> None:
+    suites.write(root, {"evals/EVAL.yaml": f"name: suite\n{text}\n{TESTS}"})
+    (fault,) = suites.faults(root, "evals/EVAL.yaml")
+    assert fault.startswith("evals/EVAL.yaml:2:12: `workspace`")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- a\n", "evals/w.yaml:1:1: this workspace is a list; "),
+        ("workspace: {template: start}\n", "evals/w.yaml:1:1: `workspace` stands in a file of its own already; "),
+        ("template: no\n", "evals/w.yaml:1:11: `template`: there is no folder 'no'"),
+        ("a: [\n", "evals/w.yaml:1:5: this is no valid YAML: "),
+    ],
+)
+def test_fault__in_a_file_of_its_own(root: Path, content: str, said: str) -> None:
+    suites.write(root, {"evals/w.yaml": content, "evals/EVAL.yaml": f"name: suite\nworkspace: w.yaml\n{TESTS}"})
+    (fault,) = suites.faults(root, "evals/EVAL.yaml")
+    assert fault.startswith(said)
+
+
+@pytest.mark.parametrize("target", ["../setup.sh", "/etc/passwd"])
+def test_template__a_link_that_leads_out(root: Path, target: str) -> None:
+    (root / "evals/start/link").symlink_to(target)
+    (fault,) = refused(root, "template: start")
+    assert fault.startswith("evals/EVAL.yaml:3:13: `template`: the link 'link' in it leads out of it; ")
+
+
+def test_template__a_link_that_stays_inside(root: Path) -> None:
+    (root / "evals/start/link").symlink_to("sub/data.txt")
+    assert NamedFile("evals/start/link", "workspace template") in workspace(root, "template: start").files
+
+
+def test_warning__reset_with_fresh_folders(root: Path) -> None:
+    suites.write(root, {"evals/EVAL.yaml": f"{ONE}  isolation: per_test\n  hooks: {{after_each: {{reset: fast}}}}\n{TESTS}"})
+    (warning,) = suites.whole(root, "evals/EVAL.yaml").warnings
+    assert str(warning).startswith("evals/EVAL.yaml:4:23: `reset` is for nothing where each test has a fresh folder; ")
+
+
+def test_warning__unknown_fields(root: Path) -> None:
+    text = f"{ONE}  templat: start\n  hooks: {{before_al: {{command: [a]}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
+    suites.write(root, {"evals/EVAL.yaml": text})
+    told = [str(warning) for warning in suites.whole(root, "evals/EVAL.yaml").warnings]
+    assert [line.rpartition("; ")[2] for line in told] == [
+        "did you mean `template`?",
+        "did you mean `before_all`?",
+        "did you mean `commit`?",
+    ]
+
+
+def test_schema__knows_workspaces() -> None:
+    made: dict[str, Any] = schema.schema(suites.CATALOG.evaluators)
+    definitions = made["definitions"]
+    assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
+    assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]
+    assert {"template", "isolation", "scope", "repos", "hooks", "docker"} <= definitions["Workspace"]["properties"].keys()
+    assert "base_commit" in definitions["RepoEntry"]["properties"]

@@ -1,0 +1,57 @@
+"""What the terminal shows at the end."""
+
+from collections.abc import Callable
+from io import StringIO
+from typing import IO
+
+from agentevals_action import console
+from agentevals_action.conversations import Turns
+from tests.support import reviews
+
+
+def told(what: Callable[[IO[str]], None]) -> list[str]:
+    stream = StringIO()
+    what(stream)
+    return [line.strip() for line in stream.getvalue().splitlines() if line.strip()]
+
+
+def test_suite_table__shows_only_what_is_known() -> None:
+    silent = (reviews.told("a", cost_usd=None),)
+    alone = told(lambda stream: console.suite_table([reviews.compared(silent, None)], stream))
+    assert alone[0].split() == ["suite", "pass", "borderline", "fail", "error", "pass", "rate", "score", "time"]
+    spent = told(lambda stream: console.suite_table([reviews.compared((reviews.told("a", tokens=(900, 334)),), None)], stream))
+    assert spent[0].split()[-3:] == ["time", "cost", "tokens"]
+    assert spent[-1].split()[-2:] == ["$0.0021", "1.23k"]
+
+
+def test_suite_table__against_base() -> None:
+    suite = reviews.compared((reviews.told("a", cost_usd=0.3),), (reviews.told("a", cost_usd=0.2),))
+    assert told(lambda stream: console.suite_table([suite], stream))[-1].endswith("$0.2000 → $0.3000 (+50%)")
+
+
+def test_suite_table__a_suite_that_head_has_not_is_no_row() -> None:
+    assert len(told(lambda stream: console.suite_table([], stream))) <= 2
+
+
+def test_not_passed__turns_stand_together_and_the_rest_is_counted() -> None:
+    results = [reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",)) for turn in range(1, 4) for talk in ("a", "b")]
+    results += [reviews.told(f"t{number}", None, error="why") for number in range(60)]
+    lines = told(lambda stream: console.not_passed(results, Turns(results), stream))
+    assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
+    assert "b2 (turn 2 of 3 of the conversation b)  m" in lines[4]
+    assert lines[6].endswith("t0  target failed: why")
+    assert lines[-1] == "… and 16 more"
+
+
+def test_comparison_lines__turns_stand_together() -> None:
+    lines = told(lambda stream: console.comparison_lines([reviews.conversations().suites[0]], stream))
+    names = [line.partition("EVAL.yaml ")[2].split()[0].rstrip(":") for line in lines]
+    assert names == [
+        *("booking-2", "booking-3", "complaint-1", "complaint-2", "complaint-3", "opening-hours", "refund-1", "refund-2"),
+        *("farewell-1", "farewell-2"),
+    ]
+    assert "booking-2 (turn 2 of 3 of the conversation booking): pass → fail" in lines[0]
+
+
+def test_remarks__one_line_each_and_no_empty_one() -> None:
+    assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == ["a b", "| ::error::x"]
