@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentevals_action import evaluators, providers
 from agentevals_action.errors import GitError, InvalidInput
-from agentevals_action.estimate import Figures, tally
 from agentevals_action.git import GitRepository
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.reports.jsonl import read_results
 from agentevals_action.settings import Settings
 from agentevals_action.suites.find import find_suites
 from agentevals_action.suites.load import Catalog, load_suite
+
+if TYPE_CHECKING:
+    from agentevals_action.estimate import Figures
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,11 @@ def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) ->
     check_folder(place, folder.resolve(), tracked)
 
 
-def earlier_figures(results: Path) -> Mapping[str, Figures]:
+def earlier_figures(results: Path) -> "Mapping[str, Figures]":
     """What the results of an earlier run took, by suite path; nothing where there are none that can be read: an estimate is no report."""
+    from agentevals_action.estimate import tally  # late: reading suites needs no results
+    from agentevals_action.reports.jsonl import read_results
+
     try:
         return tally(read_results(results)) if results.is_file() else {}
     except (InvalidInput, OSError):

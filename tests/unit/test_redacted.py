@@ -31,3 +31,8 @@ def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
     clean = redacted(result, redact)
     assert clean.evaluator_results[0].details == {"a": ["***", {"b": ("***", 1, None)}], "***": True}
     assert clean.model_copy(update={"evaluator_results": result.evaluator_results}) == result
+
+
+def test_redacted__what_holds_no_secret_is_itself() -> None:
+    result = results.result("a", evaluator_results=(results.evaluated(details={"a": ["fine"]}),))
+    assert redacted(result, redact) is result

@@ -1,0 +1,18 @@
+"""The benchmarks run, so that what the README says of speed can be measured again."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_speed__prints_a_row_for_a_workload() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "speed.py"), "validate", "http50", "--times", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    heads, _, *rows = done.stdout.splitlines()
+    assert heads.startswith("| workload | floor |")
+    assert [row.count("|") for row in rows] == [heads.count("|")] * 2
+    assert "50 calls at once" in rows[1]
