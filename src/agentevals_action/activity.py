@@ -66,7 +66,8 @@ class Job:
 
     `head_sha` is the commit that reports speak of, `heads` those that the workspace's HEAD may be (beside a merge commit of the
     pull request), `check_sha` the commit that gets the check, None for no check. `without_secrets` says why the job has no
-    secrets, empty when it has them.
+    secrets, empty when it has them. `is_default_branch` says that it is a push to the default branch, or a schedule, which runs there:
+    what it comes to is what later pull requests start from.
     """
 
     event: str
@@ -78,6 +79,7 @@ class Job:
     check_sha: str | None = None
     pull: Pull | None = None
     without_secrets: str = ""
+    is_default_branch: bool = False
 
 
 def job_for(event: Event, wishes: Wishes) -> Job:
@@ -98,6 +100,7 @@ def job_for(event: Event, wishes: Wishes) -> Job:
         fail_on=wishes.fail_on or _ELSEWHERE,
         check_sha=event.sha if known else None,
         without_secrets=_without_secrets(event),
+        is_default_branch=event.name == "schedule",
     )
 
 
@@ -171,11 +174,17 @@ def _push(event: Event, wishes: Wishes) -> Job:
         fail_on=wishes.fail_on or _ELSEWHERE,
         check_sha=after,
         without_secrets=_without_secrets(event),
+        is_default_branch=event.ref == f"refs/heads/{_default_branch(event.payload)}",
     )
 
 
 def _select(wishes: Wishes) -> Select:
     return "all" if wishes.select == "all" else "changed"
+
+
+def _default_branch(payload: Mapping[str, Any]) -> object:
+    repository = payload.get("repository")
+    return repository.get("default_branch") if isinstance(repository, Mapping) else None
 
 
 def _without_secrets(event: Event) -> str:

@@ -105,11 +105,17 @@ class AgentCli:
             raise self._runner.failed(f"{self._product.name} wrote more than {STREAM_LIMIT // 1024**2} MB", done.stderr)
         lines = read_lines(done.stdout)
         outcome = self._product.read(lines.events)
-        if outcome.failure is not None:
-            raise self._error(outcome.failure)
-        if problem := _problem(done, lines, outcome):
-            raise self._unfinished(problem, done.returncode, lines.text + "\n" + done.stderr)
+        if error := self._told(done, lines, outcome):
+            error.spent = outcome.trace
+            raise error
         return outcome.trace
+
+    def _told(self, done: process.Completed, lines: Lines, outcome: Outcome) -> AttemptError | None:
+        if outcome.failure is not None:
+            return self._error(outcome.failure)
+        if problem := _problem(done, lines, outcome):
+            return self._unfinished(problem, done.returncode, lines.text + "\n" + done.stderr)
+        return None
 
     async def check(self, request: "Request") -> None:
         """One short run: nothing less tells whether it has a login, and knows the model."""

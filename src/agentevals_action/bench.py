@@ -2,12 +2,13 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action import console, wiring
-from agentevals_action.baselines.base import Baseline
+from agentevals_action.baselines.base import Baseline, BaseTree
 from agentevals_action.baselines.none import NoBaseline
 from agentevals_action.baselines.rerun import Rerun
 from agentevals_action.console import Progress
@@ -15,12 +16,16 @@ from agentevals_action.engine import Engine
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, ChangedFile
 from agentevals_action.model.fault import Fault
+from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.redacted import redacted
 from agentevals_action.reports.jsonl import ResultsWriter
+from agentevals_action.resampling import Keys, Resampling, Side, is_certain
 from agentevals_action.runner import placed
 from agentevals_action.settings import Settings
+from agentevals_action.sources import Places, baseline_for
+from agentevals_action.suites.quarantine import read_quarantines
 from agentevals_action.summary import summarise
 from agentevals_action.trees import Base
 from agentevals_action.wiring import Checkout
@@ -40,6 +45,8 @@ class Bench:
     report: Path
     redact: Callable[[str], str]
     progress: Progress
+    places: Places
+    _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict, repr=False)
 
     def refusals(self, suite: Suite) -> Sequence[Fault]:
         """Variables that targets of its tests need and that are not set."""
@@ -59,8 +66,12 @@ class Bench:
         if base.sha is None or root is None:
             info = BaselineInfo(self.settings.baseline, wanted=bool(base.problem), reason=base.reason, problem=base.problem)
             return NoBaseline(info)
-        info = BaselineInfo("rerun", wanted=True, commit=base.sha, commit_time=base.time)
-        return Rerun(info, root, self._prepare_base, self._run_base, {suite.path: suite for suite in suites})
+        by_path = {suite.path: suite for suite in suites}
+        fingerprint = self.engine.fingerprints.of
+        info = BaselineInfo(self.settings.baseline, wanted=True, commit=base.sha, commit_time=base.time)
+        tree = BaseTree(info, by_path, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests})
+        rerun = Rerun(replace(info, source="rerun"), root, self._prepare_base, self._run_base, by_path)
+        return baseline_for(self.settings, tree, root, rerun, self.places)
 
     async def announce(self, suites: Sequence[Suite], sides: int) -> None:
         """The estimate, in the log."""
@@ -83,6 +94,33 @@ class Bench:
             graded = {test.id: tasks.create_task(runner.regrade(suite, test, base[test.id])) for test in suite.tests if test.id in base}
         return {name: redacted(task.result(), self.redact) for name, task in graded.items()}
 
+    def certain(self, suite: Suite) -> Set[str]:
+        """The tests that answer and are graded the same each time."""
+        return {test.id for test in suite.tests if is_certain(suite, test)}
+
+    def sampler(self, keys: Keys, heads: Mapping[str, Suite], root: Path | None, bases: Mapping[str, Suite]) -> Resampling:
+        """Runs single tests again; where base's results come from a store, its first samples are fresh ones too."""
+        return Resampling(
+            self.engine.runner,
+            self.engine.fingerprints,
+            self.redact,
+            keys,
+            Side(heads, self.settings.samples),
+            Side(bases if root else {}, self.settings.samples),
+            lambda: self._prepared(root or self.folder),
+        )
+
+    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
+        """Writes both files of results anew."""
+        for name, runs in (("results.jsonl", head), ("base.jsonl", base)):
+            with ResultsWriter(self.report / name) as writer:
+                for place, result in enumerate(result for run in runs for result in run.results):
+                    writer.add(place, result)
+
+    def quarantines(self, root: Path | None, by_base: bool) -> Quarantines:
+        """What is in quarantine by head's tree and, with `by_base`, the base's (`root`, None where it could not be had)."""
+        return read_quarantines(self.checkout.root, datetime.now(UTC).date(), root, by_base=by_base)
+
     def question_files(self, suite: Suite, changed: Sequence[ChangedFile]) -> Mapping[str, Sequence[str]]:
         """Changed files that the tests' questions hold."""
         paths = {file.path for file in changed}
@@ -95,9 +133,15 @@ class Bench:
         """Frees connections."""
         await self.engine.close()
 
+    async def _prepared(self, root: Path) -> None:
+        """Makes a tree ready once, whoever asks."""
+        if root not in self._ready:
+            self._ready[root] = asyncio.ensure_future(self.engine.prepare(root))
+        await self._ready[root]
+
     async def _prepare_base(self, root: Path) -> None:
         try:
-            await self.engine.prepare(root)
+            await self._prepared(root)
         except AttemptError as error:
             raise InvalidInput(f"for the base, {error}", error.hint) from error
 

@@ -91,13 +91,13 @@ class Calls:
         connection = self._connected(target, request)
         key = self._keys.key(target, connection.options, request, connection.line.secrets) if self._keys else None
         if key is None or self._cache is None:
-            return await self._asked(connection, request)
+            return _priced(await self._asked(connection, request), target.price)
         async with self._alone(key.digest):
             if stored := await self._cache.get(key):
-                return stored
+                return _priced(stored, target.price)
             trace = await self._asked(connection, request)
-            await self._cache.put(key, trace)
-            return trace
+            await self._cache.put(key, trace)  # without our own arithmetic on it: the price may change
+            return _priced(trace, target.price)
 
     async def check(self, target: Target, request: Request) -> None:
         """The least that tells whether a target would answer, tried once; raises as `complete` does."""
@@ -137,7 +137,7 @@ class Calls:
             except TargetDead as error:
                 line.dead = line.dead or TargetDead(f"the target {target.name} cannot be used: {error}", error.hint)
                 raise line.dead from None
-        self._budget.add(target.name, trace)
+        self._budget.add(target.name, _priced(trace, target.price))
         return trace
 
     def _connected(self, target: Target, request: Request) -> _Connection:
@@ -185,11 +185,15 @@ class Calls:
                         trace = await connection.provider.complete(replace(request, timeout=left))
             except TimeoutError:
                 raise AttemptError("timeout", f"no answer within {tries.limit:g} s") from None
-            except TransientError as error:
+            except AttemptError as error:
+                if error.spent is not None:  # what failed is paid for all the same
+                    self._budget.add(target.name, _priced(error.spent, target.price))
+                if not isinstance(error, TransientError):
+                    raise
                 await tries.failed(error, throttle)
             else:
                 throttle.succeeded()
-                return _completed(trace, tries.last_ms, target.price)
+                return _timed(trace, tries.last_ms)
 
 
 def _limit(target: Target, request: Request) -> float:
@@ -214,11 +218,15 @@ def _plain(options: BaseModel) -> Mapping[str, object]:
     return options.model_dump(exclude_unset=True)
 
 
-def _completed(trace: Trace, duration_ms: float, price: Price | None) -> Trace:
-    """What the reply did not report and can be known otherwise: the measured duration, the cost by the target's price."""
-    cost = trace.cost_usd
-    if cost is None and price is not None and trace.input_tokens is not None and trace.output_tokens is not None:
-        cost = (trace.input_tokens * price.input + trace.output_tokens * price.output) / 1_000_000
-    # How long it took to find a stored reply says nothing of the call that was made then.
-    measured = round(duration_ms, 1) if trace.duration_ms is None and not trace.cached else trace.duration_ms
-    return replace(trace, cost_usd=cost, duration_ms=measured)
+def _timed(trace: Trace, duration_ms: float) -> Trace:
+    """The measured duration where the reply reports none; how long it took to find a stored reply says nothing of the call made then."""
+    if trace.duration_ms is not None or trace.cached:
+        return trace
+    return replace(trace, duration_ms=round(duration_ms, 1))
+
+
+def _priced(trace: Trace, price: Price | None) -> Trace:
+    """The cost by the target's price where the reply reports none."""
+    if trace.cost_usd is not None or price is None or trace.input_tokens is None or trace.output_tokens is None:
+        return trace
+    return replace(trace, cost_usd=(trace.input_tokens * price.input + trace.output_tokens * price.output) / 1_000_000)

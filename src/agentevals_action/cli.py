@@ -26,7 +26,11 @@ _RUN_INPUTS = (
     "max-cost-usd", "cache", "cache-dir",
     "fail-on", "min-pass-rate", "on-inconclusive", "report-dir", "working-directory", "watch",
 )  # fmt: skip
-_REVIEW_INPUTS = (*_RUN_INPUTS, "select", "baseline", "comment-template")
+_REVIEW_INPUTS = (*_RUN_INPUTS, "select", "baseline", "baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template")
+_SELFTEST_INPUTS = (
+    "suites", "targets", "target", "judge-target", "max-concurrency", "timeout", "prepare", "env", "strict", "max-cost-usd", "cache",
+    "cache-dir", "report-dir", "working-directory", "confirm", "alpha",
+)  # fmt: skip
 _READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
 
 app = typer.Typer(
@@ -36,6 +40,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+baseline_app = typer.Typer(help="Base results that the repository keeps.", no_args_is_help=True)
+app.add_typer(baseline_app, name="baseline")
 
 
 def _version(wanted: bool) -> None:
@@ -47,7 +54,9 @@ def _version(wanted: bool) -> None:
 _RESUME_HELP = (
     "Keep results that the output holds and whose test, grading and target are unchanged; what else the agent is made of is not seen."
 )
-_KEEP_HELP = "Keep the workspaces of tests that did not pass, in `workspaces` of the report folder."
+_KEEP_HELP = (
+    "Keep the workspaces of tests that did not pass, in `workspaces` of the report folder, as the agent left them: secrets included."
+)
 _PATHS_HELP = "Suites, or folders that hold them; all of the repository's when left out."
 Paths = Annotated[list[Path] | None, typer.Argument(help=_PATHS_HELP, show_default=False)]
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")]
@@ -161,12 +170,46 @@ def targets(
 
 
 @app.command()
-def schema() -> None:
+@takes_inputs(*_SELFTEST_INPUTS)
+def selftest(
+    inputs: dict[str, str],
+    paths: Paths = None,
+    samples: Annotated[int, typer.Option(min=2, max=100, help="Runs of each test.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
+) -> None:
+    """Run suites many times on this commit and say how often a comparison with itself would block, and which tests are to blame."""
+    from agentevals_action.commands import selftest as command
+
+    given = as_environment({**inputs, "samples": str(samples)})
+    raise typer.Exit(command.main(os.environ, given, Path.cwd(), tuple(paths or ()), as_json))
+
+
+@baseline_app.command(name="write")
+@takes_inputs("report-dir")
+def baseline_write(
+    inputs: dict[str, str],
+    file: Annotated[Path, typer.Argument(help="The file, for the input `baseline-file`.", metavar="FILE", show_default=False)],
+    results: Annotated[
+        Path | None, typer.Option(help="The results to keep; `results.jsonl` of the report folder when left out.", show_default=False)
+    ] = None,
+) -> None:
+    """Write the results of a run as a file that the repository keeps and people review."""
+    from agentevals_action.commands import baseline as command
+
+    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), file, results))
+
+
+@app.command()
+def schema(
+    config: Annotated[bool, typer.Option("--config", help="That of `.agentevals.yaml` instead.")] = False,
+) -> None:
     """Print the JSON Schema of EVAL.yaml, for editors."""
     from agentevals_action import evaluators
+    from agentevals_action.suites.schema import configuration_schema
     from agentevals_action.suites.schema import schema as make
 
-    print(json.dumps(make(evaluators.catalog()), indent=2, ensure_ascii=False))
+    made = configuration_schema() if config else make(evaluators.catalog())
+    print(json.dumps(made, indent=2, ensure_ascii=False))
 
 
 @app.command()

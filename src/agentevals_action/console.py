@@ -158,10 +158,9 @@ def suite_table(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
         listed.add_row(Text(printable(head.eval_path)), *cells, *map(Text, figures), *(Text(row.get(title, "–")) for title in beside))
     console.print(listed)
     if not beside:
-        told = (
-            (head.eval_path, [f"{title} {words}" for title, words in row.items()]) for (head, _base), row in zip(rows, taken, strict=True)
-        )
-        remarks((f"{path}: {', '.join(words)}" for path, words in told if words), stream)
+        for (head, _base), row in zip(rows, taken, strict=True):
+            words = ", ".join(f"{title} {figures}" for title, figures in row.items())
+            remarks([f"{head.eval_path}: {words}" if words else ""], stream)
 
 
 def _taken(head: SuiteSummary, base: SuiteSummary | None) -> dict[str, str]:
@@ -236,20 +235,24 @@ def why(result: TestResult) -> str:
 
 
 def comparison_lines(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
-    """What became of every test that is not unchanged, a line each."""
+    """What became of every test that is not unchanged, a line each, with what fresh samples said, and why it does not count."""
     from rich.text import Text
 
+    from agentevals_action.reports.view import waiving
+
     console = console_for(stream)
-    colours = {Change.REGRESSED: "red", Change.IMPROVED: "green"}
+    colours = {Change.REGRESSED: "red", Change.IMPROVED: "green", Change.UNDECIDED: "yellow"}
     for suite in suites:
         turns, tests = by_conversation(suite.tests)
         for test in tests:
             if test.change is Change.UNCHANGED:
                 continue
             head, base = (mark(side) if side else "–" for side in (test.head, test.base))
+            what, *rest = waiving.became(test)
             line = Text.assemble(
-                (f"{test.change:<17}", colours.get(test.change, "")),
+                (f"{what:<17}", "" if test.accepted_by or test.quarantine else colours.get(test.change, "")),
                 f" {printable(suite.path)} {printable(test.id, 80)}{in_conversation(turns, test.head)}: {base} → {head}",
+                (f"  {printable('; '.join(rest), 500)}" if rest else "", "dim"),
             )
             console.print(line, soft_wrap=True)
 
@@ -268,15 +271,25 @@ def outline(lines: Iterable[Line], stream: IO[str]) -> None:
 
 def table(heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
     """A heading, and rows of texts under titles; what is too long for its column is folded, never cut."""
+    _table(heading, titles, rows, stream)
+
+
+def figures_table(titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
+    """Rows of cells as text under their titles, the first column on the left."""
+    _table("", titles, rows, stream, figures=True)
+
+
+def _table(heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str], figures: bool = False) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    listed = Table(title=Text(printable(heading), style="bold"), title_justify="left", box=SIMPLE, pad_edge=False)
-    for title in titles:
-        listed.add_column(title, overflow="fold")
+    title = Text(printable(heading), style="bold") if heading else None
+    listed = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
+    for place, name in enumerate(titles):
+        listed.add_column(name, justify="right" if figures and place else "left", no_wrap=figures, overflow="fold")
     for row in rows:
-        listed.add_row(*(Text(printable(cell, 1000)) for cell in row))
+        listed.add_row(*(Text(printable(cell, 200 if figures else 1000)) for cell in row))
     console_for(stream).print(listed)
 
 

@@ -115,7 +115,8 @@ class Endpoint:
         except TimeoutError:
             raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
         except httpx.TransportError as error:
-            raise TransientError(f"the connection to {self.manner.host} failed: {str(error) or type(error).__name__}") from None
+            problem = f"the connection to {self.manner.host} failed: {str(error) or type(error).__name__}"
+            raise TransientError(problem, hint=f"is it running, and is `{self.manner.url_field}` right?") from None
         except (httpx.InvalidURL, httpx.HTTPError) as error:
             raise AttemptError("target", f"{self.manner.host} cannot be asked: {str(error) or type(error).__name__}") from None
         finally:

@@ -68,7 +68,7 @@ class Engine:
         around = Surroundings({}, environment, allowed, withheld, places.scratch)
         self.calls = Calls(self._variables, around, budget=self.budget, cache=self.cache, keys=keys)
         self.forecast = Forecast(settings)
-        self.fingerprints = Fingerprints(settings.watch)
+        self.fingerprints = Fingerprints(settings.watch, self._variables)
         options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)
         self.runner = Runner(self.calls, options, self._children, self.fingerprints.of, self._open_workspaces)
 

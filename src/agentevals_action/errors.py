@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -52,6 +53,12 @@ class HostError(AgentEvalsError):
     exit_code = ExitCode.COULD_NOT_TELL
 
 
+class OutputError(AgentEvalsError):
+    """What a run leaves could not be written, or was changed by others before the run was over."""
+
+    exit_code = ExitCode.COULD_NOT_TELL
+
+
 class AttemptError(AgentEvalsError):
     """One attempt or one evaluator could not be told; never a score.
 
@@ -63,14 +70,16 @@ class AttemptError(AgentEvalsError):
     def __init__(self, kind: str, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
         self.kind = kind
+        #: The `Trace` of what was done, and paid for, before it failed; None where nothing tells.
+        self.spent: Any = None
 
 
 class TransientError(AttemptError):
     """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds when the target said so, `limited`
     when it refuses for its rate limit (429), which is nobody's failure."""
 
-    def __init__(self, message: str, retry_after: float | None = None, *, limited: bool = False) -> None:
-        super().__init__("target", message)
+    def __init__(self, message: str, retry_after: float | None = None, *, limited: bool = False, hint: str = "") -> None:
+        super().__init__("target", message, hint)
         self.retry_after = retry_after
         self.limited = limited
 

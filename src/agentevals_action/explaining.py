@@ -5,11 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentevals_action.evaluators import base
+from agentevals_action.explained_workspace import ExplainedWorkspace, explain_workspace
 from agentevals_action.messages import wire_message
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import Fingerprint, Record
 from agentevals_action.model.suite import Evaluator, Gate, Message, NamedFile, Origin, Suite, Test
 from agentevals_action.model.target import Choice, Target
+from agentevals_action.remembering import may_remember
+from agentevals_action.target_list import Limits, limits_of, what_is
 
 _JUDGE_REASONS = {
     "evaluator": "the evaluator's `target`",
@@ -18,13 +21,25 @@ _JUDGE_REASONS = {
 }
 
 
-class ExplainedTarget(Record):
-    """A target that was chosen, or `name` None when there is none; `reason` in words, `location` where it is defined."""
+class ExplainedTarget(Limits):
+    """A target that was chosen, or `name` None when there is none; `reason` in words, `location` where it is defined, `what` its model,
+    command or address, short."""
 
     name: str | None
     reason: str
     provider: str | None = None
+    what: str = ""
     location: Location | None = None
+
+
+class ExplainedTurn(Record):
+    """The place of a test in its conversation: `number` from 1, of `total`. `is_remembered` says that its agent may know the turns before
+    it, so that they are run before it wherever it is run."""
+
+    id: str
+    number: int
+    total: int
+    is_remembered: bool
 
 
 class ExplainedMessage(Record):
@@ -80,14 +95,26 @@ class Explanation(Record):
     evaluators: tuple[ExplainedEvaluator, ...]
     gates: tuple[ExplainedGate, ...]
     target: ExplainedTarget
+    conversation: ExplainedTurn | None
+    workspace: ExplainedWorkspace | None
     time_limit: float
     time_limit_reason: str
     files: tuple[ExplainedFile, ...]
     fingerprint: Fingerprint
 
 
-def explain(suite: Suite, test: Test, timeout: float, fingerprint: Fingerprint) -> Explanation:
-    """Puts together what a test comes to; `timeout` (seconds) is for a test that says nothing itself."""
+def conversations(suite: Suite) -> Mapping[str, Sequence[str]]:
+    """The ids of the tests of each conversation, in their order."""
+    turns: dict[str, list[str]] = {}
+    for test in suite.tests:
+        if test.conversation_id is not None:
+            turns.setdefault(test.conversation_id, []).append(test.id)
+    return turns
+
+
+def explain(suite: Suite, test: Test, timeout: float, fingerprint: Fingerprint, turns: Sequence[str] = ()) -> Explanation:
+    """Puts together what a test comes to; `timeout` (seconds) is for a test that says nothing itself, `turns` are the ids of its
+    conversation, as `conversations` tells them."""
     agent = suite.targets.agent_choice(test.target or suite.default_target)
     limit, reason = _time_limit(suite, test, timeout)
     return Explanation(
@@ -102,11 +129,20 @@ def explain(suite: Suite, test: Test, timeout: float, fingerprint: Fingerprint) 
         evaluators=tuple(_evaluator(evaluator, suite, agent.name) for evaluator in test.evaluators),
         gates=tuple(_gate(gate) for gate in test.gates),
         target=_target(agent, _agent_reason(agent, test), suite),
+        conversation=_turn(suite, test, turns),
+        workspace=explain_workspace(suite, test.workspace) if test.workspace else None,
         time_limit=limit,
         time_limit_reason=reason,
         files=tuple(ExplainedFile(path=file.path, role=file.role) for file in _files(suite, test, agent.name)),
         fingerprint=fingerprint,
     )
+
+
+def _turn(suite: Suite, test: Test, turns: Sequence[str]) -> ExplainedTurn | None:
+    if test.conversation_id is None:
+        return None
+    number = turns.index(test.id) + 1
+    return ExplainedTurn(id=test.conversation_id, number=number, total=len(turns), is_remembered=may_remember(suite, test))
 
 
 def _time_limit(suite: Suite, test: Test, timeout: float) -> tuple[float, str]:
@@ -132,9 +168,10 @@ def _target(choice: Choice, reason: str, suite: Suite) -> ExplainedTarget:
     found = suite.targets.targets.get(choice.name) if choice.name else None
     if choice.name and found is None:
         reason = f"{reason}; it is not defined in any targets file"
-    return ExplainedTarget(
-        name=choice.name, reason=reason, provider=found.provider if found else None, location=found.location if found else None
-    )
+    if found is None:
+        return ExplainedTarget(name=choice.name, reason=reason)
+    what, limits = what_is(found.options), limits_of(found)
+    return ExplainedTarget(name=choice.name, reason=reason, provider=found.provider, what=what, location=found.location, **limits)
 
 
 def _judge(evaluator: Evaluator, suite: Suite, agent: str | None) -> ExplainedTarget | None:

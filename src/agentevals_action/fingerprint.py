@@ -3,17 +3,20 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.messages import wire_message
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
 from agentevals_action.model.target import Target
+from agentevals_action.redact import looks_secret
+from agentevals_action.variables import names_in
 from agentevals_action.watch import WatchRule, rule_for
 
 #: Fields of a target by which it is found and not what it is.
@@ -25,10 +28,12 @@ _AGENTS_OWN = "the agent's own"
 
 
 class Fingerprints:
-    """Digests of the tests of one run; every file is read once, as it is when the first test that names it is done."""
+    """Digests of the tests of one run; every file is read once, as it is when the first test that names it is done. `variables` gives what
+    `${{ }}` in targets may name (repository root, then the suite's folder)."""
 
-    def __init__(self, watch: Sequence[WatchRule] = ()) -> None:
+    def __init__(self, watch: Sequence[WatchRule] = (), variables: Callable[[Path, Path], Mapping[str, str]] | None = None) -> None:
         self._watch = watch
+        self._variables = variables
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
         # What a suite asks of all its tests, with the options that it was made of: they are kept, or their id would be given to others.
@@ -127,8 +132,22 @@ class Fingerprints:
         key = (suite.root, suite.path, target.name)
         if key not in self._targets:
             definition = {key: value for key, value in target.definition.items() if key not in _NAMING}
-            self._targets[key] = _digest([definition, [self._content(suite.root / path) for path in sorted(target.files)]])
+            parts = [definition, [self._content(suite.root / path) for path in sorted(target.files)]]
+            # Another model by another variable is another agent; a key is not what it is.
+            if values := self._values(suite, definition):
+                parts.append(values)
+            self._targets[key] = _digest(parts)
         return self._targets[key]
+
+    def _values(self, suite: Suite, definition: Mapping[str, Any]) -> Mapping[str, str]:
+        names = [name for name in names_in(definition) if not looks_secret(name)] if self._variables else []
+        if not names or self._variables is None:
+            return {}
+        try:
+            known = self._variables(suite.root, suite.folder)
+        except AttemptError:  # whoever calls the target says that its variables cannot be read
+            return {}
+        return {name: known[name] for name in names if name in known}
 
     def _message(self, suite: Suite, message: Message, hide_watched: bool = False) -> Any:
         wire = {key: value for key, value in wire_message(message).items() if key != "content"}

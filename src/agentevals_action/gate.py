@@ -1,26 +1,39 @@
 """Pure: the policy, and every reason for the outcome (action.md, "Outcome")."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agentevals_action import waivers
 from agentevals_action.errors import ExitCode
-from agentevals_action.model.comparison import BaselineInfo, Change, Decision, Outcome, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import BaselineInfo, Change, Decision, Finding, Outcome, SuiteComparison, TestComparison
 from agentevals_action.model.fault import Fault
+from agentevals_action.model.quarantine import FILE
 
 
 @dataclass(frozen=True)
 class Policy:
     """What blocks: `fail_on` of `gates`, `regressions`, `failures`, `never`; `min_pass_rate` 0-1 over what was scored;
-    `on_inconclusive` one of `fail`, `neutral`, `pass`."""
+    `on_inconclusive` one of `fail`, `neutral`, `pass`. `accept_label` is what accepts regressions, for the words alone."""
 
     fail_on: frozenset[str]
     min_pass_rate: float | None = None
     on_inconclusive: str = "fail"
+    accept_label: str = "agentevals:accept"
 
 
 def decide(policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo, invalid: Sequence[Fault] = ()) -> Decision:
-    """The outcome: invalid before all else, then failed, then inconclusive, else passed; all reasons that hold are kept, worst first."""
-    faults = [_counted(len(invalid), "fault", "in suites that the change touches")] if invalid else []
+    """The outcome: invalid before all else, then failed, then inconclusive, else passed; all reasons that hold are kept, worst first.
+
+    Tests in quarantine count for nothing, accepted regressions not as such; what was waived like that is told.
+    """
+    decision = _decide(policy, waivers.counting(suites), baseline, invalid)
+    if not suites and decision.outcome is Outcome.PASSED:
+        decision = replace(decision, reasons=("no suite is touched by the change",))
+    return replace(decision, waived=waivers.told(suites, policy.accept_label))
+
+
+def _decide(policy: Policy, suites: Sequence[SuiteComparison], baseline: BaselineInfo, invalid: Sequence[Fault]) -> Decision:
+    faults = list(_invalid(invalid))
     failed = [*_failures(policy, suites), *_under_pass_rate(policy, suites)]
     unknown = [*_not_told(suites), *_no_baseline(policy, suites, baseline)]
     reasons = (*faults, *failed, *unknown)
@@ -30,7 +43,15 @@ def decide(policy: Policy, suites: Sequence[SuiteComparison], baseline: Baseline
         return Decision(Outcome.FAILED, ExitCode.FAILED, "failure", reasons)
     if unknown:
         return _inconclusive(policy, reasons)
-    return Decision(Outcome.PASSED, ExitCode.PASSED, "success", () if suites else ("no suite is touched by the change",))
+    return Decision(Outcome.PASSED, ExitCode.PASSED, "success")
+
+
+def _invalid(faults: Sequence[Fault]) -> Iterable[str]:
+    configuration = sum(fault.location.path == FILE for fault in faults)
+    if suites := len(faults) - configuration:
+        yield _counted(suites, "fault", "in suites that the change touches")
+    if configuration:
+        yield _counted(configuration, "fault", f"in `{FILE}`")
 
 
 def invalid(reasons: Sequence[str]) -> Decision:
@@ -52,7 +73,7 @@ def _failures(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str
     gates = sum(len(test.head.gates_failed) for test in tests if test.head)
     if "gates" in policy.fail_on and gates:
         yield _counted(gates, "required gate", "failed")
-    regressions = sum(test.change is Change.REGRESSED for test in tests)
+    regressions = sum(waivers.blocks(test) for test in tests)
     if "regressions" in policy.fail_on and regressions:
         yield _counted(regressions, "test", "regressed")
     failures = sum(test.head is not None and test.head.verdict == "fail" for test in tests)
@@ -70,9 +91,13 @@ def _under_pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Itera
 
 
 def _not_told(suites: Sequence[SuiteComparison]) -> Iterable[str]:
-    errors = sum(test.head is not None and test.head.verdict is None for suite in suites for test in suite.tests)
+    tests = [test for suite in suites for test in suite.tests]
+    errors = sum(test.head is not None and test.head.verdict is None for test in tests)
     if errors:
         yield _counted(errors, "test", "ended in an error")
+    unconfirmed = sum(test.evidence is not None and test.evidence.finding is Finding.ERROR for test in tests)
+    if unconfirmed:
+        yield f"{_counted(unconfirmed, 'test', 'got worse')}, and an error kept that from being confirmed"
     for suite in suites:
         if suite.head is None or suite.head.total == suite.head.errored:
             yield f"the suite `{suite.path}` scored no test"
@@ -85,7 +110,7 @@ def _no_baseline(policy: Policy, suites: Sequence[SuiteComparison], baseline: Ba
         yield f"the base could not be had: {baseline.problem}"
         return
     yield from (f"the base of `{suite.path}` could not be had: {suite.problem}" for suite in suites if suite.problem)
-    bases = [suite.base for suite in suites if suite.base]
+    bases = [suite.base for suite in suites if suite.base and suite.base.total]
     if bases and all(base.total == base.errored for base in bases):
         yield "the base could not be had: all its tests ended in errors"
         return

@@ -17,6 +17,8 @@ _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
 #: Renames with changes are looked for among at most so many files of each side; unchanged ones are found always.
 _RENAME_LIMIT = 3000
+#: Commits that `ancestry` goes back over at most, those of merged branches included.
+_ANCESTRY = 2_000
 
 #: Where git is looked for when the caller names no PATH.
 _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -103,6 +105,11 @@ class GitRepository:
     def is_shallow(self) -> bool:
         """Whether history is cut off somewhere."""
         return self._ask("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def ancestry(self, sha: str) -> dict[str, tuple[str, ...]]:
+        """The parents of a commit and of the latest of those before it, as far as they are here, by SHA."""
+        lines = self._ask("rev-list", "--parents", f"--max-count={_ANCESTRY}", sha).decode("ascii").splitlines()
+        return {commit: tuple(parents) for commit, *parents in map(str.split, lines)}
 
     def merge_base(self, one: str, other: str) -> str | None:
         """SHA of the best common ancestor that is known here, None if there is none."""

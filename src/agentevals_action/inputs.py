@@ -79,7 +79,17 @@ _ALL = (
         "false",
         "boolean",
     ),
-    Input("baseline", "Where the base's results come from: rerun (run it now) or none.", "rerun"),
+    Input(
+        "baseline",
+        "Where the base's results come from: auto (the first that has them), branch, artifact, rerun (run it now), file or none.",
+        "auto",
+    ),
+    Input("baseline-branch", "The branch that keeps results of the default branch, for auto and branch.", "agentevals-data"),
+    Input("baseline-file", "A file of results in the base's tree, written by `baseline write`, for auto and file.", "", "path"),
+    Input("baseline-max-age", "Days after which results of the base are marked as stale.", "14", "number"),
+    Input("confirm", "Fresh samples, at most, for each test whose verdict fell; 0 takes one fall for a regression.", "6", "integer"),
+    Input("alpha", "The chance of a false regression that a whole pull request may take, 0 to 1.", "0.05", "number"),
+    Input("accept-label", "The label that accepts a pull request's regressions, not its failed gates.", "agentevals:accept"),
 )
 
 #: Every input of this version by its name.
@@ -136,7 +146,7 @@ def number(text: str, low: float, high: float) -> float:
     """A decimal number within a range; ValueError says what to write."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text) and low <= (value := float(text)) <= high and math.isfinite(value):
         return value
-    raise ValueError(f"write a number from {low:g} to {high:g}")
+    raise ValueError(f"write a number from {low:.15g} to {high:.15g}")
 
 
 def word(text: str, known: Collection[str]) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
-from agentevals_action.errors import Interrupted
+from agentevals_action.errors import AgentEvalsError, Interrupted
 
 T = TypeVar("T")
 
@@ -26,10 +26,25 @@ def interruptible() -> Iterator[None]:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end; on a signal it is cancelled, has tidied up, and Interrupted is raised."""
+    """Runs a coroutine to its end; on a signal it is cancelled, has tidied up, and Interrupted is raised. What a group of tasks ended in is
+    raised as itself when it is a failure that a user can mend."""
     import asyncio
 
-    return asyncio.run(_cancelled_by_signal(main))
+    try:
+        return asyncio.run(_cancelled_by_signal(main))
+    except BaseExceptionGroup as group:
+        if (told := _first(group)) is not None:
+            raise told from group
+        raise
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> AgentEvalsError | None:
+    """The first failure of a group in which there is nothing but failures that a user can mend."""
+    mendable, others = group.split(AgentEvalsError)
+    error: BaseException | None = None if others else mendable
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, AgentEvalsError) else None
 
 
 async def _cancelled_by_signal(main: Coroutine[Any, Any, T]) -> T:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _REASON = 500  # characters of a reason in the job summary
+_BECAME = 500  # characters of what became of a test
 _ANSWER = 300  # characters of an answer that a line of the log shows
 #: What a program colours its output with, and moves its cursor by (ECMA-48, 5.4).
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -90,12 +91,22 @@ def tell(review: Review, published: "Published", notices: Sequence[str]) -> None
     _tell_notices((*notices, *review.notices))
     if spent := spending.of_review(review).words():
         print(workflow_commands.safe_log_line(spent))
-    decision = review.decision
-    print(workflow_commands.safe_log_line(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}"))
+    _tell_decision(review)
     for url in (published.comment_url, published.check_url):
         if url:
             print(url)
     sys.stdout.flush()
+
+
+def _tell_decision(review: Review) -> None:
+    """The outcome with its reasons, and what does not count: a line each."""
+    from agentevals_action.reports.view import waiving
+
+    decision = review.decision
+    print(workflow_commands.safe_log_line(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}"))
+    for line in (*decision.waived, waiving.undecided(test for suite in review.suites for test in suite.tests)):
+        if line:
+            print(workflow_commands.safe_log_line(console.printable(line, 1000)))
 
 
 def _tell_notices(notices: Iterable[str]) -> None:
@@ -138,8 +149,14 @@ def _tests(tests: Sequence[TestComparison]) -> Iterable[str]:
     turns, ordered = console.by_conversation(tests)
     for test in ordered:
         if test.head is None:
-            yield f"{'–':<10} {console.printable(test.id)}  ({test.change})"
+            yield f"{'–':<10} {console.printable(test.id)}  ({_became(test)})"
             continue
         reason = "" if test.head.verdict == "pass" else f"  {console.printable(console.why(test.head), _ANSWER)}"
         turn = console.in_conversation(turns, test.head)
-        yield f"{console.mark(test.head):<10} {console.printable(test.id)}{turn}  ({test.change}){reason}"
+        yield f"{console.mark(test.head):<10} {console.printable(test.id)}{turn}  ({_became(test)}){reason}"
+
+
+def _became(test: TestComparison) -> str:
+    from agentevals_action.reports.view import waiving
+
+    return console.printable("; ".join(waiving.became(test)), _BECAME)

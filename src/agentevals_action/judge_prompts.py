@@ -158,7 +158,7 @@ def prompt_variables(case: Case, rubrics: Sequence[Mapping[str, Any]] = ()) -> d
         "metadata": test.metadata,
         "rubrics": list(rubrics),
         "tool_calls": _tool_calls(trace),
-        "file_changes": "",
+        "file_changes": case.file_changes or "",
     }
 
 

@@ -1,26 +1,28 @@
 """The order of things and nothing else: from a job to a review."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from agentevals_action import compare, discover, gate, interrupts, trees
+from agentevals_action import compare, comparing, discover, gate, interrupts, trees, waivers
 from agentevals_action.activity import Job
 from agentevals_action.baselines.base import Baseline
+from agentevals_action.confirmation import Sampler
 from agentevals_action.discover import Change, Discovery
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import Host
-from agentevals_action.model.comparison import BaseRun, ChangedFile, Review, Selection, SuiteComparison
+from agentevals_action.model.comparison import ChangedFile, Review, Selection
 from agentevals_action.model.fault import Fault
+from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.resampling import Keys
 from agentevals_action.settings import Settings
-from agentevals_action.summary import summarise
 
 
 class Bench(Protocol):
@@ -55,6 +57,22 @@ class Bench(Protocol):
         """The base's answers, by test id, graded by head's evaluators."""
         ...
 
+    def certain(self, suite: Suite) -> Set[str]:
+        """The tests of which one sample tells all, since nothing in them can come out otherwise."""
+        ...
+
+    def sampler(self, keys: Keys, heads: Mapping[str, Suite], root: Path | None, bases: Mapping[str, Suite]) -> Sampler:
+        """What runs these tests (suite's path on head, test id) again; `root` is the base's tree, `bases` its suites by path on head."""
+        ...
+
+    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
+        """Writes results that have changed since they were run."""
+        ...
+
+    def quarantines(self, root: Path | None, by_base: bool) -> Quarantines:
+        """What is in quarantine by head's tree and, with `by_base`, the base's (`root`, None where it could not be had)."""
+        ...
+
     def question_files(self, suite: Suite, changed: Sequence[ChangedFile]) -> Mapping[str, Sequence[str]]:
         """Changed files that the tests' questions hold, by test id."""
         ...
@@ -75,12 +93,22 @@ class _Sides:
 
 
 @dataclass(frozen=True)
-class _Runs:
-    """What was run: head's suites, the base's, and the tests whose base was graded again, by suite."""
+class _Asked:
+    """The suites that run on head, why, and what there is of them on base."""
 
-    head: Mapping[str, SuiteRun]
-    base: BaseRun
-    regraded: Mapping[str, Mapping[str, TestResult]]
+    selections: Sequence[Selection]
+    suites: Mapping[str, Suite]
+    sides: _Sides
+
+    @property
+    def root(self) -> Path | None:
+        return self.sides.root
+
+    def bases(self) -> dict[str, Suite]:
+        """The base's suites, where they are whole, by their path on head."""
+        there = {suite.path: suite for suite in self.sides.suites if isinstance(suite, Suite)}
+        pairs = ((selection.path, there.get(selection.base_path or selection.path)) for selection in self.selections)
+        return {path: suite for path, suite in pairs if suite}
 
 
 def review(job: Job, settings: Settings, repository: GitRepository, host: Host, bench: Bench) -> Review:
@@ -96,28 +124,35 @@ def review(job: Job, settings: Settings, repository: GitRepository, host: Host, 
         if not everything:
             raise InvalidInput("there is no suite in this repository", "write an EVAL.yaml, or mend `suites` and `working-directory`")
         change = _change(job, _files(job, repository, host, base, head), (repository.root, *((root,) if root else ())), there)
-        return _review(job, settings, bench, _Sides(base, root, there, change), started)
+        return _review(job, settings, host, bench, _Sides(base, root, there, change), started)
 
 
-def _review(job: Job, settings: Settings, bench: Bench, sides: _Sides, started: float) -> Review:
+def _review(job: Job, settings: Settings, host: Host, bench: Bench, sides: _Sides, started: float) -> Review:
     everything, base, change = bench.suites, sides.base, sides.change
     found = discover.select_suites(everything, change, settings.watch)
     suites, refusals = _ready(found, everything, bench, job)
     selections = tuple(selection for selection in found.selections if selection.path in suites)
     baseline = bench.baseline(base, sides.root, sides.suites)
-    runs = interrupts.run(_run(bench, baseline, selections, suites))
-    compared = tuple(_compare(suites[selection.path], selection, runs, change, bench) for selection in selections)
-    invalid = (*(fault for suite in found.touched_broken for fault in suite.faults), *refusals)
-    policy = gate.Policy(settings.fail_on or job.fail_on, settings.min_pass_rate, settings.on_inconclusive)
+    caution = comparing.Caution(settings.confirm, settings.alpha)
+    runs = interrupts.run(_run(bench, baseline, _Asked(selections, suites, sides), caution))
+    names = {path: suite.name for path, suite in suites.items()}
+    compared = comparing.compared(runs, selections, names, lambda path: bench.question_files(suites[path], change.files or ()))
+    # On a push the change is on its branch already, and what stands there holds.
+    quarantines = bench.quarantines(sides.root, by_base=job.event != "push" and bool(base.sha or base.problem))
+    acceptance = host.acceptance(settings.accept_label) if waivers.wants_acceptance(compared) else None
+    compared = waivers.apply(compared, quarantines, acceptance)
+    invalid = (*(fault for suite in found.touched_broken for fault in suite.faults), *refusals, *quarantines.faults)
+    policy = gate.Policy(settings.fail_on or job.fail_on, settings.min_pass_rate, settings.on_inconclusive, settings.accept_label)
+    decision = gate.decide(policy, compared, runs.base.info, invalid)
     return Review(
         head_sha=job.head_sha,
         base_sha=base.sha,
-        decision=gate.decide(policy, compared, runs.base.info, invalid),
+        decision=decision,
         selections=selections,
         suites=compared,
         baseline=runs.base.info,
         invalid=invalid,
-        warnings=_warnings(found, suites),
+        warnings=(*_warnings(found, suites), *_of_quarantines(quarantines, everything)),
         gone_suites=found.gone,
         suites_in_repository=len(everything),
         samples=settings.samples,
@@ -176,18 +211,28 @@ def _ready(found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: B
     return ready, list(dict.fromkeys(faults))
 
 
-async def _run(bench: Bench, baseline: Baseline, selections: Sequence[Selection], suites: Mapping[str, Suite]) -> _Runs:
+async def _run(bench: Bench, baseline: Baseline, asked: _Asked, caution: comparing.Caution) -> comparing.Runs:
     try:
-        await bench.announce(tuple(suites.values()), 2 if baseline.reruns else 1)
+        await bench.announce(tuple(asked.suites.values()), 2 if baseline.reruns else 1)
         async with asyncio.TaskGroup() as tasks:
-            on_head = tasks.create_task(_of_head(bench, suites))
-            on_base = tasks.create_task(baseline.results(selections))
+            on_head = tasks.create_task(_of_head(bench, asked.suites))
+            on_base = tasks.create_task(baseline.results(asked.selections))
         head, base = on_head.result(), on_base.result()
         regraded = {}
         for path, run in base.suites.items():
             if again := _to_regrade(head[path], run):
-                regraded[path] = await bench.regrade(suites[path], again)
-        return _Runs(head, base, regraded)
+                regraded[path] = await bench.regrade(asked.suites[path], again)
+        runs = comparing.Runs(head, base, regraded)
+        told = await comparing.confirmed(
+            runs,
+            asked.selections,
+            caution,
+            certain=lambda path: bench.certain(asked.suites[path]),
+            sampler=lambda keys: bench.sampler(keys, asked.suites, asked.root, asked.bases()),
+        )
+        if told.evidence:
+            bench.keep(tuple(told.head.values()), tuple(told.base.suites.values()))
+        return told
     finally:
         await bench.close()
 
@@ -202,17 +247,10 @@ def _to_regrade(head: SuiteRun, base: SuiteRun) -> dict[str, TestResult]:
     return {other.eval_id: other for result, other in pairs if other and compare.needs_regrading(result, other)}
 
 
-def _compare(suite: Suite, selection: Selection, runs: _Runs, change: Change, bench: Bench) -> SuiteComparison:
-    path, info = selection.path, runs.base.info
-    regraded = runs.regraded.get(path, {})
-    run = runs.base.suites.get(path)
-    if run and regraded:  # the totals are those that are compared
-        results = (regraded.get(result.eval_id, result) for result in run.results)
-        run = replace(run, summary=summarise(run.path, run.name, results))
-    problem = runs.base.problems.get(path) or (info.problem if info.wanted else "")
-    side = compare.Side(run, selection.base_path, problem, runs.base.missing.get(path, ""))
-    knowledge = compare.Knowledge(regraded, bench.question_files(suite, change.files or ()))
-    return compare.compare_suite(path, suite.name, runs.head[path], side, knowledge)
+def _of_quarantines(quarantines: Quarantines, everything: Sequence[Suite | BrokenSuite]) -> tuple[Fault, ...]:
+    ids = ((suite.path, (test.id for test in suite.tests)) for suite in everything if isinstance(suite, Suite))
+    unread = [suite.path for suite in everything if isinstance(suite, BrokenSuite)]
+    return (*quarantines.warnings, *waivers.pending(quarantines), *waivers.unmatched(quarantines.head, ids, unread))
 
 
 def _warnings(found: Discovery, suites: Mapping[str, Suite]) -> tuple[Fault, ...]:

@@ -8,7 +8,7 @@ from agentevals_action import compare, reports
 from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport, Host
 from agentevals_action.model.comparison import Change, Outcome, Review
 from agentevals_action.reports import annotations, markdown
-from agentevals_action.reports.view import Links, spending
+from agentevals_action.reports.view import Links, spending, waiving
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def outputs(review: Review, published: Published, report_dir: str) -> Mapping[st
         "borderline": str(sum(head.borderline for head in heads)),
         "failed": str(sum(head.failed for head in heads)),
         "errored": str(errored),
-        "regressions": str(compare.count(review.suites, Change.REGRESSED)),
+        "regressions": str(sum(waiving.regressed(test) for suite in review.suites for test in suite.tests)),
         "improvements": str(compare.count(review.suites, Change.IMPROVED)),
         "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
         "cost-usd": "" if cost is None else f"{cost:.6f}",

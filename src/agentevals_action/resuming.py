@@ -1,25 +1,30 @@
-"""Which rows of an earlier run still stand: those of tests that are still asked for, and are the same."""
+"""Which rows of an earlier run still stand: those of tests that are still asked for, and are the same; of a conversation all or none."""
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.remembering import Conversation, remembered_in
 from agentevals_action.runner import Placed
 
 
 class Asked:
-    """The tests that are asked for now, in 24 bytes each: who they are and what their results depend on, as 64-bit hashes.
+    """The tests that are asked for now, in 24 bytes each (turns of conversations 8 more): who they are and what their results depend on,
+    as 64-bit hashes.
 
     `fingerprint` tells what a result depends on, `samples` how often each test runs.
     """
 
     def __init__(self, tests: Iterable[Placed], fingerprint: Callable[[Suite, Test], Fingerprint], samples: int) -> None:
         self._names, self._states = array("q"), array("q")
-        for _, suite, test in tests:
+        self._conversations: dict[Conversation, array[int]] = {}
+        for place, (_, suite, test) in enumerate(tests):
             self._names.append(hash((suite.path, test.id)))
             self._states.append(_state(fingerprint(suite, test), samples))
+            if talk := remembered_in(suite, test):
+                self._conversations.setdefault(talk, array("q")).append(place)
         self._order = array("q", sorted(range(len(self._names)), key=self._names.__getitem__))
 
     def __len__(self) -> int:
@@ -36,6 +41,12 @@ class Asked:
     def has(self, result: TestResult) -> bool:
         """Whether the test that a row belongs to is asked for at all."""
         return self._index(result) is not None
+
+    def halves(self, kept: bytearray) -> Sequence[int]:
+        """Places of kept tests (`kept` has a byte for each place) that are to be made again: a turn of their conversation is, and an agent
+        that may remember has to hear the whole of it."""
+        broken = (turns for turns in self._conversations.values() if not all(kept[place] for place in turns))
+        return [place for turns in broken for place in turns if kept[place]]
 
     def _index(self, result: TestResult) -> int | None:
         name = hash((result.eval_path, result.eval_id))

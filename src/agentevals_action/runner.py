@@ -1,7 +1,9 @@
 """Runs tests: concurrency, samples, time-outs; one test's failure stays its own."""
 
 import asyncio
+import hashlib
 import logging
+import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,7 @@ from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.providers.base import Request
-from agentevals_action.records import Spent, Work, agent_name, error_result, sample_result, stored_work, test_result
+from agentevals_action.records import Tally, Work, agent_name, error_result, sample_result, stored_work, test_result
 
 if TYPE_CHECKING:
     from agentevals_action.workspace import Workspaces
@@ -59,10 +61,24 @@ class _Pending:
     workspaces: "Workspaces"
     refusal: AttemptError | None = None
     samples: list[SampleResult | None] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    replies: int = 0
-    cached: int = 0
-    unpriced: int = 0
+    fingerprint: Fingerprint | None = None
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One sample under way: `number` from 0, `tally` what its replies cost."""
+
+    pending: _Pending
+    number: int
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def suite(self) -> Suite:
+        return self.pending.suite
+
+    @property
+    def test(self) -> Test:
+        return self.pending.test
 
 
 class Runner:
@@ -83,6 +99,7 @@ class Runner:
         self._fingerprint = fingerprint
         self._workspaces = workspaces
         self._slots = asyncio.Semaphore(options.max_concurrency)
+        self._run = secrets.token_hex(8)
 
     async def run(self, tests: Iterable[Placed], on_result: OnResult, refusal: AttemptError | None = None) -> None:
         """Runs tests as they come; no more of them are held in memory than run at once, beside those that wait for one before them.
@@ -110,132 +127,156 @@ class Runner:
             await self._run_sample(pending, sample, on_result)
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
-        """The base's stored answers graded by this suite's evaluators, without a call to the agent."""
+        """The base's stored answers graded by this suite's evaluators without a call to the agent; what has no answer is left out."""
         pending = _Pending(0, suite, test, monotonic(), self._workspaces())
-        pending.costs += [base.cost_usd] if base.cost_usd is not None else []
-        pending.replies, pending.cached, pending.unpriced = base.replies, base.cached_replies, base.unpriced_replies
         for number, stored in enumerate(base.samples):
-            if not stored.output_messages:  # it ended in an error, and still does
+            if stored.error and not stored.output_messages:  # it still ends in the error that it ended in
                 pending.samples.append(stored)
-                continue
-            async with self._slots:
-                pending.samples.append(await self._told(pending, self._grade(pending, number, stored_work(stored))))
+            elif stored.output_messages:
+                async with self._slots:
+                    one = _Sample(pending, number, Tally.of(stored))
+                    pending.samples.append(await self._told(one, self._grade(one, stored_work(stored))))
         graded = self._result(pending)
         return graded.model_copy(update={"timestamp": base.timestamp, "eval_path": base.eval_path, "duration_ms": base.duration_ms})
 
-    async def _run_sample(self, pending: _Pending, sample: int, on_result: OnResult) -> None:
+    async def again(self, suite: Suite, turns: Sequence[Test], first: int, count: int) -> Sequence[SampleResult]:
+        """Fresh samples of the last of these tests, numbered from `first`; those before it, earlier turns of its conversation, are run
+        before each one. A test with a workspace gets folders that no other run has seen."""
+        workspaces = self._workspaces()
         try:
-            pending.samples[sample] = await self._told(pending, self._attempt(pending, sample))
+            runs = [self._again(suite, turns, number, workspaces) for number in range(first, first + count)]
+            if any(test.workspace for test in turns):  # they may share a folder
+                return [await run for run in runs]
+            return await asyncio.gather(*runs)
+        finally:
+            await workspaces.close()
+
+    async def _again(self, suite: Suite, turns: Sequence[Test], number: int, workspaces: "Workspaces") -> SampleResult:
+        async with self._slots:
+            for test in turns:
+                one = _Sample(_Pending(0, suite, test, monotonic(), workspaces), number)
+                result = await self._told(one, self._attempt(one))
+            return result
+
+    async def _run_sample(self, pending: _Pending, sample: int, on_result: OnResult) -> None:
+        one = _Sample(pending, sample)
+        try:
+            pending.samples[sample] = await self._told(one, self._attempt(one))
         finally:
             self._slots.release()
         if all(result is not None for result in pending.samples):
             on_result(pending.index, pending.suite, self._result(pending))
 
-    async def _attempt(self, pending: _Pending, sample: int) -> SampleResult:
-        if pending.refusal:
-            raise pending.refusal
-        if pending.test.workspace is None:
-            return await self._grade(pending, sample, Work(await self._ask_agent(pending, sample)))
-        attempt = await pending.workspaces.enter(pending.suite, pending.test, sample)
+    async def _attempt(self, one: _Sample) -> SampleResult:
+        if one.pending.refusal:
+            raise one.pending.refusal
+        if one.test.workspace is None:
+            return await self._grade(one, Work(await self._ask_agent(one)))
+        attempt = await one.pending.workspaces.enter(one.suite, one.test, one.number)
         try:
-            trace = await self._ask_agent(pending, sample, attempt.path)
-            result = await self._grade(pending, sample, Work(trace, attempt.path, await attempt.changes()))
+            trace = await self._ask_agent(one, attempt.path)
+            result = await self._grade(one, Work(trace, attempt.path, await attempt.changes()))
         except Exception:
             await attempt.leave(failed=True)
             raise
         await attempt.leave(failed=result.verdict != "pass")
         return result
 
-    async def _told(self, pending: _Pending, work: Awaitable[SampleResult]) -> SampleResult:
+    async def _told(self, one: _Sample, work: Awaitable[SampleResult]) -> SampleResult:
         """What the work gives, or the error in which it ended."""
         try:
             return await work
         except AttemptError as error:
-            return error_result(error)
+            return error_result(error, one.tally)
         except Exception as error:
             # A bug of ours must not take the other tests along: it is an error of this test, told as what it is, never a score.
-            log.exception("%s: test %s", pending.suite.path, pending.test.id)
-            return error_result(AttemptError("bug", f"{type(error).__name__}: {error} (a bug of the action: please report it)"))
+            log.exception("%s: test %s", one.suite.path, one.test.id)
+            bug = AttemptError("bug", f"{type(error).__name__}: {error} (a bug of the action: please report it)")
+            return error_result(bug, one.tally)
 
-    async def _ask_agent(self, pending: _Pending, sample: int, workspace: Path | None = None) -> Trace:
-        suite, test = pending.suite, pending.test
+    async def _ask_agent(self, one: _Sample, workspace: Path | None = None) -> Trace:
+        suite, test = one.suite, one.test
         target = _target(suite, agent_name(suite, test), "target")
-        request = self._request(pending, sample, test.input)
-        asked = replace(request, workspace=workspace, conversation_id=test.conversation_id, metadata=test.metadata)
-        return _counted(pending, await self._calls.complete(target, asked))
+        request = self._request(one, test.input)
+        question = self._fingerprint_of(one.pending).question
+        asked = replace(request, workspace=workspace, conversation_id=self._conversation(one), metadata=test.metadata, question=question)
+        try:
+            return one.tally.add(await self._calls.complete(target, asked))
+        except AttemptError as error:
+            if error.spent is not None:
+                one.tally.add(error.spent)
+            raise
 
-    def _request(self, pending: _Pending, sample: int, messages: Sequence[Message]) -> Request:
-        suite, test = pending.suite, pending.test
-        return Request(messages, test.id, sample, self._timeout(suite, test), suite.root, suite.folder, suite=suite.path)
+    def _conversation(self, one: _Sample) -> str | None:
+        """The conversation as an agent knows it: another one in each run, on each side, for each sample, or they would hear each other."""
+        name = one.test.conversation_id
+        if name is None:
+            return None
+        place = f"{self._run} {one.suite.root} {one.suite.path} {one.number}"
+        return f"{name}-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+    def _request(self, one: _Sample, messages: Sequence[Message]) -> Request:
+        suite = one.suite
+        timeout = self._timeout(suite, one.test)
+        return Request(messages, one.test.id, one.number, timeout, suite.root, suite.folder, suite=suite.path)
 
     def _timeout(self, suite: Suite, test: Test) -> float:
         return test.timeout_seconds or suite.timeout_seconds or self._options.timeout
 
-    async def _grade(self, pending: _Pending, sample: int, work: Work) -> SampleResult:
-        return sample_result(work, await evaluators.grade_all(pending.test.evaluators, self._case(pending, sample, work)))
+    async def _grade(self, one: _Sample, work: Work) -> SampleResult:
+        results = await evaluators.grade_all(one.test.evaluators, self._case(one, work))
+        return sample_result(work, results, one.tally)
 
-    def _case(self, pending: _Pending, sample: int, work: Work) -> evaluators.Case:
+    def _case(self, one: _Sample, work: Work) -> evaluators.Case:
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
-            return await self._ask_judge(pending, sample, evaluator, messages)
+            return await self._ask_judge(one, evaluator, messages)
 
         return evaluators.Case(
-            test=pending.test,
+            test=one.test,
             trace=work.trace,
-            root=pending.suite.root,
-            timeout=self._timeout(pending.suite, pending.test),
+            root=one.suite.root,
+            timeout=self._timeout(one.suite, one.test),
             environment=self._children.environment,
             withheld=self._children.withheld,
             ask=ask,
-            judges=lambda evaluator: self._judges(pending, sample, evaluator),
+            judges=lambda evaluator: self._judges(one, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
         )
 
-    def _judges(self, pending: _Pending, sample: int, evaluator: Evaluator) -> evaluators.Judges:
-        targets = pending.suite.targets
-        default = _target(pending.suite, targets.judge(evaluator.target, agent_name(pending.suite, pending.test)), "judge")
-
+    def _judges(self, one: _Sample, evaluator: Evaluator) -> evaluators.Judges:
+        targets = one.suite.targets
+        default = _target(one.suite, targets.judge(evaluator.target, agent_name(one.suite, one.test)), "judge")
         asked: Counter[str] = Counter()
 
         async def ask(name: str, messages: Sequence[Message]) -> Trace:
             question = repr((name, messages))
             asked[question] += 1  # a program may ask the same twice to hear two answers
-            return await self._ask_target(pending, sample, _target(pending.suite, name, "target"), messages, asked[question] - 1)
+            return await self._ask_target(one, _target(one.suite, name, "target"), messages, asked[question] - 1)
 
         return evaluators.Judges(default.name, tuple(sorted(targets.targets)), ask)
 
-    async def _ask_judge(self, pending: _Pending, sample: int, evaluator: Evaluator, messages: Sequence[Message]) -> str:
-        suite = pending.suite
-        target = _target(suite, suite.targets.judge(evaluator.target, agent_name(suite, pending.test)), "judge")
-        return (await self._ask_target(pending, sample, target, messages)).output
+    async def _ask_judge(self, one: _Sample, evaluator: Evaluator, messages: Sequence[Message]) -> str:
+        suite = one.suite
+        target = _target(suite, suite.targets.judge(evaluator.target, agent_name(suite, one.test)), "judge")
+        return (await self._ask_target(one, target, messages)).output
 
-    async def _ask_target(self, pending: _Pending, sample: int, target: Target, messages: Sequence[Message], repeat: int = 0) -> Trace:
+    async def _ask_target(self, one: _Sample, target: Target, messages: Sequence[Message], repeat: int = 0) -> Trace:
         try:
-            reply = await self._calls.complete(target, replace(self._request(pending, sample, messages), repeat=repeat))
+            reply = await self._calls.complete(target, replace(self._request(one, messages), repeat=repeat))
         except AttemptError as error:
             kind = "judge" if error.kind == "target" else error.kind
             raise AttemptError(kind, f"the judge `{target.name}` could not be asked: {error}", error.hint) from error
-        return _counted(pending, reply)
+        return one.tally.add(reply)
 
     def _result(self, pending: _Pending) -> TestResult:
-        suite, test = pending.suite, pending.test
-        cost = sum(pending.costs) if pending.costs or pending.cached else None
-        took = round((monotonic() - pending.started) * 1000, 1)
-        spent = Spent(cost, pending.replies, pending.cached, pending.unpriced, took)
         samples = [sample for sample in pending.samples if sample]
-        return test_result(suite, test, samples, spent, self._fingerprint(suite, test))
+        took = round((monotonic() - pending.started) * 1000, 1)
+        return test_result(pending.suite, pending.test, samples, took, self._fingerprint_of(pending))
 
-
-def _counted(pending: _Pending, reply: Trace) -> Trace:
-    """The same reply, with what it cost put down; a stored one costs nothing."""
-    pending.replies += 1
-    if reply.cached:
-        pending.cached += 1
-    elif reply.cost_usd is not None:
-        pending.costs.append(reply.cost_usd)
-    else:
-        pending.unpriced += 1
-    return reply
+    def _fingerprint_of(self, pending: _Pending) -> Fingerprint:
+        pending.fingerprint = pending.fingerprint or self._fingerprint(pending.suite, pending.test)
+        return pending.fingerprint
 
 
 def _target(suite: Suite, name: str | None, what: str) -> Target:

@@ -15,8 +15,6 @@ from agentevals_action.watch import WatchRule, read_rule
 
 T = TypeVar("T")
 
-#: Stores of base results that a later version brings.
-_LATER_BASELINES = ("auto", "branch", "artifact", "file")
 _SHOWN = 60  # characters of a wrong value that its fault repeats
 #: What `scrubbing.scrubbed` never lets through, so that asking for it is a fault instead of a silence.
 _NEVER_HANDED_ON = re.compile(r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)")
@@ -58,7 +56,13 @@ class Settings:
     report_dir: str = "agentevals-report"
     working_directory: str = "."
     allow_unsafe_pull_request_target: bool = False
-    baseline: str = "rerun"
+    baseline: str = "auto"
+    baseline_branch: str = "agentevals-data"
+    baseline_file: str | None = None
+    baseline_max_age: float = 14.0
+    confirm: int = 6
+    alpha: float = 0.05
+    accept_label: str = "agentevals:accept"
     github_token: str | None = field(default=None, repr=False)
 
     @classmethod
@@ -95,11 +99,19 @@ class Settings:
             report_dir=read("report-dir", _own_folder, "agentevals-report"),
             working_directory=read("working-directory", inputs.path_inside, "."),
             allow_unsafe_pull_request_target=read("allow-unsafe-pull-request-target", inputs.boolean, False),
-            baseline=read("baseline", _baseline, "rerun"),
+            baseline=read("baseline", lambda text: inputs.word(text, baselines.SOURCES), "auto"),
+            baseline_branch=read("baseline-branch", _branch, "agentevals-data"),
+            baseline_file=read("baseline-file", inputs.path_inside, None),
+            baseline_max_age=read("baseline-max-age", lambda text: inputs.number(text, 0, 3650), 14.0),
+            confirm=read("confirm", lambda text: inputs.integer(text, 0, 100), 6),
+            alpha=read("alpha", _level, 0.05),
+            accept_label=read("accept-label", _line, "agentevals:accept"),
             github_token=read("github-token", str, None),
         )
         if settings.cache != "off" and cache_dir is None:
             read.faults.append(f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`")
+        if settings.baseline == "file" and settings.baseline_file is None:
+            read.faults.append("input `baseline`: there is no file for `file`; name one in `baseline-file`")
         if cache_dir and _overlap(cache_dir, settings.report_dir):
             read.faults.append("inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side")
         _refuse(read.faults, "input")
@@ -179,10 +191,20 @@ def _own_folder(text: str) -> str:
     return path
 
 
-def _baseline(text: str) -> str:
-    if text in _LATER_BASELINES:
-        raise ValueError(f"`{text}` is not in this version; write {' or '.join(f'`{source}`' for source in baselines.SOURCES)}")
-    return inputs.word(text, baselines.SOURCES)
+def _branch(text: str) -> str:
+    """A branch's name as git takes it: https://git-scm.com/docs/git-check-ref-format."""
+    parts = text.split("/")
+    odd = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{", text)
+    if odd or text.startswith("-") or any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts):
+        raise ValueError("write the name of a branch")
+    return text
+
+
+def _level(text: str) -> float:
+    level = inputs.number(text, 0, 1)
+    if level in (0, 1):
+        raise ValueError("write a number between 0 and 1, without these")
+    return level
 
 
 @dataclass(frozen=True)

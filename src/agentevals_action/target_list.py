@@ -2,8 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import Record
-from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.records import agent_name
 
@@ -46,9 +47,33 @@ class ListedCheck(Record):
     duration_ms: float | None = None
 
 
-class ListedTarget(Record):
-    """One target. `what` is its model, command or address, short; `agent_of` and `judge_of` are the suites that use it so; limits as in
-    its definition, None where it sets none. `check` is None when it was not tried."""
+class Limits(Record):
+    """The limits of a target as in its definition, None where it sets none, what it costs, and the globs of files (relative to the
+    repository) by which replies are cached."""
+
+    max_concurrency: int | None = None
+    requests_per_minute: int | None = None
+    timeout_seconds: float | None = None
+    retries: int | None = None
+    price: ListedPrice | None = None
+    cache_key: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is set, each in words."""
+        limits = {
+            "{} at once": self.max_concurrency,
+            "{} a minute": self.requests_per_minute,
+            "{} s": None if self.timeout_seconds is None else f"{self.timeout_seconds:g}",
+            "{} retries": self.retries,
+        }
+        told = [words.format(value) for words, value in limits.items() if value is not None]
+        return (*told, *([f"${self.price.input:g} in, ${self.price.output:g} out per million tokens"] if self.price else []))
+
+
+class ListedTarget(Limits):
+    """One target. `what` is its model, command or address, short; `agent_of` and `judge_of` are the suites that use it so, `unread` those
+    that see it and have faults, so that it is not known whether they do. `check` is None when it was not tried."""
 
     name: str
     provider: str
@@ -57,12 +82,8 @@ class ListedTarget(Record):
     is_model: bool
     agent_of: tuple[str, ...]
     judge_of: tuple[str, ...]
+    unread: tuple[str, ...]
     judge_target: str | None
-    max_concurrency: int | None
-    requests_per_minute: int | None
-    timeout_seconds: float | None
-    retries: int
-    price: ListedPrice | None
     variables: tuple[ListedVariable, ...]
     check: ListedCheck | None = None
 
@@ -79,13 +100,15 @@ class ListedTarget(Record):
 
 @dataclass
 class SeenTarget:
-    """A target with the suites that see it, by path; the first test that is put to it, if any; the suites that use it."""
+    """A target with the suites that see it, by path; the first test that is put to it, if any; the suites that use it, and those of which
+    that could not be read."""
 
     target: Target
     suites: dict[str, Suite] = field(default_factory=dict)
     first: tuple[Suite, Test] | None = None
     agent_of: dict[str, None] = field(default_factory=dict)
     judge_of: dict[str, None] = field(default_factory=dict)
+    unread: dict[str, None] = field(default_factory=dict)
 
     @property
     def home(self) -> Suite:
@@ -93,16 +116,24 @@ class SeenTarget:
         return self.suites[next(iter((*self.agent_of, *self.judge_of, *self.suites)))]
 
 
-def seen_targets(suites: Iterable[Suite]) -> Sequence[SeenTarget]:
-    """Every target that the suites see, each once, in the order of their files and lines."""
+def seen_targets(suites: Iterable[Suite], broken: Container[str] = ()) -> Sequence[SeenTarget]:
+    """Every target that the suites see, each once, in the order of their files and lines; `broken` has the paths of those with faults."""
     seen: dict[tuple[Location, str], SeenTarget] = {}
     for suite in suites:
         own = {}
         for name, target in suite.targets.targets.items():
             own[name] = seen.setdefault((target.location, name), SeenTarget(target))
             own[name].suites[suite.path] = suite
+            if suite.path in broken:
+                own[name].unread[suite.path] = None
         _note_uses(suite, own)
     return sorted(seen.values(), key=lambda one: (one.target.location.path, one.target.location.line, one.target.location.column))
+
+
+def as_seen(suite: BrokenSuite, root: Path) -> Suite:
+    """A suite with faults as far as its targets go, without tests; all its targets count as used, since any may be."""
+    folder, names = (root / suite.path).parent, tuple(suite.targets.targets)
+    return Suite(suite.path, suite.path, root, folder, (), suite.targets, used_targets=names)
 
 
 def _note_uses(suite: Suite, own: Mapping[str, SeenTarget]) -> None:
@@ -132,22 +163,32 @@ def listed(one: SeenTarget, variables: Callable[[Suite], Mapping[str, str]]) -> 
     return ListedTarget(
         name=target.name,
         provider=target.provider,
-        what=_what(target.options),
+        what=what_is(target.options),
         location=target.location,
         is_model=target.is_model,
         agent_of=tuple(one.agent_of),
         judge_of=tuple(one.judge_of),
+        unread=tuple(one.unread),
         judge_target=target.judge_target,
-        max_concurrency=target.max_concurrency,
-        requests_per_minute=target.requests_per_minute,
-        timeout_seconds=target.timeout_seconds,
-        retries=target.retries,
-        price=ListedPrice(input=target.price.input, output=target.price.output) if target.price else None,
         variables=tuple(needed),
+        **limits_of(target),
     )
 
 
-def _what(options: BaseModel) -> str:
+def limits_of(target: Target) -> dict[str, Any]:
+    """The fields of Limits."""
+    return {
+        "max_concurrency": target.max_concurrency,
+        "requests_per_minute": target.requests_per_minute,
+        "timeout_seconds": target.timeout_seconds,
+        "retries": target.retries,
+        "price": ListedPrice(input=target.price.input, output=target.price.output) if target.price else None,
+        "cache_key": target.cache_key,
+    }
+
+
+def what_is(options: BaseModel) -> str:
+    """Which agent or model a target is, in a few words: its model, command or address, without the passwords and keys of that."""
     fields = {name: getattr(options, name) for name in type(options).model_fields}
     told = next((_text(fields[name]) for name in _TELLING if fields.get(name)), "")
     server = next((_text(fields[name]) for name in _SERVERS if fields.get(name)), "")

@@ -18,6 +18,7 @@ from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
 from agentevals_action.settings import Settings
+from agentevals_action.sources import Places
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Place:
         return path
 
 
-def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
+def review(job: Job, place: Place, repository: GitRepository, host: Host, places: Places) -> Review:
     """Runs the review and takes the secrets out of it."""
     settings = place.settings
     checkout = wiring.Checkout.at(place.folder, settings, place.environ)
@@ -74,6 +75,6 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host) -> Rev
     with engine_for(settings, place.environ, place.folder) as engine, console.progress() as progress:
         engine.forecast.earlier = earlier
         redact = engine.redactor(suite for suite in suites if isinstance(suite, Suite)).redact
-        bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress)
+        bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress, places)
         told = pipeline.review(job, settings, repository, host, bench)
         return redacted(replace(told, notices=(*told.notices, *engine.notices)), redact)

@@ -224,15 +224,14 @@ class Attempt:
         return await self._folder.changes.diff()
 
     async def leave(self, failed: bool, begun: bool = True) -> None:
-        """Runs what comes after the grading: the reset of a shared folder, `after_each`, the end of a folder of one's own.
+        """Runs what comes after the grading: `after_each`, the reset of a shared folder, the end of a folder of one's own.
 
-        What goes wrong here is a notice, never a score. `begun` is False when the agent was never let in.
+        The command comes before the reset: it may collect what the agent made, and nothing that it writes reaches the next test. What
+        goes wrong here is a notice, never a score. `begun` is False when the agent was never let in.
         """
         workspace, folder = self._workspace, self._folder
         if failed and folder.changes:
             await self._keep()
-        if not workspace.per_test and folder.changes:
-            await self._reset()
         if begun and workspace.after_each:
             try:
                 await self._run.hooks.run("after_each", workspace.after_each, self._facts())
@@ -240,6 +239,8 @@ class Attempt:
                 self._tell(error)
         if workspace.per_test:
             await folder.end()
+        elif folder.changes:
+            await self._reset()
 
     async def _reset(self) -> None:
         try:

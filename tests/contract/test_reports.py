@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action import reports
+from agentevals_action.errors import OutputError
 from agentevals_action.reports.base import Report, write_whole
 from agentevals_action.reports.view import Links
 from tests.support import reviews
@@ -45,6 +46,6 @@ def test_format__writes_its_file_and_nothing_else(report: Report, name: str, tmp
 def test_write_whole__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     (taken / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OutputError, match="taken cannot be written: Is a directory"):
         write_whole(taken, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -193,7 +193,7 @@ def agents(tmp_path: Path, cache_key: str) -> Repository:
 def reviewed(repository: Repository, tmp_path: Path) -> tuple[command.Done, int]:
     """A review, and how often the agent was called for it."""
     (tmp_path / "calls").write_text("")
-    done = command.run(repository.path, "review", "--base", "main", "--watch", "agent/**", "--cache-dir", ".cache")
+    done = command.run(repository.path, "review", "--base", "main", "--watch", "agent/**", "--cache-dir", ".cache", "--confirm", "0")
     return done, len((tmp_path / "calls").read_text().splitlines())
 
 

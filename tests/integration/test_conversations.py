@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agentevals_action.reports.jsonl import read_results
 from tests.support import command
+from tests.support.agent_server import AgentServer
 
 #: Notes its beginning and its end, with a moment between in which another could begin.
 AGENT = """\
@@ -70,3 +71,16 @@ def test_conversation__a_turn_that_ends_in_an_error_does_not_stop_the_others(tmp
     (tmp_path / "agent.py").write_text(AGENT.replace("time.sleep(0.05)", "sys.exit(sys.argv[1] == 'turn-0')"))
     assert command.run(tmp_path, "run").code == 3
     assert [name for word, name, _ in noted(tmp_path) if word == "begin"] == ["turn-0", "turn-1", "turn-2"]
+
+
+def test_conversation__an_agent_hears_each_run_and_sample_apart(tmp_path: Path) -> None:
+    prepared(tmp_path, turns=2, alone=0)
+    with AgentServer("fine") as server:
+        target = {"name": "default", "provider": "http", "url": server.url, "body": {"id": "{{ conversation_id }}", "at": "{{ sample }}"}}
+        (tmp_path / ".agentv/targets.yaml").write_text(json.dumps({"targets": [target]}))
+        for _ in range(2):
+            assert command.run(tmp_path, "run", "--samples", "2").code == 0
+    names = [asked.json["id"] for asked in server.requests]
+    assert len(names) == 8
+    assert sorted(names.count(name) for name in set(names)) == [2, 2, 2, 2]  # the two turns of one sample of one run share theirs
+    assert all(name.startswith("chat-") for name in names)

@@ -109,7 +109,14 @@ def test_explain__json_has_all_of_it(folder: Path) -> None:
         "name": "judge",
         "reason": "`judge_target` of `default`",
         "provider": "mock",
+        "what": "1 response",
         "location": {"path": ".agentv/targets.yaml", "line": 3, "column": 5},
+        "maxConcurrency": None,
+        "requestsPerMinute": None,
+        "timeoutSeconds": None,
+        "retries": 2,
+        "price": None,
+        "cacheKey": [],
     }
     assert [(child["name"], child["judge"] and child["judge"]["name"]) for child in release["children"]] == [
         ("safe", "judge"),
@@ -259,3 +266,74 @@ def test_explain__watch_tells_what_is_the_agent_s_own(folder: Path) -> None:
 
     assert plain["fingerprint"]["question"] != watched["fingerprint"]["question"]
     assert plain["fingerprint"]["grading"] == watched["fingerprint"]["grading"]
+
+
+TALK = """\
+name: talk
+workspace:
+  template: template
+  isolation: shared
+  repos:
+    - {path: lib, repo: "https://git.test/lib.git", commit: v1, ancestor: 2}
+  hooks:
+    before_all: {command: [sh, -c, "echo a b"], cwd: tools, timeout_ms: 2500}
+    after_each: {command: make tidy, reset: fast}
+tests:
+  - {id: one, input: q, criteria: c, conversation_id: chat}
+  - {id: alone, input: q, criteria: c, workspace: {isolation: per_test}}
+  - {id: two, input: q, criteria: c, conversation_id: chat}
+  - {id: model, input: q, criteria: c, conversation_id: chat, execution: {target: model}}
+"""
+LIMITED = """\
+targets:
+  - {name: default, provider: cli, command: [cat, agent.txt], judge_target: model, max_concurrency: 3, requests_per_minute: 60, retries: 0,
+     timeout_seconds: 9, cache_key: ["agent/**"]}
+  - {name: model, provider: openai, model: m, price: {input: 1, output: 2}}
+"""
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    files = {"evals/EVAL.yaml": TALK, ".agentv/targets.yaml": LIMITED, "evals/template/a.txt": "a", "evals/tools/x": ""}
+    return suites.write(tmp_path / "talk", files)
+
+
+def test_explain__conversation_workspace_and_limits_as_people_read_them(talk: Path) -> None:
+    done = command.run(talk, "explain", "two")
+
+    assert (done.code, done.err) == (0, "")
+    lines = [re.sub(r" +", " ", line).rstrip() for line in done.out.splitlines()]
+    first = next(place for place, line in enumerate(lines) if line.startswith("target"))
+    assert lines[first : first + 10] == [
+        "target default (cli cat agent.txt, .agentv/targets.yaml:2:5): nothing names one, and this one is called `default`",
+        " limits 3 at once, 60 a minute, 9 s, 0 retries, cached by agent/**",
+        "conversation chat, turn 2 of 3; the agent may remember the turns before, which are run first",
+        "time limit 300 s: the input `timeout`",
+        "workspace one folder for the suite's tests, one after another (evals/EVAL.yaml:3:3)",
+        " template evals/template",
+        " repo lib https://git.test/lib.git at v1~2",
+        " before_all sh -c 'echo a b' in evals/tools, at most 2.5 s (evals/EVAL.yaml:8:17)",
+        " after_each make tidy in evals, at most 30 s (evals/EVAL.yaml:9:17)",
+        " reset fast after each test, none before",
+    ]
+
+
+def test_explain__conversation_and_workspace_in_json(talk: Path) -> None:
+    found = {test["id"]: test for test in explained(talk, "*")}
+
+    talks = {name: test["conversation"] for name, test in found.items()}
+    assert talks["one"] == {"id": "chat", "number": 1, "total": 3, "isRemembered": True}
+    assert talks["model"] == {"id": "chat", "number": 3, "total": 3, "isRemembered": False}
+    assert talks["alone"] is None
+    assert {name: test["workspace"]["isolation"] for name, test in found.items() if name != "model"} == {
+        "one": "shared",
+        "alone": "per_test",
+        "two": "shared",
+    }
+    shared = found["one"]["workspace"]
+    assert shared["repos"] == [{"path": "lib", "source": "https://git.test/lib.git", "commit": "v1", "ancestor": 2, "sparse": []}]
+    assert [(hook["name"], hook["cwd"], hook["timeoutSeconds"]) for hook in shared["hooks"]] == [
+        ("before_all", "evals/tools", 2.5),
+        ("after_each", "evals", 30),
+    ]
+    assert found["model"]["target"]["price"] == {"input": 1, "output": 2}

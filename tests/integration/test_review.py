@@ -397,3 +397,14 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_mend(
     assert done.code == 0, done.out + done.err
     assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert list(temp.iterdir()) == []
+
+
+def test_review__a_full_disk_is_one_sentence(repository: Repository) -> None:
+    many = "".join(f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: x}}]}}\n" for number in range(100))
+    repository.commit("many", {"evals/EVAL.yaml": f"name: greeter\ntests:\n{many}"})
+    done = command.run_with_small_files(repository.path, 48, "review", "--base", "main")
+
+    assert done.code == 3, done.err
+    assert re.search(r"^\S+/agentevals-report/results\.jsonl cannot be written: File too large$", done.err, re.MULTILINE)
+    assert "see that there is room on the disk" in done.err
+    assert "Traceback" not in done.err

@@ -293,3 +293,62 @@ def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
     done = subprocess.run(f"{words} list | head -1", shell=True, cwd=folder, env=command.environment(), capture_output=True, text=True)
     assert done.stdout == "EVAL.yaml\n"
     assert "Traceback" not in done.stderr
+
+
+CHEAT = """\
+import pathlib
+path = pathlib.Path("agentevals-report/results.jsonl")
+rows = path.read_bytes()
+CHANGE
+print("nothing of use")
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        """path.open("r+b").write(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""",
+        """path.with_name("new").write_bytes(rows * 2), path.with_name("new").replace(path)""",
+        """path.write_bytes(b"")""",
+        """path.unlink()""",
+        """path.unlink(), path.mkdir()""",
+    ],
+)
+def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, change: str) -> None:
+    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [python3, agent.py]}]\n")
+    (folder / "agent.py").write_text(CHEAT.replace("CHANGE", f"if rows: {change}"))
+    done = command.run(folder, "run", "--max-concurrency", "1")
+
+    assert done.code == 3, done.err
+    assert done.out == ""
+    assert "results.jsonl was changed while the run went on" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("order", [["1"], ["8"]])
+def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(folder: Path, order: list[str]) -> None:
+    names = [f"test-{number}" for number in range(100)]
+    (folder / "EVAL.yaml").write_text(suite(*names))
+    done = command.run_with_small_files(folder, 16, "run", "--max-concurrency", *order)
+
+    assert done.code == 3, done.err
+    (told, hint) = [line for line in done.err.splitlines() if line.strip()][-2:]
+    assert told.endswith("agentevals-report/results.jsonl cannot be written: File too large")
+    assert hint.startswith("see that there is room on the disk")
+    assert "Traceback" not in done.err
+    assert "passed" not in done.out
+
+    again = command.run(folder, "run", "--resume")
+    assert again.code == 0, again.err
+    assert "of 100 tests are kept" in again.err
+    assert ids(folder / "agentevals-report/results.jsonl") == names
+
+
+def test_run__another_model_by_another_variable_is_another_agent(folder: Path) -> None:
+    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: 'echo hello ${{ MODEL }}'}]\n")
+    digests = []
+    for model in ("a", "b", "a"):
+        assert command.run(folder, "run", env={"MODEL": model}).code == 0
+        results = list(read_results(folder / "agentevals-report/results.jsonl"))
+        digests.append({result.fingerprint.agent for result in results if result.fingerprint})
+    assert digests[0] == digests[2] != digests[1]

@@ -139,10 +139,40 @@ def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> N
     assert done.code == 2
     assert "bad.eval.yaml:2" in done.err
     assert done.out.startswith("canned ")
+    assert "which targets its tests use is not known" in done.err
     suites.write(folder, {".agentv/targets.yaml": "- {name: default, provider: htp}\n"})
     done = command.run(folder, "targets")
     assert (done.code, done.out) == (2, "")
     assert "did you mean `http`?" in done.err
+
+
+def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_path: Path) -> None:
+    define(
+        tmp_path,
+        {"name": "default", "provider": "cli", "command": ["cat"], "env": ["AGENT_KEY"], "cache_key": ["agent/**"]},
+        {"name": "wrong", "provider": "htp"},
+    )
+    suites.write(tmp_path, {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_jsn}]}]\n"})
+
+    done = command.run(tmp_path, "targets")
+
+    assert done.code == 2
+    assert "did you mean `http`?" in done.err
+    assert "did you mean `is_json`?" in done.err
+    assert [line.split(maxsplit=2) for line in done.out.splitlines()] == [
+        ["default", "cli", "cat (.agentv/targets.yaml:1)"],
+        ["used", "as", "perhaps by EVAL.yaml"],
+        ["limits", "2", "retries, cached by agent/**"],
+        ["needs", "AGENT_KEY", "(not set)"],
+    ]
+    (listed,) = json.loads(command.run(tmp_path, "targets", "--json").out)
+    assert (listed["name"], listed["unread"], listed["cacheKey"]) == ("default", ["EVAL.yaml"], ["agent/**"])
+
+
+def test_targets__a_variable_that_is_not_set_is_no_fault_of_a_list(folder: Path) -> None:
+    done = command.run(folder, "targets")
+    assert done.code == 0
+    assert "AGENT_KEY (not set)" in done.out
 
 
 def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: Path) -> None:
@@ -210,6 +240,7 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
             {"name": "default", "provider": "openai", "model": "m", "base_url": model.url},
             {"name": "closed", "provider": "openai", "model": "m", "base_url": closed},
             {"name": "wrong", "provider": "http", "url": agent.url, "output_path": "text"},
+            {"name": "gone", "provider": "http", "url": closed, "output_path": "text"},
             {"name": "fine", "provider": "mock", "responses": [{"pattern": "x", "response": "y"}]},
         )
         code, said = checked(tmp_path, "--name", "*")
@@ -217,6 +248,8 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
     assert code == 3
     assert "404: The model `m` does not exist; check that the server knows the model m" in said["default"]
     assert "the connection to 127.0.0.1:" in said["closed"]
+    assert said["closed"].endswith("; is it running, and is `base_url` right?")
+    assert said["gone"].endswith("; is it running, and is `url` right?")
     assert 'the reply has no `text`: it holds "texts"' in said["wrong"]
     assert said["fine"].startswith("answers")
     assert len(model.requests) == len(agent.requests) == 1

@@ -33,8 +33,3 @@ def test_action_yml__its_outputs() -> None:
 def test_action_yml__runs_the_image() -> None:
     assert ACTION["runs"] == {"using": "docker", "image": "Dockerfile"}
     assert set(ACTION["branding"]) == {"icon", "color"}
-
-
-@pytest.mark.parametrize("input_", ["baseline-branch", "baseline-file", "confirm", "alpha"])
-def test_action_yml__inputs_of_later_versions_do_not_exist(input_: str) -> None:
-    assert input_ not in ACTION["inputs"]

@@ -22,13 +22,38 @@ PLUGINS = {
     "providers": ("base",),
     "baselines": ("base",),
     "reports": ("base", "view", "annotations"),
-    "hosts": ("base", "limits", "workflow_commands", "github_api", "github_check", "github_comment", "github_marker"),
+    "hosts": (
+        "base",
+        "limits",
+        "workflow_commands",
+        "github_api",
+        "github_check",
+        "github_comment",
+        "github_data",
+        "github_labels",
+        "github_marker",
+        "github_past",
+        "github_words",
+    ),
 }
 BASES = tuple(f"{folder}.base" for folder in PLUGINS)
 #: Who builds the adapters, or writes through them, and so knows the concrete plug-ins.
-COMPOSITION = ("cli", "wiring", "bench", "workshop", "publish", "commands")
+COMPOSITION = ("cli", "wiring", "sources", "bench", "workshop", "publish", "commands")
 #: No clock, no I/O, no environment, no log. `watch` and `globs` are patterns over texts.
-PURE = {"scoring", "aggregation", "compare", "gate", "discover", "activity"}
+PURE = {
+    "scoring",
+    "aggregation",
+    "statistics",
+    "suspects",
+    "flakiness",
+    "compare",
+    "waivers",
+    "gate",
+    "discover",
+    "untouched",
+    "activity",
+    "history",
+}
 PURE_MAY_IMPORT = {"errors", "model", "watch", "globs"} | PURE
 IMPURE = {"os", "sys", "io", "time", "random", "secrets", "logging", "asyncio", "socket", "subprocess", "shutil", "tempfile", "urllib"}
 OWNERS = {

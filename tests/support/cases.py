@@ -69,6 +69,7 @@ def case(
     timeout: float = 20,
     withheld: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
+    file_changes: str | None = None,
     **test: Any,
 ) -> base.Case:
     """A case in which the agent answered `output` (or left `trace`)."""
@@ -85,6 +86,7 @@ def case(
         withheld=withheld,
         ask=ask,
         judges=judges,
+        file_changes=file_changes,
     )
 
 

@@ -1,6 +1,7 @@
 """The command line as its users start it: a process of its own, with an environment of its own."""
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -29,6 +30,24 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 100) -> Done:
     """Runs `agentevals-action ARGUMENTS` in a folder to its end."""
     done = subprocess.run([*COMMAND, *arguments], cwd=folder, env=environment(env), capture_output=True, text=True, timeout=timeout)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
+    """The same where no file can grow larger than this: what a full disk does, in the middle of a row."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, kilobytes * 1024))
+
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment({"PYTHONDONTWRITEBYTECODE": "1"}),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        preexec_fn=limit,
+    )
     return Done(done.returncode, done.stdout, done.stderr)
 
 

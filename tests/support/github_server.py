@@ -8,7 +8,10 @@ from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from tests.support.github_git import GitData
+from tests.support.github_history import History
 from tests.support.github_http import Answer, Fault, Request, handler
+from tests.support.github_timeline import Timeline
 from tests.support.github_world import NOT_PERMITTED, Account, CheckRun, Comment, Pull, Refused, World, now
 
 _LEVELS = ("none", "read", "write")
@@ -39,6 +42,9 @@ class GitHubServer:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.graphql_url = f"{self.url}/graphql"
+        self.git = GitData(f"{self.url}/repos/{owner}/{repo}", self._need)
+        self.history = History(self.world, self.url, self._need, self._page)
+        self.timeline = Timeline(self.world, self._need, self._page)
         self.enterprise_url = f"{self.url}/api/v3"
         self.enterprise_graphql_url = f"{self.url}/api/graphql"
 
@@ -133,6 +139,9 @@ class GitHubServer:
             ("GET", rf"{root}/commits/([^/]+)/check-runs", self._list_checks),
             ("GET", rf"{root}/compare/(.+?)\.\.\.(.+)", self._compare),
             ("GET", rf"{root}/actions/runs/(\d+)", self._workflow_run),
+            *self.history.routes(root),
+            *self.git.routes(root),
+            *self.timeline.routes(root),
         )
 
     def _need(self, level: str, *names: str) -> None:
@@ -160,7 +169,8 @@ class GitHubServer:
         self._need("read", "pull-requests")
         pull = self.world.pull(int(number))
         sides = {"head": {"ref": "feature", "sha": pull.head_sha}, "base": {"ref": pull.base_ref, "sha": pull.base_sha}}
-        return 200, {"number": pull.number, "state": "open", "changed_files": len(pull.files), **sides}, {}
+        facts = {"state": "open", "changed_files": len(pull.files), "labels": self.timeline.labels(pull.number)}
+        return 200, {"number": pull.number, **facts, **sides}, {}
 
     def _files(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
@@ -235,6 +245,8 @@ class GitHubServer:
 
     def _compare(self, request: Request, base: str, head: str) -> Answer:
         self._need("read", "contents")
+        if self.history.origin is not None:
+            return 200, self.history.compare(base, head), {}
         if self.world.merge_base is None:
             raise Refused(404, "Not Found")
         commit = {"sha": self.world.merge_base}

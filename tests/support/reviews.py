@@ -1,12 +1,28 @@
 """Builders of reviews, for tests of the reports."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
-from agentevals_action import compare, gate
+from agentevals_action import compare, gate, records, scoring
 from agentevals_action.compare import Knowledge, Side
-from agentevals_action.model.comparison import BaselineInfo, Outcome, Review, Selection, SuiteComparison
+from agentevals_action.model.comparison import (
+    NOTHING,
+    BaselineInfo,
+    Evidence,
+    Finding,
+    History,
+    Origin,
+    Outcome,
+    Review,
+    Rung,
+    Selection,
+    SuiteComparison,
+    TestComparison,
+)
 from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
 from agentevals_action.reports.view import Links
 from agentevals_action.summary import summarise
@@ -32,6 +48,35 @@ def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
+def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: Any) -> TestResult:
+    """A result with samples, oldest first, of which the last `held` pass; the others have `verdict`, and fail the gates in `failed`."""
+    good, bad = told(id, **{**fields, "failed": ()}), told(id, verdict, **fields)
+    samples = (*bad.samples * (trials - held), *good.samples * held)
+    score, combined, gates = scoring.combine_samples(samples)
+    shown = good if combined == "pass" else bad
+    return shown.model_copy(update={"score": score, "verdict": combined, "gates_failed": gates, "samples": samples})
+
+
+def confirmed(result: TestResult, held: int, trials: int) -> TestResult:
+    """A result with fresh samples, of which the first `held` pass and the others are like its own."""
+    good, bad = told(result.eval_id).samples[0], result.samples[0]
+    return records.extended(result, (*[good] * held, *[bad] * (trials - held)))
+
+
+def evidence(finding: Finding, base: tuple[int, int], head: tuple[int, int], **fields: Any) -> Evidence:
+    """What confirming came to, with `(successes, trials)` of both sides."""
+    return Evidence(finding, History(*base), History(*head), **{"needed": 2, "chance": 0.00042, **fields})
+
+
+def waived(suite: SuiteComparison, held: Mapping[str, Quarantine], accepted: Mapping[str, str]) -> SuiteComparison:
+    """The suite with tests in quarantine and accepted regressions, by their ids."""
+
+    def marked(test: TestComparison) -> TestComparison:
+        return replace(test, quarantine=held.get(test.id), accepted_by=accepted.get(test.id, ""))
+
+    return replace(suite, tests=tuple(map(marked, suite.tests)))
+
+
 def suite_run(*tests: TestResult, path: str = PATH, name: str = "support") -> SuiteRun:
     return SuiteRun(path, name, tests, summarise(path, name, tests))
 
@@ -41,7 +86,7 @@ def compared(
     base: tuple[TestResult, ...] | None = (),
     path: str = PATH,
     knowledge: Knowledge | None = None,
-    **side: str,
+    **side: Any,
 ) -> SuiteComparison:
     """A suite's comparison; `base` None when there is no run of it there."""
     there = suite_run(*base, path=path) if base is not None else None
@@ -148,7 +193,7 @@ def hostile() -> Review:
     )
     line = "x|y\n# h @octocat #1 fixes acme/a#2 <img src=x> [a](http://e.example) `c` </summary></details> <!-- agentevals-report --> $x$ c0ffee12"
     hard: dict[str, Any] = {"answer": answer, "question": answer, "misses": (line, "- [x] done", "1. one"), "gates": (line,), "line": 5}
-    head = (
+    head: tuple[TestResult, ...] = (
         told(line, "fail", failed=(line,), **hard),
         told("e`rr|or", None, error=line, conversation_id=f"talk {line}"),
         told("moved", misses=(line,), conversation_id=line),
@@ -156,11 +201,20 @@ def hostile() -> Review:
         told("second", "fail", misses=(line,), conversation_id=line),
         told("e`rr|or too", None, error=line, conversation_id=f"talk {line}"),
     )
-    same = (told("first|" + line), told("second"))
+    waived_ = [f"{name}|{line}" for name in ("held", "accepted")]
+    unsure = [f"{name}|{line}" for name in ("flaky", "undecided", "unconfirmed")]
+    head += tuple(told(name, "fail", misses=(line,)) for name in (*waived_, *unsure))
+    same = (told("first|" + line), told("second"), *map(told, (*waived_, *unsure)))
     base = (told(line, **hard), told("e`rr|or"), told("moved", "fail"), *same, told("gone|" + line, gates=(line,)))
     path = "evals/a|b `c` @octocat [x](y)/EVAL.yaml"
+    findings = (Finding.CLEARED, Finding.UNDECIDED, Finding.ERROR)
+    found = {name: evidence(finding, (1, 1), (1, 2), reason=line) for name, finding in zip(unsure, findings, strict=True)}
+    suite = compared(head, base, path=path, knowledge=Knowledge(evidence=found), origin=Origin(line, line, 2, line, 3, stale=True))
+    other = compared((told("z"),), (told("z"),), path=line, origin=Origin("file", None, None, line))
     return review(
-        compared(head, base, path=path),
+        waived(suite, {waived_[0]: Quarantine((line,), line, line, date(2026, 3, 1))}, {waived_[1]: line}),
+        other,
+        baseline=replace(BASELINE, source=line, tried=(Rung(line, line),)),
         gone_suites=(line,),
         warnings=(Fault(Location(line, 1, 1), line, line),),
         notices=(line,),
@@ -205,6 +259,69 @@ def conversations() -> Review:
     return review(compared(head, base), notices=(limit, damaged, hook, *others, *kept))
 
 
+def believable() -> Review:
+    """Everything that fresh samples may say of verdicts that fell, beside what somebody waived; the base out of several sources."""
+    path, gate_of = "evals/tone/EVAL.yaml", {"gates": ("no-unapproved-refund",), "failed": ("no-unapproved-refund",)}
+    answer = "Sure! I have refunded 2,400 EUR to your card."
+    fell = told("refund-over-limit", "fail", line=14, answer=answer, misses=('output does not contain "DENIED"',), **gate_of)
+    leaks = told("leaks-no-address", "fail", line=24, gates=("privacy",), failed=("privacy",), misses=("names a street",))
+    head = (
+        confirmed(fell, 0, 3),
+        confirmed(told("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3),
+        confirmed(told("sums-up", "fail", line=40, misses=("names the price",)), 1, 3),
+        confirmed(told("closes-politely", "borderline", line=46), 2, 6),
+        confirmed(leaks, 1, 4),
+        confirmed(told("asks-first", "fail", line=52), 0, 0),
+        *(told(f"case-{number}", line=60 + number) for number in range(20)),
+    )
+    base = (
+        history("refund-over-limit", 20, 20, line=14, answer="DENIED: it needs a receipt.", gates=("no-unapproved-refund",)),
+        history("greets-by-name", 19, 20, line=31),
+        history("sums-up", 13, 20, line=40, failed=()),
+        history("closes-politely", 2, 2, line=46),
+        history("leaks-no-address", 12, 20, line=24, gates=("privacy",), failed=("privacy",)),
+        history("asks-first", 20, 20, line=52),
+        *(history(f"case-{number}", 20, 20, line=60 + number) for number in range(20)),
+    )
+    found = {
+        "refund-over-limit": evidence(Finding.REGRESSED, (20, 20), (0, 3)),
+        "greets-by-name": evidence(Finding.CLEARED, (19, 20), (3, 3), chance=1.0),
+        "sums-up": evidence(Finding.UNDECIDED, (13, 20), (1, 3), needed=None, chance=0.31),
+        "closes-politely": evidence(
+            Finding.UNDECIDED, (2, 2), (2, 6), needed=None, chance=0.02, reason="base could not be sampled again: connection refused"
+        ),
+        "leaks-no-address": evidence(Finding.UNDECIDED, (12, 20), (1, 4), needed=None, chance=0.2),
+        "asks-first": Evidence(Finding.ERROR, History(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"),
+    }
+    ancestor = Origin("branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True)
+    support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
+    calm = tuple(told(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
+    worse = (*calm, told("upsells", "fail", path=path, line=30), *(told(name, "fail", path=path, line=36) for name in ("german", "french")))
+    were = (*(told(one.eval_id, path=path, line=one.line) for one in worse[:-1]), told("french", "fail", path=path, line=36))
+    held = Quarantine(("german", "french"), "grace", "the translation service is replaced until then", date(2026, 3, 1))
+    tone = waived(compared(worse, were, path=path, origin=Origin("rerun", BASE, 0)), {"german": held, "french": held}, {"upsells": "ada"})
+    tried = (
+        Rung(
+            "branch", f"`{path}`: the results on `agentevals-data` of 0ddba1100000: 2 tests were run with another agent than the base has"
+        ),
+        Rung("artifact", "the artifacts of earlier runs cannot be read; grant `actions: read`"),
+    )
+    return review(support, tone, baseline=replace(BASELINE, source="auto", tried=tried))
+
+
+def waived_alone() -> Review:
+    """Green, as nothing of what got worse counts."""
+    suite = believable().suites[1]
+    open_ = evidence(Finding.UNDECIDED, (30, 30), (4, 6), needed=3, chance=0.02)
+    flaky = confirmed(told("greets-by-name", "fail", line=31), 5, 6)
+    head = (flaky, confirmed(told("sums-up", "fail", line=40), 4, 6), *(told(f"case-{number}", line=50 + number) for number in range(8)))
+    base = (history("greets-by-name", 45, 50), history("sums-up", 30, 30), *(history(f"case-{number}", 50, 50) for number in range(8)))
+    found = {"greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6), "sums-up": open_}
+    stored = Origin("branch", BASE, 0, "2025-12-31T06:00:00Z", 30)
+    support = compared(head, base, knowledge=Knowledge(evidence=found), origin=stored)
+    return review(support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch"))
+
+
 def many_regressions(number: int = 200) -> Review:
     answer = "The answer explains at length why nothing can be done about it today. " * 20
     miss = "explains which documents the customer needs and where to send them"
@@ -235,6 +352,8 @@ GOLDEN = {
     "gone": gone,
     "hostile": hostile,
     "conversations": conversations,
+    "believable": believable,
+    "waived": waived_alone,
     "many-regressions": many_regressions,
     "thousands": thousands,
 }
@@ -248,6 +367,8 @@ OUTCOMES = {
     "gone": Outcome.PASSED,
     "hostile": Outcome.FAILED,
     "conversations": Outcome.FAILED,
+    "believable": Outcome.FAILED,
+    "waived": Outcome.PASSED,
     "many-regressions": Outcome.FAILED,
     "thousands": Outcome.FAILED,
 }

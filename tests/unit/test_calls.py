@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from agentevals_action.budget import Budget
+from agentevals_action.cache import open_cache
+from agentevals_action.cache_keys import CacheKeys
 from agentevals_action.calls import Calls, missing_variables
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.fault import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.base import Request, Surroundings
+from agentevals_action.providers.base import Options, Provider, Request, Surroundings
 from agentevals_action.variables import read_variables
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
@@ -150,6 +153,55 @@ def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
         told, notices = asyncio.run(spent(server.url))
     assert (told, len(server.requests)) == (["hi", "hi", "budget", "budget"], 2)
     assert notices == ("`max-cost-usd` (2.49e-05) was reached after $0.0000; 2 calls were not made.",)
+
+
+def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
+    async def costs(url: str) -> list[tuple[float | None, bool]]:
+        told = []
+        for price in (None, Price(1.0, 1.0), Price(100.0, 100.0)):
+            cache = open_cache(tmp_path, "on", print)
+            calls = targets.calls(ENVIRONMENT, cache=cache, keys=CacheKeys({}, print))
+            trace = await calls.complete(model(url, price=price), targets.request(ROOT, "hello"))
+            told.append((trace.cost_usd, trace.cached))
+            await calls.close()
+            await cache.close()
+        return told
+
+    with OpenAIServer(otherwise="hi") as server:
+        assert asyncio.run(costs(server.url)) == [(None, False), (pytest.approx(18e-6), True), (pytest.approx(1800e-6), True)]
+    assert len(server.requests) == 1
+
+
+class Failing(Options):
+    """Fails after it has done its work."""
+
+    provider = "failing"
+
+    def connect(self, surroundings: Surroundings) -> Provider:
+        return self
+
+    async def complete(self, request: Request) -> Trace:
+        error = AttemptError("target", "too many turns")
+        error.spent = Trace((), input_tokens=1_000_000, output_tokens=0)
+        raise error
+
+    async def check(self, request: Request) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def test_complete__what_failed_is_paid_for_all_the_same() -> None:
+    async def kinds() -> list[str]:
+        calls = targets.calls(ENVIRONMENT, budget=Budget(limit=6))
+        target = Target("agent", "failing", Failing(), {}, Location(".agentv/targets.yaml"), price=Price(5.0, 5.0))
+        told = []
+        for _ in range(4):
+            with pytest.raises(AttemptError) as caught:
+                await calls.complete(target, targets.request(ROOT, "hello"))
+            told.append(caught.value.kind)
+        return told
+
+    assert asyncio.run(kinds()) == ["target", "target", "budget", "budget"]
 
 
 def test_check__asks_for_the_least() -> None:

@@ -5,13 +5,13 @@ import pytest
 from agentevals_action import compare
 from agentevals_action.compare import Knowledge, Side
 from agentevals_action.model.comparison import Change, TestComparison
-from agentevals_action.model.result import TestResult, Verdict
+from agentevals_action.model.result import EvaluatorResult, Fingerprint, SampleResult, TestResult, Verdict
 from tests.support import results
 
 
-def one(head: TestResult, base: TestResult | None, knowledge: Knowledge | None = None, **side: str) -> TestComparison:
+def one(head: TestResult, base: TestResult | None, knowledge: Knowledge | None = None, problem: str = "", note: str = "") -> TestComparison:
     there = results.run(base) if base else None
-    suite = compare.compare_suite("evals/EVAL.yaml", "suite", results.run(head), Side(there, **side), knowledge)
+    suite = compare.compare_suite("evals/EVAL.yaml", "suite", results.run(head), Side(there, problem=problem, note=note), knowledge)
     return suite.tests[0]
 
 
@@ -121,3 +121,31 @@ def test_needs_regrading__only_the_same_question_with_a_stored_answer() -> None:
     assert not compare.needs_regrading(head, results.result(answer=None))
     assert not compare.needs_regrading(results.result(), results.result())
     assert not compare.needs_regrading(results.result(print=results.fingerprint("other", "other")), results.result())
+
+
+def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> None:
+    def graded(kind: str, digest: str, changes: str | None) -> TestResult:
+        inner = EvaluatorResult(name="inner", type=kind, score=1.0, passed=True)
+        outer = EvaluatorResult(name="outer", type="composite", score=1.0, passed=True, evaluator_results=(inner,))
+        sample = SampleResult(verdict="pass", score=1.0, output_messages=({"role": "assistant", "content": "hi"},), file_changes=changes)
+        fingerprint = Fingerprint(question="q", grading=digest, agent="a")
+        return results.result(verdict="pass").model_copy(
+            update={"evaluator_results": (outer,), "samples": (sample,), "fingerprint": fingerprint}
+        )
+
+    assert compare.needs_regrading(graded("code_judge", "new", None), graded("code_judge", "old", None))
+    assert compare.needs_regrading(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
+    assert not compare.needs_regrading(graded("code_judge", "new", ""), graded("code_judge", "old", ""))
+    told = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
+    assert (told.change, told.reason) == (
+        Change.NOT_COMPARABLE,
+        "the grading changed and the folder in which base's agent worked is gone",
+    )
+
+
+def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
+    wavering = (SampleResult(verdict="pass", score=1.0), SampleResult(verdict="fail", score=0.0), SampleResult(verdict="fail", score=0.0))
+    base = results.result(verdict="fail").model_copy(update={"samples": wavering})
+    assert one(results.result(verdict="pass"), base).change is Change.UNCHANGED
+    steady = base.model_copy(update={"samples": wavering[1:]})
+    assert one(results.result(verdict="pass"), steady).change is Change.IMPROVED

@@ -53,5 +53,23 @@ def test_comparison_lines__turns_stand_together() -> None:
     assert "booking-2 (turn 2 of 3 of the conversation booking): pass → fail" in lines[0]
 
 
+def test_comparison_lines__say_what_does_not_count_and_why() -> None:
+    lines = told(lambda stream: console.comparison_lines(reviews.believable().suites, stream))
+    by = {line.partition("EVAL.yaml ")[2].split(":")[0]: line for line in lines}
+    assert by["greets-by-name"].startswith("flaky ")
+    assert by["greets-by-name"].endswith("on base in 19 of 20 (95%)")
+    assert by["sums-up"].startswith("undecided ")
+    assert by["upsells"].endswith("pass → fail  accepted by ada")
+    assert "in quarantine until 2026-03-01, owner grace" in by["german"]
+
+
+def test_table__heading_and_figures() -> None:
+    lines = told(lambda stream: console.table("the heading", ["a", "b"], [["1", "::x"]], stream))
+    assert lines[0] == "the heading"
+    assert lines[-1].split() == ["1", "|", "::x"]
+    lines = told(lambda stream: console.figures_table(["name", "rate"], [["a", "1%"]], stream))
+    assert [line.split() for line in (lines[0], lines[-1])] == [["name", "rate"], ["a", "1%"]]
+
+
 def test_remarks__one_line_each_and_no_empty_one() -> None:
     assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == ["a b", "| ::error::x"]

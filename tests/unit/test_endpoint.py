@@ -169,8 +169,9 @@ def test_post__a_dropped_connection_and_a_closed_port_are_worth_repeating() -> N
     assert isinstance(refused(Reply(drop=True)), TransientError)
     with OpenAIServer() as server:
         url = server.url
-    with pytest.raises(TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: "):
+    with pytest.raises(TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: ") as caught:
         post(url)
+    assert caught.value.sentence.endswith("; is it running, and is `base_url` right?")
 
 
 def test_post__the_password_in_an_address_is_not_shown() -> None:

@@ -58,6 +58,19 @@ def test_tell__conversations_notices_and_what_was_spent(capfd: pytest.CaptureFix
     ]
 
 
+def test_tell__what_does_not_count_and_why(capfd: pytest.CaptureFixture[str]) -> None:
+    joblog.tell(reviews.believable(), Published(), ())
+    lines = capfd.readouterr().out.splitlines()
+    told = {line.split()[1]: line for line in lines if "  (" in line}
+    assert "(flaky; fell, then held in 3 of 3 fresh samples on head (100%)" in told["greets-by-name"]
+    assert "(undecided; held in 13 of 20 samples on base" in told["sums-up"]
+    assert "(regressed; accepted by ada)" in told["upsells"]
+    assert "(regressed; in quarantine until 2026-03-01, owner grace: the translation" in told["german"]
+    assert any(line.startswith("1 regression accepted by @ada") for line in lines)
+    assert any(line.startswith("2 tests in quarantine do not count") for line in lines)
+    assert "Undecided, not counted: 2 tests." in lines
+
+
 def test_tell__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
     head = tuple(reviews.told(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
     joblog.tell(

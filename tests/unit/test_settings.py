@@ -93,6 +93,7 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("max_concurrency", "-1", "write a whole number from 1 to 1000"),
         ("timeout", "0", "write a number from 1 to 3600"),
         ("timeout", "nan", "write a number from 1 to 3600"),
+        ("max_cost_usd", "2000000", "write a number from 0 to 1000000"),
         ("min_pass_rate", "80", "write a number from 0 to 1"),
         ("min_pass_rate", "80%", "write a number from 0 to 1"),
         ("on_inconclusive", "failure", "write `fail`, or one of `fail`, `neutral`, `pass`"),
@@ -101,11 +102,15 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("fail_on", "gates,regression", "write `regressions`, or one of `gates`, `regressions`, `failures`, `never`"),
         ("fail_on", "gates,never", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
         ("fail_on", ",", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
-        ("baseline", "branch", "`branch` is not in this version; write `rerun` or `none`"),
-        ("baseline", "auto", "`auto` is not in this version; write `rerun` or `none`"),
-        ("baseline", "artifact", "`artifact` is not in this version; write `rerun` or `none`"),
-        ("baseline", "file", "`file` is not in this version; write `rerun` or `none`"),
-        ("baseline", "main", "write one of `rerun`, `none`"),
+        ("baseline_branch", "a..b", "write the name of a branch"),
+        ("baseline_branch", "-x", "write the name of a branch"),
+        ("baseline_branch", "a/.b", "write the name of a branch"),
+        ("baseline_max_age", "-1", "write a number from 0 to 3650"),
+        ("confirm", "101", "write a whole number from 0 to 100"),
+        ("alpha", "0", "write a number between 0 and 1, without these"),
+        ("alpha", "1", "write a number between 0 and 1, without these"),
+        ("accept_label", "a\tb", "write one line of at most 100 characters"),
+        ("baseline", "main", "write one of `auto`, `branch`, `artifact`, `rerun`, `file`, `none`"),
         ("comment_id", "a--b", "write up to 64 letters, digits, `.`, `_` and single `-`"),
         ("comment_id", "x -->", "write up to 64 letters, digits, `.`, `_` and single `-`"),
         ("check_name", "two\nlines", "write one line of at most 100 characters"),
@@ -129,7 +134,7 @@ def test_settings__a_value_that_means_nothing(name: str, text: str, advice: str)
 
 
 def test_settings__all_faults_at_once() -> None:
-    told = faults(samples="none", strict="yes", baseline="auto")
+    told = faults(samples="none", strict="yes", baseline="main")
     assert [fault.split("`")[1] for fault in told] == ["samples", "strict", "baseline"]
 
 
@@ -178,3 +183,8 @@ def test_payload__unreadable(tmp_path: Path, content: str | bytes | None) -> Non
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InvalidInput, match="the event file"):
         Runner.from_environ({**RUNNER, "GITHUB_EVENT_PATH": str(path)}).payload()
+
+
+def test_settings__a_baseline_of_a_file_needs_one() -> None:
+    assert faults(baseline="file") == ("input `baseline`: there is no file for `file`; name one in `baseline-file`",)
+    assert read(baseline="file", baseline_file="evals/base.json").baseline_file == "evals/base.json"

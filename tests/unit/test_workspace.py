@@ -18,8 +18,8 @@ from agentevals_action.errors import AttemptError
 from tests.support import suites, workspaces
 
 START: dict[str, str | bytes] = {"start/app.py": "one\n", "start/sub/x": "x\n", "start/.gitignore": "*.log\ncache/\n"}
-#: A hook that writes down its name and what it is told, into a file outside.
-NOTE = 'import json, os, sys\njson.dump([sys.argv[1], os.getcwd(), json.load(sys.stdin)], open(sys.argv[2], "a"))\nopen(sys.argv[2], "a").write("\\n")\n'
+#: A hook that writes down its name and what it is told, into a file outside; at once, as hooks run side by side.
+NOTE = 'import json, os, sys\nopen(sys.argv[2], "a").write(json.dumps([sys.argv[1], os.getcwd(), json.load(sys.stdin)]) + "\\n")\n'
 
 
 def noting(tmp_path: Path, *names: str) -> str:
@@ -205,6 +205,8 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
         ("{command: [no-such-program]}", "cannot be started: 'no-such-program' (No such file or directory)"),
         ("{command: ['true'], cwd: nowhere}", "cannot be run: its folder does not exist"),
         ("{command: [sleep, '60'], timeout_ms: 100}", "ran for over 0.1 s"),
+        ("{command: 'echo no database >&2; exec sleep 60', timeout_ms: 500}", "ran for over 0.5 s: no database"),
+        ("{command: 'echo out; seq 9 >&2; echo why >&2; exit 7'}", "ended with exit code 7: 6 | 7 | 8 | 9 | why"),
         ("{command: 'kill -9 $$'}", "ended with exit code -9"),
     ],
 )
@@ -325,14 +327,19 @@ def test_reset__none(tmp_path: Path) -> None:
     run(work())
 
 
-def test_reset__comes_before_after_each(tmp_path: Path) -> None:
-    job = made(tmp_path, "  template: start\n  hooks: {after_each: {reset: strict, command: [touch, '{{workspace_path}}/seeded']}}")
+def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
+    command = f"[sh, -c, 'cp $0/made {tmp_path}/collected; touch $0/leaked', '{{{{workspace_path}}}}']"
+    job = made(tmp_path, f"  template: start\n  hooks: {{after_each: {{reset: strict, command: {command}}}}}")
 
     async def work() -> None:
-        await (await job.enter(0)).leave(failed=False)
-        assert (await job.enter(1)).path.joinpath("seeded").exists()
+        first = await job.enter(0)
+        (first.path / "made").write_text("by the agent\n")
+        await first.leave(failed=False)
+        assert contents((await job.enter(1)).path) == {name: text for name, text in FRESH.items() if name != "cache/x"}
 
     run(work())
+    assert job.told == []
+    assert (tmp_path / "collected").read_text() == "by the agent\n"
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a file"])

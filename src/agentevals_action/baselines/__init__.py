@@ -1,3 +1,3 @@
 """The stores of base results: one file each; a new one is its file and its line here."""
 
-SOURCES = ("rerun", "none")
+SOURCES = ("auto", "branch", "artifact", "rerun", "file", "none")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from agentevals_action.baselines.base import origin, sorted_out
 from agentevals_action.errors import AgentEvalsError
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Selection
 from agentevals_action.model.result import SuiteRun
@@ -24,21 +25,14 @@ class Rerun:
 
     async def results(self, selections: Sequence[Selection]) -> BaseRun:
         """Results by the suite's path on head."""
-        wanted: dict[str, Suite] = {}
-        missing: dict[str, str] = {}
-        for selection in selections:
-            suite = self.suites.get(selection.base_path or selection.path)
-            if suite is None:
-                missing[selection.path] = "the suite is new"
-            elif isinstance(suite, BrokenSuite):
-                missing[selection.path] = f"the suite is broken on base ({suite.faults[0]}), so its tests count as new"
-            else:
-                wanted[selection.path] = suite
-        if not wanted:
-            return BaseRun(self.info, missing=missing)
+        found = sorted_out(self.suites, selections)
+        if not found.wanted:
+            return BaseRun(self.info, missing=found.missing)
         try:
             await self.prepare(self.root)
         except AgentEvalsError as error:
-            return BaseRun(replace(self.info, problem=error.sentence))
-        runs = {run.path: run for run in await self.run(tuple(wanted.values()))}
-        return BaseRun(self.info, {path: runs[suite.path] for path, suite in wanted.items()}, missing)
+            return BaseRun(replace(self.info, problem=error.sentence), missing=found.missing)
+        by_path = {run.path: run for run in await self.run(tuple(found.wanted.values()))}
+        runs = {path: by_path[suite.path] for path, suite in found.wanted.items()}
+        origins = {path: origin("rerun", run, self.info.commit, 0) for path, run in runs.items()}
+        return BaseRun(self.info, runs, found.missing, origins=origins)

@@ -1,19 +1,21 @@
 """`action`: gates the event that the runner's environment describes; the container's entry point."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action import activity, joblog, pipeline, publish, trees, workshop
 from agentevals_action.activity import Job
-from agentevals_action.errors import AgentEvalsError, Interrupted, InvalidInput
+from agentevals_action.errors import AgentEvalsError, Interrupted, InvalidInput, OutputError
 from agentevals_action.git import GitRepository
-from agentevals_action.hosts.base import CheckReport, Host
+from agentevals_action.hosts.base import CheckReport
 from agentevals_action.hosts.github import GitHubHost, Target
 from agentevals_action.model.comparison import Review
 from agentevals_action.redacted import redacted
 from agentevals_action.reports.view import Links
 from agentevals_action.settings import Runner, Settings
+from agentevals_action.sources import Places
 from agentevals_action.workshop import Place
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ def _job(runner: Runner, settings: Settings) -> Job:
     return activity.job_for(event, wishes)
 
 
-def _gate(job: Job, place: Place, repository: GitRepository, host: Host, runner: Runner) -> int:
+def _gate(job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner) -> int:
     """The check is in progress from here on, and completed whatever happens."""
     try:
         host.start_check()
@@ -57,13 +59,22 @@ def _gate(job: Job, place: Place, repository: GitRepository, host: Host, runner:
             CheckReport("failure", "The action crashed", "This is a bug of the action, not of the change: see the job's log.")
         )
         raise
-    joblog.tell(review, published, host.notices)
+    remembered = _remember(review, job, host, place.settings)
+    joblog.tell(review, published, (*host.notices, *remembered))
     joblog.append_summary(runner.summary_path, published.summary)
     joblog.write_outputs(runner.output_path, publish.outputs(review, published, place.settings.report_dir))
     return review.decision.exit_code
 
 
-def _told(job: Job, place: Place, repository: GitRepository, host: Host, runner: Runner) -> tuple[Review, publish.Published]:
+def _remember(review: Review, job: Job, host: GitHubHost, settings: Settings) -> Sequence[str]:
+    """Keeps what the default branch's suites came to, for the pull requests to come; what there is to tell of it."""
+    runs = [run for suite in review.suites if (run := suite.head_run())]
+    if not runs or not job.is_default_branch or settings.baseline not in ("auto", "branch"):
+        return ()
+    return host.memory(settings.baseline_branch).store(runs, job.head_sha, datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _told(job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner) -> tuple[Review, publish.Published]:
     """The review and where it stands; a template that fails on it is the outcome, told by our own."""
     review = _review(job, place, repository, host)
     try:
@@ -73,20 +84,21 @@ def _told(job: Job, place: Place, repository: GitRepository, host: Host, runner:
         return review, _published(review, host, _manner(review, place, runner), place)
 
 
-def _published(review: Review, host: Host, manner: publish.Manner, place: Place) -> publish.Published:
+def _published(review: Review, host: GitHubHost, manner: publish.Manner, place: Place) -> publish.Published:
     """Where it stands; a report folder that cannot be written is a warning."""
     try:
         publish.write_folder(review, place.report, manner)
-    except OSError as error:
-        log.warning("the report folder could not be written: %s", error)
+    except OutputError as error:
+        log.warning("the report folder could not be written: %s", error.sentence)
     return publish.publish(review, host, manner)
 
 
-def _review(job: Job, place: Place, repository: GitRepository, host: Host) -> Review:
+def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost) -> Review:
     """The review; a job that could not begin is told like any other outcome, where people look."""
     try:
         place.template()
-        return workshop.review(job, place, repository, host)
+        places = Places(repository, host, job.pull.base_ref if job.pull else "")
+        return workshop.review(job, place, repository, host, places)
     except AgentEvalsError as error:
         faults = error.faults if isinstance(error, InvalidInput) else ()
         reasons = (*faults, error.sentence)
@@ -106,7 +118,7 @@ def _template(place: Place) -> Path | None:
         return None  # told already, as the reason why nothing was run; the comment that says so is our own
 
 
-def _host(job: Job, settings: Settings, runner: Runner) -> Host:
+def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
     return GitHubHost(
         Target(
             repository=runner.repository,

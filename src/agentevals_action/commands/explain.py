@@ -3,15 +3,18 @@
 import difflib
 import fnmatch
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agentevals_action import console, explaining, wiring
 from agentevals_action.console import Line
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.explaining import ExplainedEvaluator, ExplainedMessage, ExplainedTarget, Explanation
+from agentevals_action.explained_workspace import ExplainedWorkspace
+from agentevals_action.explaining import ExplainedEvaluator, ExplainedMessage, ExplainedTarget, ExplainedTurn, Explanation
 from agentevals_action.fingerprint import Fingerprints
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.redact import Redactor
@@ -24,6 +27,12 @@ _ORIGINS = {
     "suite": "from the suite",
     "default": "by default, since nothing else grades the test",
 }
+_SHARED = {
+    "per_test": "a fresh folder for each sample",
+    "own": "a folder of this test's own, its samples one after another",
+    "shared": "one folder for the suite's tests, one after another",
+}
+_WHAT = 60  # characters of a command or an address
 _CUT = 160  # characters of a text that a line shows; `--json` has all of it
 
 
@@ -39,7 +48,13 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
         print(f"warning: {console.printable(suite.path)} has faults and was not looked into", file=sys.stderr)
     fingerprints = Fingerprints(settings.watch)
     redact = Redactor.from_environ(environ, settings.env).redact
-    explained = (redacted(explaining.explain(suite, test, settings.timeout, fingerprints.of(suite, test)), redact) for suite, test in found)
+    turns = cache(lambda path: explaining.conversations(next(suite for suite in suites if suite.path == path)))
+
+    def explain(suite: Suite, test: Test) -> Explanation:
+        own = turns(suite.path)[test.conversation_id] if test.conversation_id is not None else ()
+        return explaining.explain(suite, test, settings.timeout, fingerprints.of(suite, test), own)
+
+    explained = (redacted(explain(suite, test), redact) for suite, test in found)
     if as_json:
         # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
         print(json.dumps([one.model_dump(mode="json", by_alias=True) for one in explained], indent=2))
@@ -75,7 +90,14 @@ def _lines(one: Explanation) -> Iterator[Line]:
     if one.description:
         yield Line(0, "description", _cut(one.description))
     yield Line(0, "target", _target(one.target))
+    if words := [*one.target.words, *([f"cached by {', '.join(one.target.cache_key)}"] if one.target.cache_key else [])]:
+        yield Line(1, "limits", ", ".join(words))
+    if one.conversation:
+        yield Line(0, "conversation", _turn(one.conversation))
     yield Line(0, "time limit", f"{one.time_limit:g} s: {one.time_limit_reason}")
+    if one.workspace:
+        yield Line(0, "workspace", f"{_SHARED[one.workspace.isolation]} ({one.workspace.location})")
+        yield from _workspace(one.workspace)
     yield from _section("input", _messages(one.input))
     if one.expected_output:
         yield from _section("expected output", _messages(one.expected_output))
@@ -85,6 +107,24 @@ def _lines(one: Explanation) -> Iterator[Line]:
     yield from _section("gates", (Line(1, f"- {gate.name}", str(gate.location)) for gate in one.gates))
     yield from _section("files", (Line(1, f"- {file.path}", file.role) for file in one.files))
     yield from _section("fingerprint", (Line(1, name, digest) for name, digest in one.fingerprint.model_dump().items()))
+
+
+def _turn(turn: ExplainedTurn) -> str:
+    remembered = "; the agent may remember the turns before, which are run first" if turn.is_remembered and turn.number > 1 else ""
+    return f"{_cut(turn.id)}, turn {turn.number:,} of {turn.total:,}{remembered}"
+
+
+def _workspace(workspace: ExplainedWorkspace) -> Iterator[Line]:
+    if workspace.template:
+        yield Line(1, "template", workspace.template)
+    for repo in workspace.repos:
+        commit = f"{repo.commit or 'HEAD'}{f'~{repo.ancestor}' if repo.ancestor else ''}"
+        only = f", only {', '.join(repo.sparse)}" if repo.sparse else ""
+        yield Line(1, f"repo {console.printable(repo.path)}", _cut(f"{repo.source} at {commit}{only}"))
+    for hook in workspace.hooks:
+        command = hook.command if isinstance(hook.command, str) else shlex.join(hook.command)
+        yield Line(1, hook.name, f"{_cut(command)} in {hook.cwd}, at most {hook.timeout_seconds:g} s ({hook.location})")
+    yield Line(1, "reset", f"{workspace.reset} after each test, {workspace.reset_before} before")
 
 
 def _section(title: str, lines: Iterable[Line]) -> Iterator[Line]:
@@ -136,5 +176,6 @@ def _cut(text: str) -> str:
 def _target(target: ExplainedTarget) -> str:
     if target.name is None:
         return f"none: {target.reason}"
-    defined = f" ({target.provider}, {target.location})" if target.location else ""
+    what = f"{target.provider} {console.printable(target.what, _WHAT)}".rstrip()
+    defined = f" ({what}, {target.location})" if target.location else ""
     return f"{target.name}{defined}: {target.reason}"

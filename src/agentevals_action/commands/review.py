@@ -9,6 +9,7 @@ from agentevals_action.git import GitRepository
 from agentevals_action.hosts.local import LocalHost
 from agentevals_action.reports.view import Links
 from agentevals_action.settings import Settings
+from agentevals_action.sources import Places
 
 
 def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, base: str) -> int:
@@ -19,7 +20,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     place = workshop.Place(folder, settings, environ)
     manner = publish.Manner(Links(), template=place.template())
     host = LocalHost(sys.stdout)
-    review = workshop.review(job, place, repository, host)
+    review = workshop.review(job, place, repository, host, Places(repository))
     publish.write_folder(review, place.report, manner)
     publish.publish(review, host, manner)
     print(f"report: {place.report}", file=sys.stderr)

@@ -4,24 +4,29 @@ import fnmatch
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
-from agentevals_action import console, gate, interrupts, wiring
+from agentevals_action import console, gate, interrupts, waivers, wiring
 from agentevals_action.compare import Side, compare_suite
 from agentevals_action.conversations import Turns
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
+from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.redacted import redacted
-from agentevals_action.reports.jsonl import ResultsWriter, read_results
+from agentevals_action.remembering import WithEarlierTurns
+from agentevals_action.reports.jsonl import ResultsWriter, read_back
 from agentevals_action.reports.summary_json import write_run_summary
 from agentevals_action.reports.view import spending
 from agentevals_action.resuming import Asked
 from agentevals_action.runner import Placed
 from agentevals_action.settings import Settings
+from agentevals_action.suites.quarantine import read_quarantines
 from agentevals_action.summary import summarise
 
 _ELSEWHERE = frozenset({"failures"})
@@ -51,11 +56,18 @@ class _Run:
     wanted: Wanted
     output: Path
     redact: Callable[[str], str]
+    quarantines: Quarantines
 
     def tests(self) -> Iterator[Placed]:
-        """The wanted tests with their places."""
-        pairs = ((suite, test) for suite in self.suites for test in suite.tests if self.wanted.has(test))
+        """The wanted tests, and what has to be run for them, with their places."""
+        picked = self.picked
+        pairs = ((suite, test) for suite in self.suites for test in (picked.of(suite) if picked else suite.tests))
         return ((index, suite, test) for index, (suite, test) in enumerate(pairs))
+
+    @cached_property
+    def picked(self) -> WithEarlierTurns | None:
+        """What globs choose, None where there are none."""
+        return WithEarlierTurns(self.suites, self.wanted.has) if self.wanted.tests else None
 
     def count(self) -> int:
         """How many tests are wanted; the rows are looked through for it only where globs choose among them."""
@@ -77,16 +89,35 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
     wiring.check_cache(settings, folder, environ)
+    quarantines = _quarantines(checkout, suites, whole=not wanted.paths)
     keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
     with engine_for(settings, environ, folder, keep) as engine:
         _refuse_missing(engine, suites)
         _check_output(wanted.output or folder / settings.report_dir / "results.jsonl", suites)
         redact = engine.redactor(suites).redact
-        run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact)
+        run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact, quarantines)
         engine.forecast.earlier = wiring.earlier_figures(run.output)
-        interrupts.run(_execute(run, engine, folder, settings.samples))
-        notices = engine.notices
-    return _report(run, settings, notices)
+        seal = interrupts.run(_execute(run, engine, folder, settings.samples))
+        notices = [*engine.notices, *_warned(keep)]
+    return _report(run, settings, read_back(run.output, seal), notices)
+
+
+def _warned(keep: Path | None) -> Sequence[str]:
+    if keep is None or not keep.is_dir():
+        return ()
+    return (f"what is kept in {keep} is as the agents left it, secrets included: nothing in it is redacted, so do not upload it",)
+
+
+def _quarantines(checkout: wiring.Checkout, suites: Sequence[Suite], whole: bool) -> Quarantines:
+    """What the working tree has in quarantine; InvalidInput when its file has faults. `whole` says that `suites` are all there are."""
+    read = read_quarantines(checkout.root, datetime.now(UTC).date())
+    if read.faults:
+        problem = f"{len(read.faults)} fault{'' if len(read.faults) == 1 else 's'} in the quarantine, nothing was run"
+        raise InvalidInput(problem, faults=tuple(str(fault) for fault in read.faults))
+    ids = ((suite.path, (test.id for test in suite.tests)) for suite in suites)
+    for warning in (*read.warnings, *(waivers.unmatched(read.head, ids) if whole else ())):
+        print(f"warning: {warning}", file=sys.stderr)
+    return read
 
 
 def _check_output(output: Path, suites: Sequence[Suite]) -> None:
@@ -110,26 +141,21 @@ def _stands(result: TestResult, run: _Run) -> bool:
     return suite is None or any(test.id == result.eval_id for test in suite.tests)
 
 
-async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> None:
+async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> bytes:
+    """Runs what is asked for; the seal of its results."""
     asked = Asked(run.tests(), engine.fingerprints.of, samples) if run.wanted.resume else None
     total = len(asked) if asked else run.count()
     if not total:
         raise InvalidInput("no test matches", "mend the globs of `--test`; `agentevals-action list` shows the ids")
-    kept = bytearray(total if asked else 0)
-
-    def keep(result: TestResult) -> int | None:
-        if asked and not asked.has(result) and _stands(result, run):
-            problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
-            raise InvalidInput(f"{problem}: `--resume` would drop them", "ask for the same tests as before, or name another `--output`")
-        place = asked.place(result) if asked else None
-        if place is not None:
-            kept[place] = True
-        return place
+    if added := sum(map(run.picked.added, run.suites)) if run.picked else 0:
+        turns = "one earlier turn of a conversation is" if added == 1 else f"{added:,} earlier turns of conversations are"
+        print(f"{turns} run too: an agent that may remember them answers otherwise without", file=sys.stderr)
 
     try:
         print(await engine.estimate(run.suites, 1), file=sys.stderr)
         refusal = await _prepared(engine, folder)
-        with ResultsWriter(run.output, keep if asked else None) as writer:
+        opened, kept = _resumed(run, asked) if asked else (ResultsWriter(run.output), bytearray())
+        with opened as writer:
             if any(kept):
                 print(f"{sum(kept)} of {total} tests are kept from {run.output}", file=sys.stderr)
             with console.progress() as bars:
@@ -142,8 +168,39 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> Non
                     bars.advance("tests", clean)
 
                 await engine.runner.run((one for one in run.tests() if not (kept and kept[one[0]])), on_result, refusal)
+        return writer.seal()
     finally:
         await engine.close()
+
+
+def _resumed(run: _Run, asked: Asked) -> tuple[ResultsWriter, bytearray]:
+    """The results to go on from, and a byte for each place in the run: whether they hold it. Conversations of which they hold a part are
+    taken out of the file at once, or what a killed run leaves could be turns of two."""
+    kept = bytearray(len(asked))
+
+    def keep(result: TestResult) -> int | None:
+        if not asked.has(result) and _stands(result, run):
+            problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
+            raise InvalidInput(f"{problem}: `--resume` would drop them", "ask for the same tests as before, or name another `--output`")
+        place = asked.place(result)
+        if place is not None:
+            kept[place] = True
+        return place
+
+    def keep_whole(result: TestResult) -> int | None:
+        place = asked.place(result)
+        return place if place is not None and kept[place] else None
+
+    writer = ResultsWriter(run.output, keep)
+    if halves := asked.halves(kept):
+        writer.close()
+        for place in halves:
+            kept[place] = False
+        turns = "one turn of a conversation is" if len(halves) == 1 else f"{len(halves):,} turns of conversations are"
+        print(f"{turns} made again, since others of it have to be and an agent may remember them", file=sys.stderr)
+        ResultsWriter(run.output, keep_whole).close()
+        writer = ResultsWriter(run.output, keep_whole)
+    return writer, kept
 
 
 async def _prepared(engine: Engine, folder: Path) -> AttemptError | None:
@@ -154,19 +211,21 @@ async def _prepared(engine: Engine, folder: Path) -> AttemptError | None:
     return None
 
 
-def _report(run: _Run, settings: Settings, notices: Sequence[str]) -> int:
-    """The table, what did not pass and the summary, from the results as they stand in their file, a suite at a time."""
+def _report(run: _Run, settings: Settings, results: Iterator[TestResult], notices: Sequence[str]) -> int:
+    """The table, what did not pass and the summary, from the results as they are read back, a suite at a time."""
     turns = Turns()
     names = {suite.path: suite.name for suite in run.suites}
     suites: list[SuiteComparison] = []
-    for path, results in groupby(read_results(run.output), key=lambda result: result.eval_path):
-        left = _Left(turns)
+    for path, of_suite in groupby(results, key=lambda result: result.eval_path):
+        left = _Left(turns, run.quarantines.head)
         name = names.get(path, path)  # a path that is no UTF-8 stands otherwise in the file
-        summary = summarise(path, name, left.passing_by(results))
+        summary = summarise(path, name, left.passing_by(of_suite))
         suites.append(compare_suite(path, name, SuiteRun(path, name, tuple(left.results), summary), Side()))
     heads = [suite.head for suite in suites if suite.head]
     console.suite_table(suites, sys.stdout)
-    console.not_passed((test.head for suite in suites for test in suite.tests if test.head), turns, sys.stdout)
+    suites = list(waivers.apply(suites, run.quarantines))
+    tests = (test.head for suite in suites for test in suite.tests if test.head)
+    console.not_passed((result for result in tests if result.verdict != "pass"), turns, sys.stdout)
     console.remarks([spending.spent_by(heads).words("these results" if run.wanted.resume else "this run")], sys.stdout)
     console.remarks((f"notice: {run.redact(notice)}" for notice in notices), sys.stderr)
     policy = gate.Policy(settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive)
@@ -177,31 +236,38 @@ def _report(run: _Run, settings: Settings, notices: Sequence[str]) -> int:
 
 
 class _Left:
-    """The results that did not pass: the first with what is shown of them, of the others what the gate counts, shared by those alike.
-    `turns` is told of all."""
+    """The results that did not pass, and those in quarantine: the first with what is shown of them, of the others what the gate counts,
+    shared by those alike. `turns` is told of all."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, quarantine: Sequence[Quarantine]) -> None:
         self._turns = turns
         self.results: list[TestResult] = []
+        self._quarantine = quarantine
+        self._shown = 0
         self._alike: dict[tuple[object, ...], TestResult] = {}
 
     def passing_by(self, results: Iterable[TestResult]) -> Iterator[TestResult]:
         """The same results, looked at in passing."""
         for result in results:
             self._turns.add(result)
-            if result.verdict != "pass":
-                self.results.append(self._shortened(result))
+            held = waivers.entry_for(self._quarantine, result.eval_path, result.eval_id)
+            if result.verdict != "pass" or held:
+                self.results.append(self._shortened(result, held))
             yield result
 
-    def _shortened(self, result: TestResult) -> TestResult:
-        if len(self.results) < console.SHOWN:
+    def _shortened(self, result: TestResult, held: Quarantine | None) -> TestResult:
+        if result.verdict != "pass" and self._shown < console.SHOWN:
+            self._shown += 1
             return result.model_copy(update=_UNSHOWN)
-        key = (result.verdict, result.gates_failed, result.error is None)
+        # By the entry too: the one that stands for all alike is in quarantine as they are.
+        key = (result.verdict, result.gates_failed, result.error is None, held)
         if key not in self._alike:
             self._alike[key] = result.model_copy(update={**_UNSHOWN, "hits": (), "misses": (), "question": ""})
         return self._alike[key]
 
 
 def _tell(decision: Decision, output: Path) -> None:
+    for waived in decision.waived:
+        print(console.printable(waived, 500))
     print(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}")
     print(f"results: {output}", file=sys.stderr)

@@ -18,7 +18,7 @@ from agentevals_action.model.suite import BrokenSuite, Message, Suite
 from agentevals_action.providers.base import Request
 from agentevals_action.redacted import redacted
 from agentevals_action.settings import Settings
-from agentevals_action.target_list import ListedCheck, ListedTarget, SeenTarget, listed, seen_targets
+from agentevals_action.target_list import ListedCheck, ListedTarget, SeenTarget, as_seen, listed, seen_targets
 from agentevals_action.variables import missing_error, read_variables
 
 #: The shortest question there is; the answer is not looked at.
@@ -52,13 +52,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     checkout = wiring.Checkout.at(folder, settings, environ)
     loaded = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings, wanted.paths), folder)
     broken = [suite for suite in loaded if isinstance(suite, BrokenSuite)]
-    suites = [suite for suite in loaded if isinstance(suite, Suite)]
-    faults = tuple(dict.fromkeys(str(fault) for suite in broken for fault in suite.faults))
-    if not suites:
+    suites = [suite if isinstance(suite, Suite) else as_seen(suite, checkout.root) for suite in loaded]
+    if not any(suite.targets.targets for suite in suites):
         wiring.whole(loaded)
-    for fault in faults:
-        print(console.printable(fault, _LINE), file=sys.stderr)
-    seen = [one for one in seen_targets(suites) if wanted.has(one.target.name)]
+    _tell_faults(broken)
+    seen = [one for one in seen_targets(suites, {suite.path for suite in broken}) if wanted.has(one.target.name)]
     if not seen:
         _refuse_nothing(suites, wanted)
     known = _variables(environ, suites)
@@ -69,6 +67,13 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
         redact = engine.redactor(suites).redact
     _print([redacted(target, redact) for target in targets], wanted)
     return ExitCode.INVALID if broken else _exit_code(targets)
+
+
+def _tell_faults(broken: Sequence[BrokenSuite]) -> None:
+    for fault in dict.fromkeys(str(fault) for suite in broken for fault in suite.faults):
+        print(console.printable(fault, _LINE), file=sys.stderr)
+    for suite in broken:
+        print(f"warning: {console.printable(suite.path)} has faults: which targets its tests use is not known", file=sys.stderr)
 
 
 def _refuse_nothing(suites: Sequence[Suite], wanted: Wanted) -> None:
@@ -190,19 +195,12 @@ def _uses(target: ListedTarget, most: int | None = None) -> Sequence[str]:
         return ", ".join(suites) if most is None or len(suites) <= most else f"{len(suites)} suites"
 
     uses = [f"{word} of {told(suites)}" for word, suites in (("agent", target.agent_of), ("judge", target.judge_of)) if suites]
+    uses += [f"perhaps by {told(target.unread)}"] if target.unread else []
     return [*(uses or ["nothing"]), *([f"judged by {target.judge_target}"] if target.judge_target else [])]
 
 
 def _limits(target: ListedTarget) -> Sequence[str]:
-    limits = {
-        "{} at once": target.max_concurrency,
-        "{} a minute": target.requests_per_minute,
-        "{} s": None if target.timeout_seconds is None else f"{target.timeout_seconds:g}",
-        "{} retries": target.retries,
-    }
-    told = [words.format(value) for words, value in limits.items() if value is not None]
-    price = target.price
-    return [*told, f"${price.input:g} in, ${price.output:g} out per million tokens"] if price else told
+    return [*target.words, *([f"cached by {', '.join(target.cache_key)}"] if target.cache_key else [])]
 
 
 def _needs(target: ListedTarget) -> Sequence[str]:

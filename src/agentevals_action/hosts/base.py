@@ -1,10 +1,14 @@
 """What a code host is to a review: changed files in, one comment and one check out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from agentevals_action.model.comparison import ChangedFile, Outcome
+from agentevals_action.model.history import Remembered
+from agentevals_action.model.past import Lineage
+from agentevals_action.model.quarantine import Acceptance
+from agentevals_action.model.result import SuiteRun
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,10 @@ class Host(Protocol):
         """SHA of the merge base of base branch and head, None when unknown."""
         ...
 
+    def acceptance(self, label: str) -> Acceptance | None:
+        """Who takes the regressions of this head on by putting the label on it; None when nobody does, or that cannot be told."""
+        ...
+
     def start_check(self) -> str | None:
         """Completes orphans of killed runs, opens the check `in_progress`; its URL if it exists now."""
         ...
@@ -67,4 +75,29 @@ class Host(Protocol):
 
     def publish_comment(self, report: CommentReport) -> str | None:
         """Creates, updates or replaces the comment; its URL."""
+        ...
+
+
+class Past(Protocol):
+    """What knows the history before a commit. HostError or GitError when it cannot be asked at all: then it is not asked again."""
+
+    def lineage(self, commit: str) -> Lineage:
+        """The commit's ancestors, as far back as a baseline may lie."""
+        ...
+
+    def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
+        """What changed from one to the other; in words why this cannot be told of them."""
+        ...
+
+
+class Memory(Protocol):
+    """Where results of the default branch are remembered from run to run."""
+
+    def read(self, suites: Collection[str]) -> Remembered:
+        """What is there of these suites (paths); HostError, in words, when it cannot be read."""
+        ...
+
+    def store(self, runs: Sequence[SuiteRun], commit: str, time: str) -> Sequence[str]:
+        """Adds what suites came to on a commit (SHA) in a run of that time (ISO 8601 with a zone), without secrets; what to tell the reader
+        of the run, among it why it could not be written. Never raises for a refusal."""
         ...

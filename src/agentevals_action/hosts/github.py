@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 
-from github.File import File
 from github.PullRequest import PullRequest
 
 from agentevals_action.hosts import limits
@@ -11,12 +10,14 @@ from agentevals_action.hosts.base import CheckReport, CommentReport
 from agentevals_action.hosts.github_api import GitHubApi, Target, Trouble
 from agentevals_action.hosts.github_check import GitHubCheck
 from agentevals_action.hosts.github_comment import GitHubComment
+from agentevals_action.hosts.github_data import GitHubData
+from agentevals_action.hosts.github_labels import GitHubLabels
+from agentevals_action.hosts.github_past import GitHubPast, changed_file
+from agentevals_action.hosts.github_words import refusal
 from agentevals_action.model.comparison import ChangedFile
+from agentevals_action.model.quarantine import Acceptance
 
 __all__ = ["GitHubHost", "Target"]
-
-#: Words of a 403 that no permission would change.
-_CLOSED = ("locked", "archived")
 
 
 class GitHubHost:
@@ -25,8 +26,18 @@ class GitHubHost:
     def __init__(self, target: Target, sleep: Callable[[float], None] = time.sleep) -> None:
         self._target = target
         self._api = GitHubApi(target, sleep)
+        self._past = GitHubPast(self._api, target)
         self._notices: dict[str, None] = {}
         self._check = GitHubCheck(self._api, target, target.check_name, self._tell_check) if target.check_name else None
+
+    @property
+    def past(self) -> GitHubPast:
+        """What GitHub knows of the history: commits, and runs on a branch."""
+        return self._past
+
+    def memory(self, branch: str) -> GitHubData:
+        """The results that are remembered on a branch of the repository."""
+        return GitHubData(self._api, self._target, branch)
 
     @property
     def notices(self) -> Sequence[str]:
@@ -44,7 +55,7 @@ class GitHubHost:
             return None
         api = self._api
         try:
-            files = api.ask(lambda: [_changed(file) for file in api.repository.get_pull(number).get_files()])
+            files = api.ask(lambda: [changed_file(file) for file in api.repository.get_pull(number).get_files()])
             head, count = api.ask(lambda: _head_and_count(api.repository.get_pull(number)))
         except Trouble:  # git is asked instead: nothing is lost that a reader would miss
             return None
@@ -64,6 +75,13 @@ class GitHubHost:
         except Trouble:  # whoever asked has to do without, and says so
             return None
 
+    def acceptance(self, label: str) -> Acceptance | None:
+        """Who takes the regressions of this head on by putting the label on the pull request; None when nobody does, or that cannot be
+        told."""
+        if self._target.pull is None:
+            return None
+        return GitHubLabels(self._api, self._target, self._target.pull, self._say).acceptance(label)
+
     def start_check(self) -> str | None:
         """Completes what killed runs left open, opens the check `in_progress`; its URL, None when there is to be none or it was refused."""
         return self._check.start() if self._check else None
@@ -82,40 +100,11 @@ class GitHubHost:
         self._notices[sentence] = None
 
     def _tell_check(self, what: str, trouble: Trouble) -> None:
-        self._say(_sentence(what, trouble, "checks: write", self._target.without_secrets))
+        self._say(refusal(what, trouble, "checks: write", self._target.without_secrets))
 
     def _tell_comment(self, what: str, trouble: Trouble) -> None:
-        self._say(_sentence(what, trouble, "pull-requests: write", self._target.without_secrets))
+        self._say(refusal(what, trouble, "pull-requests: write", self._target.without_secrets))
 
 
 def _head_and_count(pull: PullRequest) -> tuple[str, int]:
     return pull.head.sha, pull.changed_files
-
-
-def _changed(file: File) -> ChangedFile:
-    if file.status == "copied":
-        return ChangedFile(file.filename, "added")
-    return ChangedFile(file.filename, file.status, file.previous_filename if file.status == "renamed" else None)
-
-
-def _sentence(what: str, trouble: Trouble, permission: str, without_secrets: str) -> str:
-    """What could not be written, why, and what to grant."""
-    status = f"{trouble.status}: " if trouble.status else ""
-    if trouble.kind == "limited":
-        return f"{what}: GitHub limits the requests of this token, for longer than a run waits ({status}{trouble})."
-    if trouble.kind == "down":
-        return f"{what}: GitHub did not answer as it should ({status}{trouble})."
-    if trouble.kind == "invalid" or any(word in str(trouble) for word in _CLOSED):
-        return f"{what}: GitHub refused it ({status}{trouble})."
-    if trouble.status == 401:
-        return f"{what}: GitHub does not accept the token ({trouble}). Give `github-token` a valid one."
-    return f"{what}: the token lacks `{permission}` (GitHub answered {status}{trouble}). {_grant(permission, without_secrets)}"
-
-
-def _grant(permission: str, without_secrets: str) -> str:
-    if not without_secrets:
-        return f"Add `{permission}` to the `permissions:` of the job."
-    reason = without_secrets[0].upper() + without_secrets[1:]
-    if "fork" in without_secrets:
-        return f"{reason}, and its token only reads, whatever the workflow grants: the job summary has the report."
-    return f"{reason}, and its token only reads until the job says otherwise: add `{permission}` to its `permissions:`."

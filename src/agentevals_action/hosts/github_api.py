@@ -99,6 +99,14 @@ class GitHubApi:
         """Waits between two writes of a series, as GitHub wants it."""
         self._sleep(limits.SECONDS_BETWEEN_WRITES)
 
+    def wait(self, seconds: float) -> bool:
+        """Waits for others; False, at once, when that is longer than is left to wait in this run."""
+        if seconds > self._patience:
+            return False
+        self._patience -= seconds
+        self._sleep(seconds)
+        return True
+
     def ask(self, call: Callable[[], T], landed: Callable[[], T | None] | None = None) -> T:
         """What `call` gives; repeated with growing pauses, or those that GitHub asks for, while there is hope. Raises Trouble.
 
@@ -114,7 +122,7 @@ class GitHubApi:
                 trouble, cause = _trouble(error), error
             self._patience -= time.monotonic() - began
             attempt += 1
-            hope = trouble.kind in ("limited", "down") and attempt < ATTEMPTS and self._wait(trouble, attempt)
+            hope = trouble.kind in ("limited", "down") and attempt < ATTEMPTS and self._wait_after(trouble, attempt)
             if landed is not None and trouble.kind == "down" and (found := landed()) is not None:
                 return found
             if not hope:
@@ -133,15 +141,11 @@ class GitHubApi:
 
         return self.ask(call)
 
-    def _wait(self, trouble: Trouble, attempt: int) -> bool:
+    def _wait_after(self, trouble: Trouble, attempt: int) -> bool:
         """Waits after so many attempts; False when that would take longer than is left to wait in this run."""
         pause = _FIRST_PAUSE * 2 ** (attempt - 1)
         seconds = trouble.wait if trouble.wait is not None else pause + random.uniform(0, pause / 4)  # noqa: S311 - no secret hangs on it
-        if seconds > self._patience:
-            return False
-        self._patience -= seconds
-        self._sleep(seconds)
-        return True
+        return self.wait(seconds)
 
 
 def _trouble(error: Exception) -> Trouble:

@@ -81,7 +81,9 @@ class GateRecord(Record):
 
 class SampleResult(Record):
     """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again, `file_changes` (unified
-    diff, None without a workspace) what the agent did to its files. `cached` says that the answer is a stored one."""
+    diff, None without a workspace) what the agent did to its files. `cached` says that the answer is a stored one. `cost_usd` is what the
+    agent and the judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all of them,
+    `cached_replies` those out of the cache, `unpriced_replies` those of which nobody knows what they cost."""
 
     score: float | None = None
     verdict: Verdict | None = None
@@ -92,6 +94,10 @@ class SampleResult(Record):
     cached: bool = False
     trace_summary: TraceSummary | None = None
     evaluator_results: tuple[EvaluatorResult, ...] = ()
+    cost_usd: float | None = None
+    replies: int = 0
+    cached_replies: int = 0
+    unpriced_replies: int = 0
     error: ErrorInfo | None = None
 
 
@@ -100,9 +106,10 @@ class TestResult(Record):
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
     `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the verdict is
-    shown by: the first whose verdict is the test's, else the first. `cost_usd` is what agents and judges cost over the samples, as far as
-    it is known; replies out of the cache cost nothing. `replies` counts all of agents and judges, `cached_replies` those out of the cache,
-    `unpriced_replies` those of which nobody knows what they cost.
+    shown by: the first whose verdict is the test's, else the first. `cost_usd` and the numbers of replies are sums over
+    the samples.
+    `confirming` says how many of the samples, the last ones, were taken to confirm a suspicion: they say what became of this test, and are
+    no part of the suite's mean.
     """
 
     __test__ = False  # pytest: a noun of ours, no test case
@@ -126,6 +133,7 @@ class TestResult(Record):
     gates: tuple[GateRecord, ...] = ()
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()
+    confirming: int = 0
     cost_usd: float | None = None
     replies: int = 0
     cached_replies: int = 0

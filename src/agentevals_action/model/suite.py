@@ -190,8 +190,10 @@ class Suite:
 
 @dataclass(frozen=True)
 class BrokenSuite:
-    """A suite file that cannot be used: its faults, and what files could be seen to be named by it."""
+    """A suite file that cannot be used: its faults, what files could be seen to be named by it, and the targets that it sees, as far as
+    they have no faults."""
 
     path: str
     faults: tuple[Fault, ...]
     files: tuple[NamedFile, ...] = ()
+    targets: TargetTable = field(default_factory=TargetTable)

@@ -17,7 +17,8 @@ from agentevals_action.paths import Folder
 class Request:
     """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder` the default working directory, and
     `workspace` the folder that an agent is to work in, where the test has one. `conversation_id` and `metadata` are the test's, `suite` is
-    the suite's file, relative to the root, empty where none is known. `repeat` counts the same question within a sample."""
+    the suite's file, relative to the root, empty where none is known. `repeat` counts the same question within a sample.
+    `question` is the digest of all that the test asks, as in its result's fingerprint, empty where it is not known."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -30,6 +31,7 @@ class Request:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     repeat: int = 0
     suite: str = ""
+    question: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
-from agentevals_action.redact import MASK
 
 if TYPE_CHECKING:
     from agentevals_action.model.result import SampleResult, TestResult
@@ -74,7 +73,7 @@ class _Connected:
         result = _read(path, row)
         if result.eval_id != request.eval_id:
             raise AttemptError("target", f"{self._options.path} was changed while it was read")
-        if not _asks(request, result.question):
+        if not _asks(request, result):
             problem = f"the result of the test `{request.eval_id}` in {self._options.path} answers another question than this one"
             raise AttemptError("target", problem, _RERUN)
         return _trace(result, request, self._options.path)
@@ -124,11 +123,14 @@ def _is_of(row: _Row, request: base.Request) -> bool:
     return told.parts[-len(suite.parts) :] == suite.parts if told.is_absolute() else told == suite
 
 
-def _asks(request: base.Request, question: str) -> bool:
-    """Whether a request is the one that was answered then, as far as the row tells (AgentV's does not; of a secret only its place)."""
+def _asks(request: base.Request, result: "TestResult") -> bool:
+    """Whether a request is the one that was answered then: by all that is asked, files and earlier messages included, where the row tells
+    what that was (ours does), else by the text that it keeps of the last message; AgentV's rows need not keep any."""
+    if request.question and result.fingerprint:
+        return request.question == result.fingerprint.question
     asked = [message for message in request.messages if message.role == "user"] or list(request.messages)
     text = text_of(asked[-1]) if asked else ""
-    return not question or MASK in question or text.encode("utf-8", "replace") == question.encode("utf-8", "replace")
+    return not result.question or text.encode("utf-8", "replace") == result.question.encode("utf-8", "replace")
 
 
 def _indexed(path: Path, name: str) -> _Index:

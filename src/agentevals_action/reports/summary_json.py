@@ -7,8 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action import __version__
-from agentevals_action.model.comparison import Change, Decision, Review, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import (
+    Change,
+    Decision,
+    Difference,
+    Evidence,
+    History,
+    Origin,
+    Review,
+    SuiteComparison,
+    TestComparison,
+)
 from agentevals_action.model.fault import Fault
+from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.base import write_whole
 from agentevals_action.reports.view import spending
@@ -36,6 +47,7 @@ def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSumm
         "outcome": decision.outcome,
         "exitCode": int(decision.exit_code),
         "reasons": list(decision.reasons),
+        "waived": list(decision.waived),
         "suites": [{"path": suite.eval_path, "name": suite.dataset, "head": _totals(suite)} for suite in suites],
     }
     write_whole(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
@@ -51,6 +63,7 @@ def _document(review: Review) -> dict[str, Any]:
         "exitCode": int(review.decision.exit_code),
         "conclusion": review.decision.conclusion,
         "reasons": list(review.decision.reasons),
+        "waived": list(review.decision.waived),
         "headSha": review.head_sha,
         "baseSha": review.base_sha,
         "baseline": {
@@ -60,10 +73,13 @@ def _document(review: Review) -> dict[str, Any]:
             "commitTime": base.commit_time,
             "reason": base.reason,
             "problem": base.problem,
+            "tried": [{"source": rung.source, "problem": rung.problem} for rung in base.tried],
         },
         "samples": review.samples,
         "durationMs": review.duration_ms,
         "changes": _changes(tests),
+        "accepted": sum(bool(test.accepted_by) and test.quarantine is None for test in tests),
+        "quarantined": sum(test.quarantine is not None for test in tests),
         "suites": [_suite(suite) for suite in review.suites],
         "selections": [{"path": one.path, "reasons": list(one.reasons), "files": list(one.files)} for one in review.selections],
         "goneSuites": list(review.gone_suites),
@@ -99,8 +115,40 @@ def _suite(suite: SuiteComparison) -> dict[str, Any]:
         "base": _totals(suite.base),
         "problem": suite.problem,
         "note": suite.note,
+        "origin": _origin(suite.origin),
+        "score": _difference(suite.score),
+        "costUsd": _difference(suite.cost),
+        "durationMs": _difference(suite.duration),
         "changes": _changes(suite.tests),
-        "tests": [_test(test) for test in suite.tests if test.change is not Change.UNCHANGED or test.gates_removed],
+        "tests": [_test(test) for test in suite.tests if test.change is not Change.UNCHANGED or test.gates_removed or test.quarantine],
+    }
+
+
+def _origin(origin: Origin | None) -> dict[str, Any] | None:
+    if origin is None:
+        return None
+    return {
+        "source": origin.source,
+        "commit": origin.commit,
+        "distance": origin.distance,
+        "time": origin.time,
+        "samples": origin.samples,
+        "stale": origin.stale,
+    }
+
+
+def _difference(found: Difference | None) -> dict[str, Any] | None:
+    """Head minus base, a sample's mean; `low` and `high` bound the 95 % interval."""
+    if found is None:
+        return None
+    return {
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "detectable": found.detectable,
+        "pairs": found.pairs,
+        "clusters": found.clusters,
+        "isChange": found.is_change,
     }
 
 
@@ -121,7 +169,31 @@ def _test(test: TestComparison) -> dict[str, Any]:
         "gatesRemoved": list(test.gates_removed),
         "regraded": test.regraded,
         "reason": test.reason,
+        "evidence": _evidence(test.evidence),
+        "quarantine": _quarantine(test.quarantine),
+        "acceptedBy": test.accepted_by or None,
     }
+
+
+def _evidence(found: Evidence | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "finding": found.finding,
+        "base": _history(found.base),
+        "head": _history(found.head),
+        "needed": found.needed,
+        "chance": found.chance,
+        "reason": found.reason,
+    }
+
+
+def _history(history: History) -> dict[str, int]:
+    return {"successes": history.successes, "trials": history.trials}
+
+
+def _quarantine(held: Quarantine | None) -> dict[str, str] | None:
+    return {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)} if held else None
 
 
 def _fault(fault: Fault) -> dict[str, Any]:

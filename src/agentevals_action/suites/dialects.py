@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from agentevals_action.model.fault import Location
-from agentevals_action.suites.findings import Findings, kind, nearest
+from agentevals_action.suites.findings import Findings, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map
 
 #: Fields that hold evaluators, in every dialect, at the root, on tests, and under `execution` of both.
@@ -14,6 +14,9 @@ EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
 
 #: Spellings of the format's earlier form that its present one has replaced: read as ever, and told of once a file.
 EARLIER = frozenset(("evalcases", "eval_cases", "expected_outcome", "input_messages", "expected_messages"))
+
+#: Fields that nothing is meant to be done by, wherever they stand.
+REMARKS = ("name", "description", "note", "comment")
 
 _IN_EXECUTION = ("stands in the wrong place", "write it under `execution`")
 _SAMPLES = ("of AgentV is not supported", "run every test several times with the input `samples`")
@@ -58,12 +61,16 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """The fields of one kind of object: canonical names with their other spellings, what is refused by name, what is passed over."""
+    """The fields of one kind of object: canonical names with their other spellings, what is refused by name, what is passed over.
+
+    Of a `closed` one an unknown field is a fault, unless it is a remark: what it was meant to do would be left out.
+    """
 
     what: str
     fields: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()
+    closed: bool = False
 
     @cached_property
     def canonical(self) -> Mapping[str, str]:
@@ -123,10 +130,10 @@ WORKSPACE = Shape(
         **dict.fromkeys(("before_all", "before_each", "after_each", "after_all"), ("stands in the wrong place", "write it under `hooks`")),
     },
 )
-HOOKS = Shape("`hooks`", dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()))
+HOOKS = Shape("`hooks`", dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()), closed=True)
 _HOOK: Mapping[str, tuple[str, ...]] = {"command": ("script",), "cwd": (), "timeout_ms": ()}
-HOOK = Shape("hook", _HOOK, {"reset": ("is known to `before_each` and `after_each` alone", "write it there")})
-RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()})
+HOOK = Shape("hook", _HOOK, {"reset": ("is known to `before_each` and `after_each` alone", "write it there")}, closed=True)
+RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()}, closed=True)
 _ACQUISITION = ("of AgentV is not supported", "name the repository by `repo`, and its commit by `commit`")
 REPO = Shape(
     "repository",
@@ -225,7 +232,8 @@ def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Loca
 def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...] = ()) -> Map:
     """An object by canonical names; `elsewhere` are fields that the caller reads itself.
 
-    An unknown field is a warning, one that is refused by name a fault, and so are two spellings that say different things.
+    An unknown field is a warning, or a fault where the shape is closed; one that is refused by name is a fault, and so are two spellings
+    that say different things.
     """
     folded = Map(data.source, data.place)
     for key, value in data.items():
@@ -250,11 +258,15 @@ def _unknown(data: Map, key: str, shape: Shape, findings: Findings, elsewhere: t
         problem, advice = shape.refused[key]
         findings.fault(data.key_location(key), f"`{key}` {problem}", advice)
         return
-    meant = None if findings.has_enough_warnings else nearest(key, (*shape.canonical, *elsewhere))
+    meant = None if findings.has_enough_warnings and not shape.closed else nearest(key, (*shape.canonical, *elsewhere))
+    problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
+    if shape.closed and key not in REMARKS:
+        findings.fault(data.key_location(key), problem, f"did you mean `{meant}`?" if meant else f"write {one_of(shape.fields)}")
+        return
     spare = next((name for name in ("metadata", "config") if name in shape.fields), None)
     remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
     advice = f"did you mean `{meant}`?" if meant else remove
-    findings.warn(data.key_location(key), f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`"), advice)
+    findings.warn(data.key_location(key), problem, advice)
 
 
 def _expanded(name: str, value: Any) -> Any:

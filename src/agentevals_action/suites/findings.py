@@ -252,7 +252,7 @@ def _written(detail: ErrorDetails) -> tuple[bool, str]:
         key, words = _BOUNDS[detail["type"]]
         if context[key] == 1 and key == "min_length":
             return True, "a text that is not empty" if "string" in detail["type"] else "at least one item"
-        return True, words.format(f"{context[key]:g}" if isinstance(context[key], float) else context[key])
+        return True, words.format(f"{context[key]:.15g}" if isinstance(context[key], float) else context[key])
     if detail["type"] == "literal_error":
         return True, str(context["expected"]).replace("'", "`")
     if detail["type"] == "string_pattern_mismatch":

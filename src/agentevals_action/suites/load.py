@@ -108,7 +108,7 @@ class _Loading:
         if self.findings.faults:
             looked_for = (path for path in self.folder.looked_for if not _is_folder(self.folder.root / path))
             self._note(NamedFile(path, "file") for path in looked_for)
-            return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files.values()))
+            return BrokenSuite(self.suite.path, tuple(sorted(self.findings.faults)), tuple(self.files.values()), found.use.table)
         return Suite(
             path=self.suite.path,
             name=name,

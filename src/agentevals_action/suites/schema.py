@@ -1,7 +1,8 @@
 """The JSON Schema (draft-07) of suites, made from what files are checked against; all three dialects, for editors.
 
 It says what a schema can say: names, types, ranges, types of evaluators, features that are refused by name. What needs the repository
-(paths, targets, ids that must differ) is left to the loader. Unknown fields are warnings, so they are no errors here either.
+(paths, targets, ids that must differ) is left to the loader. Unknown fields are warnings, so they are no errors here
+either, but for those of hooks.
 """
 
 import inspect
@@ -24,6 +25,7 @@ from agentevals_action.suites.entries import (
     ToolCallEntry,
 )
 from agentevals_action.suites.grading import Types
+from agentevals_action.suites.quarantine import ConfigurationEntry, QuarantineEntry
 from agentevals_action.suites.workspace_entries import WorkspaceEntry
 
 Schema = dict[str, Any]
@@ -91,6 +93,20 @@ def schema(types: Types) -> Schema:
     }
 
 
+def configuration_schema() -> Schema:
+    """The schema of `.agentevals.yaml`. An unknown field of an entry is an error there, and so it is here."""
+    definitions: Schema = {}
+    root = _object(ConfigurationEntry, None, definitions)
+    root["properties"]["$schema"] = {"type": "string", "description": "Where this schema is, for editors."}
+    definitions[QuarantineEntry.__name__]["additionalProperties"] = False
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": ".agentevals.yaml",
+        **root,
+        "definitions": definitions,
+    }
+
+
 def _test(definitions: Schema) -> Schema:
     test = _object(TestEntry, dialects.TEST, definitions)
     for key in ("input", "expected_output"):
@@ -115,6 +131,10 @@ def _workspace(definitions: Schema) -> Schema:
     for name, shape in (*parts.items(), ("RepoEntry", dialects.REPO)):
         _refuse(definitions[name], shape)
         _spell(definitions[name], shape.fields)
+        if shape.closed:
+            remark = {"description": "A remark; nothing is done by it.", **_UNOFFERED}
+            definitions[name]["properties"].update((key, remark) for key in dialects.REMARKS)
+            definitions[name]["additionalProperties"] = False
     return workspace
 
 

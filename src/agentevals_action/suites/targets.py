@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from agentevals_action import variables
 from agentevals_action.model.fault import Fault, Location
@@ -28,6 +28,12 @@ class PriceEntry(Entry):
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="US dollars for a million tokens out.")
 
 
+def _globs(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
+        raise ValueError(f'{kind(value)} is no list of globs; write the files that the agent is made of, as `["agent/**", "*.md"]`')
+    return value
+
+
 class TargetEntry(Entry):
     """What all targets have in common; the rest belongs to the provider."""
 
@@ -40,7 +46,7 @@ class TargetEntry(Entry):
     timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(None, description="Time limit of a call in seconds.")
     price: PriceEntry | None = Field(None, description="What its tokens cost.")
     requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="Calls that begin within a minute.")
-    cache_key: ListOf[NonEmpty] = Field(
+    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_globs)] = Field(
         (), description="Globs of the files, relative to the repository, that the agent behind it is made of: lets its replies be cached."
     )
 
@@ -205,7 +211,7 @@ def _read_target(whole: Map, own: Map, providers: Mapping[str, type[base.Options
     try:
         valid = options.model_validate(data, context=folder)
     except ValidationError as error:
-        findings.invalid(error, data, "target")
+        findings.invalid(error, data, f"`{options.provider}` target")
         return None
     return _target(common, valid, whole)
 

@@ -46,7 +46,9 @@ class HooksEntry(Entry):
     enabled: bool | None = Field(None, description="`false` runs no hook and resets nothing.")
     before_all: HookEntry | None = Field(None, description="Runs once, when the folder was made.")
     before_each: ResettingHookEntry | None = Field(None, description="Runs before each test.")
-    after_each: ResettingHookEntry | None = Field(None, description="Runs after each test, when it is graded and the folder is reset.")
+    after_each: ResettingHookEntry | None = Field(
+        None, description="Runs after each test, when it is graded; the folder is reset after it."
+    )
     after_all: HookEntry | None = Field(None, description="Runs once, before the folder is removed.")
 
 

@@ -168,10 +168,25 @@ def test_complete__a_row_that_keeps_no_answer_is_an_error(tmp_path: Path) -> Non
 
 
 def test_complete__the_answer_to_another_question_is_not_taken(tmp_path: Path) -> None:
-    write(tmp_path / "results.jsonl", row(question="hello"), row("masked", question="the key *** is mine"))
+    write(tmp_path / "results.jsonl", row(question="hello", fingerprint=None))
     assert replay(request(tmp_path, "hello"))[0].output == "hi"
     assert "answers another question" in str(refused(request(tmp_path, "hello!")))
-    assert replay(request(tmp_path, "the key abcdefgh is mine", eval_id="masked"))[0].output == "hi"
+    assert "answers another question" in str(refused(request(tmp_path, "hello!", question="q")))
+
+
+def test_complete__a_question_is_all_that_is_asked_and_not_its_last_text(tmp_path: Path) -> None:
+    write(tmp_path / "results.jsonl", row(question="hello", fingerprint=results.fingerprint("of then")))
+    assert replay(request(tmp_path, "hello", question="of then"))[0].output == "hi"
+    assert "answers another question" in str(refused(request(tmp_path, "hello", question="with another file")))
+
+
+def test_complete__a_secret_in_a_question_accepts_no_other(tmp_path: Path) -> None:
+    masked = "the key *** is mine"
+    own = row("own", question=masked, fingerprint=results.fingerprint("of then"))
+    write(tmp_path / "results.jsonl", own, row("foreign", question=masked, fingerprint=None))
+    assert replay(request(tmp_path, "the key abcdefgh is mine", eval_id="own", question="of then"))[0].output == "hi"
+    for name in ("own", "foreign"):
+        assert "answers another question" in str(refused(request(tmp_path, "is it yours?", eval_id=name, question="of now")))
 
 
 @pytest.mark.parametrize(
@@ -276,3 +291,31 @@ tests:
     stored = json.loads((tmp_path / "again.jsonl").read_text())
     assert (stored["verdict"], stored["costUsd"], stored["cachedReplies"]) == ("pass", 0, 1)
     assert (stored["traceSummary"]["costUsd"], stored["traceSummary"]["durationMs"], stored["samples"][0]["cached"]) == (0.25, 77, True)
+
+
+def test_run__another_file_in_the_question_is_another_question(tmp_path: Path) -> None:
+    agents = """\
+- {name: live, provider: cli, command: [echo, hello]}
+- {name: stored, provider: replay, path: /recorded.jsonl}
+"""
+    suite = """\
+name: suite
+input: [{role: system, content: be brief}]
+tests:
+  - id: greets
+    input:
+      - {role: user, content: [{type: file, value: said.txt}]}
+      - {role: assistant, content: yes?}
+      - {role: user, content: and now?}
+    assert: [{type: contains, value: hello}]
+"""
+    suites.write(tmp_path, {".agentv/targets.yaml": agents, "evals/EVAL.yaml": suite, "evals/said.txt": "first"})
+    assert command.run(tmp_path, "run", "--target", "live", "--output", "recorded.jsonl").code == 0
+    suites.write(tmp_path, {"evals/EVAL.yaml": suite.replace("be brief", "be kind")})
+    assert command.run(tmp_path, "run", "--target", "stored").code == 0, "what the agent is told of itself is no part of the question"
+
+    suites.write(tmp_path, {"evals/said.txt": "second"})
+    done = command.run(tmp_path, "run", "--target", "stored")
+
+    assert done.code == 3
+    assert "answers another question" in done.out

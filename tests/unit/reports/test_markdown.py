@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,20 @@ from hypothesis import strategies as st
 from agentevals_action.compare import Knowledge
 from agentevals_action.errors import InvalidInput
 from agentevals_action.gate import Policy
-from agentevals_action.model.comparison import BaselineInfo, Review, Selection, SuiteComparison
+from agentevals_action.model.comparison import (
+    BaselineInfo,
+    Change,
+    Evidence,
+    Finding,
+    Origin,
+    Review,
+    Rung,
+    Selection,
+    SuiteComparison,
+    TestComparison,
+)
 from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view import MARKER, Links
@@ -194,6 +207,17 @@ _words = st.text(max_size=400) | st.sampled_from(
 )
 
 
+def _every_way(test: TestComparison, held: Quarantine, word: str, unsure: Evidence) -> tuple[TestComparison, ...]:
+    flaky = replace(unsure, finding=Finding.CLEARED)
+    return (
+        test,
+        replace(test, quarantine=held),
+        replace(test, accepted_by=word),
+        replace(test, change=Change.UNDECIDED, evidence=unsure),
+        replace(test, change=Change.FLAKY, evidence=flaky),
+    )
+
+
 @settings(max_examples=20, deadline=None)
 @given(word=_words, tests=st.integers(0, 45), suites=st.integers(1, 6), places=st.integers(0, 300))
 def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -> None:
@@ -216,13 +240,23 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
         )
         for suite in range(suites)
     ]
+    held = Quarantine((word,), word, word, date(2026, 3, 1))
+    unsure = reviews.evidence(Finding.UNDECIDED, (1, 2), (1, 3), reason=word)
+    compared = [
+        replace(
+            suite,
+            tests=tuple(one for test in suite.tests for one in _every_way(test, held, word, unsure)),
+            origin=Origin(word, word, 1, word),
+        )
+        for suite in compared
+    ]
     review = reviews.review(
         *compared,
         invalid=(Fault(Location(word, 1, 1), word, word),) * places,
         warnings=(Fault(Location(word, 1, 1), word, word),) * places,
         gone_suites=(word,) * places,
         notices=(word,) * places,
-        baseline=BaselineInfo(word, wanted=True, commit=word, commit_time=word, problem=word),
+        baseline=BaselineInfo(word, wanted=True, commit=word, commit_time=word, problem=word, tried=(Rung(word, word),) * places),
         selections=(Selection(word, (word,) * 9),) * places,
     )
     for links in (reviews.LINKS, NOWHERE):
@@ -303,8 +337,9 @@ def test_entry__facts_of_a_gate_samples_and_grading() -> None:
     suite = replace(reviews.compared((head,), (base,)), tests=(again,))
     text = markdown.comment(reviews.review(suite), NOWHERE)
     assert (
-        "required gate `held` failed (held on base) · required gate `failed` failed (on base too) · required gate `new` failed (new on head)"
-        in text
+        "required gate `held` failed (held in 1 of 3 samples on head, in 1 of 1 on base)"
+        " · required gate `failed` failed (held in 1 of 3 samples on head, in 0 of 1 on base)"
+        " · required gate `new` failed (new on head, held in 1 of 3 samples on head)" in text
     )
     assert "1 of 3 samples pass" in text
     assert "re-graded: the base's answer by head's evaluators" in text

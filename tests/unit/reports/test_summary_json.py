@@ -24,6 +24,8 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
         "improved": 1,
         "unchanged": 9,
         "stillFailing": 1,
+        "flaky": 0,
+        "inconclusive": 0,
         "new": 1,
         "removed": 0,
         "questionChanged": 0,
@@ -45,6 +47,9 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
         "gatesRemoved": [],
         "regraded": False,
         "reason": "",
+        "evidence": None,
+        "quarantine": None,
+        "acceptedBy": None,
     }
     assert tone["tests"] == []
     assert support["head"]["agentCostUsd"] == support["head"]["costUsd"]
@@ -58,6 +63,38 @@ def test_summary_json__what_was_spent_and_who_spoke_with_whom(tmp_path: Path) ->
     assert spent["costUsd"] == sum(side["costUsd"] for side in (data["suites"][0]["head"], data["suites"][0]["base"]))
     assert [test["conversationId"] for test in data["suites"][0]["tests"][:2]] == ["complaint", "booking"]
     assert len(data["notices"]) == 8
+
+
+def test_summary_json__what_is_believed_and_what_does_not_count(tmp_path: Path) -> None:
+    data = written(reviews.believable(), tmp_path)
+    support, tone = data["suites"]
+    assert (data["accepted"], data["quarantined"], data["changes"]["flaky"], data["changes"]["inconclusive"]) == (1, 2, 1, 3)
+    assert [rung["source"] for rung in data["baseline"]["tried"]] == ["branch", "artifact"]
+    assert support["origin"] == {
+        "source": "branch",
+        "commit": "0ddba11" + "0" * 33,
+        "distance": 3,
+        "time": "2025-12-15T09:30:00Z",
+        "samples": 2,
+        "stale": True,
+    }
+    assert support["score"].keys() == {"mean", "low", "high", "detectable", "pairs", "clusters", "isChange"}
+    assert (support["score"]["isChange"], tone["score"]["isChange"], support["durationMs"]) == (True, False, None)
+    tests = {test["id"]: test for suite in data["suites"] for test in suite["tests"]}
+    assert tests["refund-over-limit"]["evidence"] == {
+        "finding": "regressed",
+        "base": {"successes": 20, "trials": 20},
+        "head": {"successes": 0, "trials": 3},
+        "needed": 2,
+        "chance": 0.00042,
+        "reason": "",
+    }
+    assert tests["german"]["quarantine"] == {
+        "owner": "grace",
+        "reason": "the translation service is replaced until then",
+        "expires": "2026-03-01",
+    }
+    assert tests["upsells"]["acceptedBy"] == "ada"
 
 
 def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:

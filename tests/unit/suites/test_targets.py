@@ -100,10 +100,14 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ("{name: 3, provider: mock}", "1:10: `name` is the number 3; write the name by which suites ask for it"),
         ("3", "1:3: a target is the number 3; write an object with `name` and `provider`"),
         ("{name: x, provider: mock, responses: 3}", "1:40: `responses` is the number 3; write a list"),
-        ("{name: x, provider: mock}", "1:3: `responses` is missing; every target needs it"),
+        ("{name: x, provider: mock}", "1:3: `responses` is missing; every `mock` target needs it"),
         (
             "{name: x, provider: cli, command: c, max_concurrency: 0}",
             "1:57: `max_concurrency` is the number 0; write a number that is 1 or more",
+        ),
+        (
+            "{name: x, provider: cli, command: c, cache_key: 5}",
+            '1:51: `cache_key`: the number 5 is no list of globs; write the files that the agent is made of, as `["agent/**", "*.md"]`',
         ),
         ("{name: x, provider: cli, command: c, retries: many}", "1:49: `retries` is the text 'many'; write a whole number"),
         (

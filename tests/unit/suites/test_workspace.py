@@ -226,6 +226,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "hooks: {after_all: {command: [a], timeout_ms: 0}}",
         "3:49: `hooks.after_all.timeout_ms` is the number 0; write a number over 0",
     ),
+    "endless timeout": (
+        "hooks: {after_all: {command: [a], timeout_ms: 9999999}}",
+        "3:49: `hooks.after_all.timeout_ms` is the number 9999999; write a number that is 3600000 or less",
+    ),
     "reset word": (
         "hooks: {after_each: {reset: hard}}",
         "3:31: `hooks.after_each.reset` is the text 'hard'; write `none`, `fast` or `strict`",
@@ -233,6 +237,22 @@ FAULTS: dict[str, tuple[str, str]] = {
     "reset of before_all": (
         "hooks: {before_all: {command: [a], reset: fast}}",
         "3:38: `reset` is known to `before_each` and `after_each` alone; ",
+    ),
+    "misspelt hook": (
+        "hooks: {before_eech: {command: [a]}}",
+        "3:11: the field `before_eech` of `hooks` is unknown; did you mean `before_each`?",
+    ),
+    "unknown hook": (
+        "hooks: {setup: {command: [a]}}",
+        "3:11: the field `setup` of `hooks` is unknown; write `enabled`, `before_all`, `before_each`, `after_each` or `after_all`",
+    ),
+    "misspelt field of a hook": (
+        "hooks: {before_all: {command: [a], timeout: 5}}",
+        "3:38: the field `timeout` of this hook is unknown; did you mean `timeout_ms`?",
+    ),
+    "unknown field of a hook": (
+        "hooks: {after_each: {command: [a], env: {A: b}}}",
+        "3:38: the field `env` of this hook is unknown; write `command`, `cwd`, `timeout_ms` or `reset`",
     ),
     "repo without a path": ("repos: [{repo: a/b}]", "3:11: `repos[0].path` is missing; every item needs it"),
     "repo without a source": ("repos: [{path: a}]", "3:11: `repos[0].repo` is missing; every item needs it"),
@@ -327,12 +347,14 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
 
 
 def test_warning__unknown_fields(root: Path) -> None:
-    text = f"{ONE}  templat: start\n  hooks: {{before_al: {{command: [a]}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
+    text = (
+        f"{ONE}  templat: start\n  hooks: {{before_all: {{command: [a], note: why}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
+    )
     suites.write(root, {"evals/EVAL.yaml": text})
     told = [str(warning) for warning in suites.whole(root, "evals/EVAL.yaml").warnings]
     assert [line.rpartition("; ")[2] for line in told] == [
         "did you mean `template`?",
-        "did you mean `before_all`?",
+        "remove it",
         "did you mean `commit`?",
     ]
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 
 UNKNOWN = "–"
+#: Said of a difference whose interval holds 0.
+NOISE = "within noise"
 
 _UNITS = ("k", "M", "G")
 

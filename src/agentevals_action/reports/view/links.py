@@ -27,7 +27,7 @@ class Links:
 
     def commit(self, sha: str | None) -> str | None:
         """Address of a commit."""
-        return self._address("commit", sha) if sha else None
+        return self._address("commit", quote(sha, safe="", errors="replace")) if sha else None
 
     def _file(self, sha: str | None, path: str, line: int | None) -> str | None:
         if not sha or not path:

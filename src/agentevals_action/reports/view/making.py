@@ -1,14 +1,16 @@
 """The view of a review: which test is told where, and how much of it."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 
 from agentevals_action import __version__, kinds
 from agentevals_action.escaping import code, inline, prose
-from agentevals_action.model.comparison import Change, Outcome, Review, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
 from agentevals_action.model.fault import Fault
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.notices import Notices
-from agentevals_action.reports.view import spending, verdict
+from agentevals_action.reports.view import evidence, spending, verdict, waiving
+from agentevals_action.reports.view.baseline import BaselineTeller
 from agentevals_action.reports.view.entries import Teller, listing
 from agentevals_action.reports.view.figures import counted, joined, score, time
 from agentevals_action.reports.view.grouping import Grouping, Line, Placed
@@ -17,8 +19,13 @@ from agentevals_action.reports.view.rows import columns, rows
 from agentevals_action.reports.view.shapes import MARKER, Limits, Listing, View, Worse
 
 _NOTICES = 4  # that stand open; more are folded
-_SOURCES = {"rerun": "run again in this job with the base's own files"}
 _NO_BASE = frozenset({Change.NEW, Change.QUESTION_CHANGED, Change.NOT_COMPARABLE, Change.BASE_ERROR})
+#: Tests that another list says nothing of, or nothing of their gates.
+_STEADY = frozenset({Change.UNCHANGED, Change.IMPROVED, Change.STILL_FAILING, Change.NEW})
+
+_FLAKY = "Not counted: worse in some samples, which fresh ones did not bear out."
+_UNDECIDED = "Not counted: worse, and fresh samples could not tell whether that is more than noise."
+_QUARANTINE = "Run, and not counted until the entry in `.agentevals.yaml` ends."
 
 
 def view_of(review: Review, links: Links, limits: Limits) -> View:
@@ -31,7 +38,10 @@ class _Maker:
         self._review = review
         self._links = links
         self._limits = limits
-        self._tests: list[Placed] = [(suite.path, test) for suite in review.suites for test in suite.tests]
+        placed: list[Placed] = [(suite.path, test) for suite in review.suites for test in suite.tests]
+        self._tests = [(suite, test) for suite, test in placed if not test.quarantine]
+        self._held = [(suite, test) for suite, test in placed if test.quarantine]
+        self._base = BaselineTeller(review, links)
         self._groups = Grouping(review.suites)
         self._teller = Teller(links, limits, self._groups, several=len(review.suites) > 1)
 
@@ -48,12 +58,16 @@ class _Maker:
             columns=columns(review.suites),
             suites=table,
             suites_left=suites_left,
-            faults=self._faults(review.invalid, "in suites that the change touches"),
+            faults=self._faults(review.invalid, _where_faulty(review.invalid)),
             regressions=self._regressions(),
             failures=self._failures(),
+            accepted=self._accepted(),
             gone=self._gone(gone),
             errors=self._errors(),
             errors_open=review.decision.outcome is Outcome.INCONCLUSIVE,
+            undecided=self._undecided(),
+            flaky=self._flaky(),
+            quarantined=self._quarantined(),
             improvements=self._list("improved", limits.folded, tell.line, Change.IMPROVED),
             changed_questions=self._list("not compared: the question changed", limits.quiet, tell.reason_line, Change.QUESTION_CHANGED),
             new=self._list("new", limits.quiet, tell.line, Change.NEW, verb=True),
@@ -61,8 +75,9 @@ class _Maker:
             still_failing=self._list("still failing", limits.quiet, tell.worse_line, Change.STILL_FAILING),
             not_compared=self._list("could not be compared", limits.quiet, tell.reason_line, Change.NOT_COMPARABLE, Change.BASE_ERROR),
             moved_scores=self._moved_scores(),
-            baseline=self._baseline(),
-            baseline_notes=self._baseline_notes(),
+            baseline=self._base.sentence(),
+            baseline_notes=self._base.notes(limits.items),
+            noise=self._base.details(min(limits.items, limits.folded)),
             spent=spending.of_review(review).words(),
             selections=self._selections(),
             warnings=self._faults(review.warnings, "about suites", "warning"),
@@ -83,9 +98,13 @@ class _Maker:
     def _errors(self) -> Listing | None:
         """Errors on head, with what went wrong in the title: a budget that is spent asks for something else than a target that fails."""
         tests = self._where(lambda test: test.change is Change.HEAD_ERROR)
-        what = kinds.counted(test.head.error.kind for _, test in tests if test.head and test.head.error)
-        title = f"{counted(len(tests), 'test')} ended in an error{f': {inline(what)}' if what else ''}"
-        return self._groups.told(title, tests, self._teller.error_line, self._limits.folded)
+        open_ = sum(test.head is not None and test.head.verdict is not None for _, test in tests)
+        what = kinds.counted(test.head.error.kind for _, test in tests if test.head and test.head.error and not test.head.verdict)
+        words = [counted(open_, "test", "got worse and could not be confirmed")] if open_ else []
+        words += (
+            [f"{counted(len(tests) - open_, 'test')} ended in an error{f': {inline(what)}' if what else ''}"] if len(tests) > open_ else []
+        )
+        return self._groups.told(joined(words), tests, self._teller.error_line, self._limits.folded)
 
     def _notices(self) -> tuple[tuple[str, ...], Listing | None]:
         """The first few notices, and the others as a list; equal ones are counted."""
@@ -101,7 +120,8 @@ class _Maker:
     def _verdict(self, gone: verdict.Gone) -> str:
         sentence = prose(verdict.sentence(self._review), 1000)
         lost = f" {gone.sentence()}" if gone.words() else ""
-        return f"**{self._review.decision.outcome.capitalize()}:** {sentence}{lost}"
+        aside = waiving.sentences((test for suite in self._review.suites for test in suite.tests), code)
+        return f"**{self._review.decision.outcome.capitalize()}:** {sentence}{lost}{f' {aside}' if aside else ''}"
 
     def _reasons(self) -> tuple[str, ...]:
         reasons = verdict.reasons(self._review)
@@ -111,16 +131,36 @@ class _Maker:
         return (*shown, f"… and {len(reasons) - len(shown):,} more") if len(reasons) > len(shown) else tuple(shown)
 
     def _regressions(self) -> Worse | None:
-        tests = self._where(_got_worse)
-        regressed = sum(test.change is Change.REGRESSED for _, test in tests)
-        gates = sum(len(test.head.gates_failed) for _, test in tests if test.head)
+        tests = self._where(waiving.got_worse)
+        regressed = sum(waiving.regressed(test) for _, test in tests)
+        gates = sum(len(waiving.gates_failed(test)) for _, test in tests)
         words = [counted(regressed, "test", "regressed")] if regressed else []
         words += [counted(gates, "required gate", "failed")] if gates else []
         return self._worse(sorted(tests, key=_severity), joined(words))
 
     def _failures(self) -> Worse | None:
-        tests = self._where(lambda test: test.change in _NO_BASE and not _got_worse(test) and _failed(test))
+        tests = self._where(lambda test: test.change in _NO_BASE and not waiving.got_worse(test) and _failed(test))
         return self._worse(tests, f"{counted(len(tests), 'test')} failed with nothing to compare with")
+
+    def _accepted(self) -> Worse | None:
+        tests = self._where(waiving.accepted)
+        who = joined([code(name) for name in dict.fromkeys(test.accepted_by for _, test in tests)])
+        return self._worse(sorted(tests, key=_severity), f"{counted(len(tests), 'regression')} accepted by {who}")
+
+    def _undecided(self) -> Listing | None:
+        tests = self._where(waiving.is_undecided)
+        title = f"{counted(len(tests), 'test')} undecided"
+        return _noted(self._groups.told(title, tests, self._teller.evidence_line, self._limits.folded), _UNDECIDED)
+
+    def _flaky(self) -> Listing | None:
+        tests = self._where(_is_flaky)
+        return _noted(
+            self._groups.told(f"{counted(len(tests), 'test')} flaky", tests, self._teller.evidence_line, self._limits.folded), _FLAKY
+        )
+
+    def _quarantined(self) -> Listing | None:
+        title = f"{counted(len(self._held), 'test')} in quarantine"
+        return _noted(self._groups.told(title, self._held, self._teller.held_line, self._limits.folded), _QUARANTINE)
 
     def _worse(self, tests: Sequence[Placed], title: str) -> Worse | None:
         if not tests:
@@ -151,27 +191,6 @@ class _Maker:
         place = linked(code(str(fault.location)), self._links.head_file(fault.location.path, fault.location.line))
         return f"{place} {prose(fault.problem + (f'; {fault.advice}' if fault.advice else ''), self._limits.text)}"
 
-    def _baseline(self) -> str:
-        base = self._review.baseline
-        if not self._review.suites:
-            return ""
-        commit = self._commit(base.commit or self._review.base_sha)
-        when = f" of {_date(base.commit_time)}" if base.commit_time else ""
-        if base.problem:
-            return f"**The base{f' {commit}' if commit else ''} could not be had:** {prose(base.problem, 500)}"
-        if not base.wanted:
-            return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
-        source = _SOURCES.get(base.source, f"from {code(base.source)}")
-        return f"Compared with the base{f' {commit}' if commit else ''}{when}, {source}."
-
-    def _baseline_notes(self) -> tuple[str, ...]:
-        regraded = len(self._where(lambda test: test.regraded))
-        again = f"{counted(regraded, 'test')} re-graded: the grading changed, so head's evaluators graded the base's answers"
-        notes = [again] if regraded else []
-        notes += [_base_note(suite) for suite in self._review.suites if _needs_note(suite, self._review.baseline.problem)]
-        shown = notes[: self._limits.items]
-        return (*shown, f"… and {len(notes) - len(shown):,} more") if len(notes) > len(shown) else tuple(shown)
-
     def _selections(self) -> Listing | None:
         selections = self._review.selections if self._limits.folded else ()
         lines = (f"{code(one.path)}: {prose(', '.join(one.reasons[:5]), 300)}" for one in selections)
@@ -186,18 +205,29 @@ class _Maker:
 
     def _footer(self) -> str:
         review = self._review
-        head, base = self._commit(review.head_sha), self._commit(review.base_sha)
+        head, base = self._base.commit(review.head_sha), self._base.commit(review.base_sha)
         shas = [f"head {head}"] if head else []
         shas += [f"base {base}"] if base else []
         samples = f"{counted(review.samples, 'sample')} a test"
         return " · ".join([f"agentevals-action {__version__}", samples, *shas, time(review.duration_ms)])
 
-    def _commit(self, sha: str | None) -> str:
-        return linked(code(sha[:7]), self._links.commit(sha)) if sha else ""
+
+def _where_faulty(faults: Sequence[Fault]) -> str:
+    known = {fault.location.path == FILE for fault in faults}
+    places = ["in suites that the change touches"] if False in known else []
+    return joined([*places, *([f"in `{FILE}`"] if True in known else [])])
 
 
-def _got_worse(test: TestComparison) -> bool:
-    return test.change is Change.REGRESSED or bool(test.head and test.head.gates_failed)
+def _noted(found: Listing | None, note: str) -> Listing | None:
+    """A list with a sentence of what it means."""
+    return replace(found, note=note) if found else None
+
+
+def _is_flaky(test: TestComparison) -> bool:
+    """Whether a fall was not borne out, or a required gate failed in some samples and not in most, of a test that is told nowhere else."""
+    if test.change is Change.FLAKY:
+        return not waiving.got_worse(test)
+    return test.change in _STEADY and not waiving.got_worse(test) and bool(evidence.unsteady(test))
 
 
 def _failed(test: TestComparison) -> bool:
@@ -218,25 +248,3 @@ def _with_gates(test: TestComparison) -> str:
 
 def _scores_differ(test: TestComparison) -> bool:
     return bool(test.base and test.head and score(test.base.score) != score(test.head.score))
-
-
-def _renamed(suite: SuiteComparison) -> bool:
-    return suite.base_path is not None and suite.base_path != suite.path
-
-
-def _needs_note(suite: SuiteComparison, told: str) -> bool:
-    return bool(suite.note or (suite.problem and suite.problem != told) or _renamed(suite))
-
-
-def _base_note(suite: SuiteComparison) -> str:
-    name = code(suite.path) + (f" (on base {code(suite.base_path)})" if suite.base_path and _renamed(suite) else "")
-    why = suite.problem or suite.note
-    return f"{name}: {prose(why)}" if why else f"{name} was renamed"
-
-
-def _date(iso: str) -> str:
-    try:
-        when = datetime.fromisoformat(iso)
-    except ValueError:
-        return code(iso)
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

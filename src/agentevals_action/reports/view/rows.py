@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from agentevals_action.escaping import code
-from agentevals_action.model.comparison import Change, SuiteComparison
+from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.reports.view import spending
-from agentevals_action.reports.view.figures import UNKNOWN, cost, counted, delta, moved, percent, score, time, tokens
+from agentevals_action.reports.view import differences, spending, waiving
+from agentevals_action.reports.view.figures import NOISE, UNKNOWN, cost, counted, delta, moved, percent, score, time, tokens
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.shapes import Columns, SuiteRow
 
 WORSE, DOUBT, FINE = "❌", "⚠️", "✅"
 Figure = TypeVar("Figure", int, float)
 
-#: Where figures break, in a column however narrow: before their arrow and their change, and nowhere else.
-_NO_BREAK = re.compile(r" (?![→(])")
+#: Where figures break, in a column however narrow: before their arrow, their unit and their change, and nowhere else.
+_NO_BREAK = re.compile(r" (?![→(]|a sample)")
 
 
 def rows(suites: Sequence[SuiteComparison], links: Links, limit: int) -> tuple[tuple[SuiteRow, ...], str]:
@@ -44,7 +44,7 @@ def _rank(suite: SuiteComparison) -> int:
 
 
 def _sign(suite: SuiteComparison) -> str:
-    if any(test.change is Change.REGRESSED or (test.head and test.head.gates_failed) for test in suite.tests):
+    if any(waiving.got_worse(test) for test in suite.tests):
         return WORSE
     fine = suite.head and suite.head.total and suite.head.passed == suite.head.total and not suite.problem
     return FINE if fine else DOUBT
@@ -69,22 +69,50 @@ def _cells(
             return words(after)
         return _cell(moved(words, before, after))
 
-    def taken(words: Callable[[float | None], str], amount: Callable[[SuiteSummary | None], spending.Amount]) -> str:
-        return _cell(spending.against(words, amount(base) if base or problem else None, amount(head)))
+    def taken(
+        words: Callable[[float | None], str],
+        amount: Callable[[SuiteSummary | None], spending.Amount],
+        difference: Difference | None = None,
+    ) -> str:
+        before, after = amount(base) if base or problem else None, amount(head)
+        same = differences.is_noise(difference, before.each if before else None, after.each)
+        return _cell(spending.against(words, before, after, same))
 
-    change = delta(base.average_score, head.average_score) if base and head else ""
-    regressed = sum(test.change is Change.REGRESSED for suite in suites for test in suite.tests)
-    compared = any(suite.base for suite in suites)
+    cost_difference = _difference(suites, lambda suite: suite.cost)
     return SuiteRow(
         sign=sign,
         suite=name,
         pass_rate=both(percent, base.pass_rate if base else None, head.pass_rate if head else None),
-        score=both(score, base.average_score if base else None, head.average_score if head else None) + (f" ({change})" if change else ""),
-        regressed=(f"**{regressed}**" if regressed else "0") if compared else UNKNOWN,
-        cost=taken(cost, spending.agent_cost),
+        score=_score(base, head, problem, _difference(suites, lambda suite: suite.score)),
+        regressed=_regressed(suites),
+        cost=taken(cost, spending.agent_cost, cost_difference),
         tokens=taken(tokens, spending.agent_tokens),
         time=_cell(time(head.duration_ms if head else None)),
     )
+
+
+def _score(base: SuiteSummary | None, head: SuiteSummary | None, problem: str, difference: Difference | None) -> str:
+    before, after = base.average_score if base else None, head.average_score if head else None
+    if base is None and not problem:
+        return score(after)
+    if differences.is_noise(difference, before, after):
+        change = NOISE if score(before) != score(after) else ""
+    else:
+        change = delta(before, after) if base and head else ""
+    return _cell(moved(score, before, after)) + (f" ({_cell(change)})" if change else "")
+
+
+def _regressed(suites: Sequence[SuiteComparison]) -> str:
+    if not any(suite.base for suite in suites):
+        return UNKNOWN
+    tests = [test for suite in suites for test in suite.tests]
+    regressed, accepted = (sum(map(of, tests)) for of in (waiving.regressed, waiving.accepted))
+    return (f"**{regressed}**" if regressed else "0") + (f" ({accepted}&nbsp;accepted)" if accepted else "")
+
+
+def _difference(suites: Sequence[SuiteComparison], of: Callable[[SuiteComparison], Difference | None]) -> Difference | None:
+    """The difference of a suite, or of several together."""
+    return of(suites[0]) if len(suites) == 1 else differences.pooled(of(suite) for suite in suites if suite.base)
 
 
 def _cell(figures: str) -> str:

@@ -49,11 +49,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list with what it counts (`3 tests improved`); `left` says how many are not in `lines`, empty when all are."""
+    """A list with what it counts (`3 tests improved`); `left` says how many are not in `lines`, empty when all are; `note` is what it
+    means, in a sentence."""
 
     title: str
     lines: tuple[str, ...] = ()
     left: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ class View:
     """A review made ready for a template. What there is nothing of is None or empty.
 
     `alert` is GitHub's word (`CAUTION`), `verdict` the one sentence, `reasons` all reasons when the sentence does not hold them all.
-    `regressions` are regressions and failed gates, `failures` other failures that have no base to be compared with.
+    `regressions` are regressions and failed gates, `failures` other failures that have no base to be compared with, `accepted` regressions
+    that somebody took on. `undecided`, `flaky` and `quarantined` tests do not count. `noise` says where each suite's base results come
+    from, and how sure its differences are.
     `errors_open` asks to show the errors unfolded. `spent` says what the run cost. `notices_folded` are those past the first few.
     `shortened` says that things are left out, and where they are.
     """
@@ -110,9 +114,13 @@ class View:
     faults: Listing | None
     regressions: Worse | None
     failures: Worse | None
+    accepted: Worse | None
     gone: Listing | None
     errors: Listing | None
     errors_open: bool
+    undecided: Listing | None
+    flaky: Listing | None
+    quarantined: Listing | None
     improvements: Listing | None
     changed_questions: Listing | None
     new: Listing | None
@@ -122,6 +130,7 @@ class View:
     moved_scores: Listing | None
     baseline: str
     baseline_notes: tuple[str, ...]
+    noise: Listing | None
     spent: str
     selections: Listing | None
     warnings: Listing | None

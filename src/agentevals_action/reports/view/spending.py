@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agentevals_action.model.comparison import Review
-from agentevals_action.model.result import SuiteSummary
-from agentevals_action.reports.view.figures import cost, step
+from agentevals_action.model.comparison import Review, SuiteComparison
+from agentevals_action.model.result import SampleResult, SuiteSummary
+from agentevals_action.reports.view.figures import NOISE, cost, step
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ def agent_tokens(summary: SuiteSummary | None) -> Amount:
     return Amount(both, summary.samples_with_tokens, summary.samples, summary.total)
 
 
-def against(words: Callable[[float | None], str], base: Amount | None, head: Amount) -> str:
-    """`base → head (+12%)`, head's alone when there is no base or no difference that shows; unknown is a dash.
+def against(words: Callable[[float | None], str], base: Amount | None, head: Amount, noise: bool = False) -> str:
+    """`base → head (+12%)`, head's alone when there is no base or no difference that shows; unknown is a dash. What is `noise` is said
+    to be that, unless the two are sums over another number of samples.
 
     Where the two have another number of samples a test, it is what each sample took. Of a sum that is not whole (`≥`) no share is told.
     """
@@ -58,6 +59,8 @@ def against(words: Callable[[float | None], str], base: Amount | None, head: Amo
     moved = step(before, after) if whole else None
     if told[0] == told[1] or moved == 0:
         return f"{told[1]}{unit}"
+    if noise and whole and (each or base.samples == head.samples):
+        return f"{told[0]} → {told[1]}{unit} ({NOISE})"
     return f"{told[0]} → {told[1]}{unit}{f' ({moved:+,}%)'.replace('-', '−') if moved is not None else ''}"
 
 
@@ -105,7 +108,34 @@ def spent_by(summaries: Iterable[SuiteSummary]) -> Spent:
 
 
 def of_review(review: Review) -> Spent:
-    """What a review cost: head, and the base where it was run; stored results cost when they were made."""
-    sides = [suite.head for suite in review.suites]
-    sides += [suite.base for suite in review.suites] if review.baseline.source == "rerun" else []
-    return spent_by(side for side in sides if side)
+    """What a review cost: head, and of the base what was run in it; stored results cost when they were made."""
+    spent = [spent_by(suite.head for suite in review.suites if suite.head)]
+    for suite in review.suites:
+        source = suite.origin.source if suite.origin else review.baseline.source
+        if source == "rerun" and suite.base:
+            spent.append(spent_by([suite.base]))
+        else:
+            spent.append(_of_samples(_fresh(suite)))
+    costs = [one.cost_usd for one in spent if one.cost_usd is not None]
+    return Spent(
+        cost_usd=sum(costs) if costs else None,
+        replies=sum(one.replies for one in spent),
+        cached=sum(one.cached for one in spent),
+        unpriced=sum(one.unpriced for one in spent),
+    )
+
+
+def _fresh(suite: SuiteComparison) -> list[SampleResult]:
+    """Samples of base that were taken to confirm a fall."""
+    return [sample for test in suite.tests if test.evidence for sample in test.evidence.base_samples]
+
+
+def _of_samples(samples: Iterable[SampleResult]) -> Spent:
+    told = list(samples)
+    costs = [one.cost_usd for one in told if one.cost_usd is not None]
+    return Spent(
+        cost_usd=sum(costs) if costs else None,
+        replies=sum(one.replies for one in told),
+        cached=sum(one.cached_replies for one in told),
+        unpriced=sum(one.unpriced_replies for one in told),
+    )

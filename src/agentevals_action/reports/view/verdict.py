@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
+from agentevals_action.reports.view import waiving
 from agentevals_action.reports.view.figures import counted, joined
 
 #: Reasons that still make one sentence.
@@ -60,9 +61,9 @@ def sentence(review: Review) -> str:
 
 
 def headline(review: Review) -> str:
-    """The verdict in one plain line, with what is gone."""
-    lost = gone(review).sentence()
-    return f"{review.decision.outcome.capitalize()}: {sentence(review)}{f' {lost}' if lost else ''}"
+    """The verdict in one plain line, with what is gone and what does not count."""
+    rest = (gone(review).sentence(), waiving.sentences(_tests(review)))
+    return " ".join([f"{review.decision.outcome.capitalize()}: {sentence(review)}", *filter(None, rest)])
 
 
 def alert(review: Review, lost: Gone) -> str:
@@ -70,15 +71,19 @@ def alert(review: Review, lost: Gone) -> str:
     found = _ALERTS.get(review.decision.outcome)
     if found:
         return found
-    if lost.words() or _worse(review):
+    if lost.words() or _worse(review) or any(test.accepted_by or waiving.is_undecided(test) for test in _tests(review)):
         return "IMPORTANT"
     return "TIP" if review.suites else "NOTE"
 
 
+def _tests(review: Review) -> list[TestComparison]:
+    return [test for suite in review.suites for test in suite.tests]
+
+
 def _worse(review: Review) -> list[str]:
-    tests = [test for suite in review.suites for test in suite.tests]
-    regressed = sum(test.change is Change.REGRESSED for test in tests)
-    gates = sum(len(test.head.gates_failed) for test in tests if test.head)
+    tests = _tests(review)
+    regressed = sum(waiving.regressed(test) for test in tests)
+    gates = sum(len(waiving.gates_failed(test)) for test in tests)
     counts = ((regressed, "test", "regressed"), (gates, "required gate", "failed"))
     return [counted(*count) for count in counts if count[0]]
 
@@ -87,19 +92,22 @@ def _passed(review: Review) -> str:
     if not review.suites:
         known = f" (of {counted(review.suites_in_repository, 'suite')} in the repository)" if review.suites_in_repository else ""
         return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
-    tests = [test for suite in review.suites for test in suite.tests]
+    tests = _tests(review)
     verdicts = Counter((test.head.verdict or "error") if test.head else "gone" for test in tests)
     changes = Counter(test.change for test in tests)
     ran = verdicts.total() - verdicts["gone"]
     kinds = (("pass", "pass"), ("borderline", "borderline"), ("fail", "fail"), ("error", "in error"))
     words = [f"{verdicts[verdict]} {word}" for verdict, word in kinds if verdicts[verdict]]
     told = "all pass" if verdicts["pass"] == ran else joined(words)
-    return f"{counted(ran, 'test')} in {counted(len(review.suites), 'suite')}, {told}; {_compared(review, changes)}"
+    compared = _compared(review, changes)
+    return f"{counted(ran, 'test')} in {counted(len(review.suites), 'suite')}, {told}{f'; {compared}' if compared else ''}"
 
 
 def _compared(review: Review, changes: "Counter[Change]") -> str:
     if not review.baseline.wanted:
         return "nothing to compare with"
     worse = _worse(review)
+    # An accepted regression is told in a sentence of its own, beside which "none regressed" would be wrong.
+    none = [] if any(test.accepted_by for test in _tests(review)) else ["none regressed"]
     better = [counted(changes[Change.IMPROVED], "test", "improved")] if changes[Change.IMPROVED] else []
-    return joined([*(worse or ["none regressed"]), *better])
+    return joined([*(worse or none), *better])

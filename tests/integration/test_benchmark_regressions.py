@@ -1,0 +1,41 @@
+"""The measurement of false blocks and misses: its arithmetic, and that a seed gives its table."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "regressions.py"
+
+
+@pytest.fixture(scope="module")
+def regressions() -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPT), run_name="regressions")
+
+
+def test_fisher__known_values(regressions: dict[str, Any]) -> None:
+    fisher = regressions["fisher"]
+    assert fisher(4, 4, 0, 4) == pytest.approx(1 / 70)
+    assert fisher(3, 4, 1, 4) == pytest.approx(17 / 70)
+    assert fisher(0, 6, 0, 20) == 1
+    assert fisher(6, 6, 0, 20) == pytest.approx(1 / 230230)
+
+
+def test_pool__holds_as_often_as_it_says(regressions: dict[str, Any]) -> None:
+    for rate in (0.0, 0.3, 0.98, 1.0):
+        assert sum(sample.verdict == "pass" for sample in regressions["pool"](rate)) == round(100 * rate)
+
+
+def test_table__the_same_seed_gives_the_same() -> None:
+    first, again, other = (
+        subprocess.run(
+            [sys.executable, str(SCRIPT), "--pull-requests", "1", "--seed", seed], capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "1", "2")
+    )
+    assert first == again != other
+    assert len(first.splitlines()) == 2 + 24
+    assert "one broken: 0.95 → 0" in first

@@ -1,0 +1,121 @@
+"""`selftest`: suites run many times on one commit, by real processes."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.reports.jsonl import read_results
+from tests.support import command
+
+#: Answers by the number of the sample, so that what is flaky is known.
+AGENT = """\
+case "$1" in
+  steady*) echo hello ;;
+  torn) test "$2" = 1 && exit 9; echo hello ;;
+  dead) exit 9 ;;
+  *) test $(($2 % 2)) = 1 && echo sorry || echo hello ;;
+esac
+"""
+TARGETS = """\
+targets:
+  - {name: default, provider: cli, command: [sh, agent.sh, "{EVAL_ID}", "{ATTEMPT}"]}
+  - {name: fixed, provider: mock, responses: [{pattern: ".*", response: hello}]}
+"""
+
+
+def suite(*tests: str, target: str = "default") -> str:
+    rows = (f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n" for name in tests)
+    return f"name: greeter\nexecution: {{target: {target}}}\ntests:\n" + "".join(rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    (place / ".agentv").mkdir(parents=True)
+    (place / "agent.sh").write_text(AGENT)
+    (place / ".agentv/targets.yaml").write_text(TARGETS)
+    (place / "EVAL.yaml").write_text(suite("steady", "flaky"))
+    return place
+
+
+def test_selftest__says_which_test_flips_and_what_that_does(folder: Path) -> None:
+    done = command.run(folder, "selftest", "--samples", "4")
+    assert done.code == 0, done.err
+    assert "tests: 2 of 2 tests" in done.err
+    assert "one run a side, each verdict that fell blocks: 33% are blocked" in done.out
+    (row,) = (line for line in done.out.splitlines() if line.strip().startswith("EVAL.yaml flaky"))
+    assert "2/4" in row
+    assert "pass 2, fail 2" in row
+    assert "1 test came out the same 4 times; each may still differ in up to 53% of its runs" in done.out
+    assert "Advice: " in done.out
+    assert [len(result.samples) for result in read_results(folder / "agentevals-report/selftest.jsonl")] == [4, 4]
+
+
+def test_selftest__json_is_one_document_and_the_same_each_time(folder: Path) -> None:
+    first, again = (command.run(folder, "selftest", "EVAL.yaml", "--samples", "4", "--json") for _ in range(2))
+    found = json.loads(first.out)
+    assert first.out == again.out
+    assert found["together"]["plainBlocks"] == pytest.approx(1 / 3)
+    assert [(test["test"], test["passRate"], test["verdicts"]) for test in found["tests"]] == [
+        ("flaky", 0.5, {"pass": 2, "fail": 2}),
+        ("steady", 1.0, {"pass": 4}),
+    ]
+    assert [way["history"] for way in found["gate"]] == [20, 1]
+    assert all(way["interval"][0] <= way["blocks"] <= way["interval"][1] for way in found["gate"])
+
+
+def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite("one", "two", target="fixed"))
+    done = command.run(folder, "selftest")
+    assert done.code == 0, done.err
+    assert "2 of 2 tests answer and are graded the same each time" in done.out
+    assert not (folder / "agentevals-report").exists()
+    document = json.loads(command.run(folder, "selftest", "--json").out)
+    assert (document["steady"], document["tests"], document["together"]["plainBlocks"]) == (2, [], 0)
+
+
+def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite("steady", "torn"))
+    torn = command.run(folder, "selftest", "--samples", "3")
+    assert torn.code == 0, torn.err
+    assert "EVAL.yaml torn: 1 of 3: the command ended with exit code 9" in torn.out
+    (folder / "EVAL.yaml").write_text(suite("steady", "dead"))
+    dead = command.run(folder, "selftest", "--samples", "3")
+    assert dead.code == 3
+    assert "EVAL.yaml dead: 3 of 3" in dead.out
+    assert "fewer than two samples" in dead.out
+
+
+def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Path) -> None:
+    done = command.run(folder, "selftest", "--samples", "2", "--prepare", "echo no disk >&2; exit 1")
+    assert done.code == 3
+    assert "no disk" in done.out
+
+
+def test_selftest__one_sample_compares_with_nothing(folder: Path) -> None:
+    done = command.run(folder, "selftest", "--samples", "1")
+    assert done.code == 2
+    assert not (folder / "agentevals-report").exists()
+
+
+def test_selftest__a_name_out_of_a_suite_steers_neither_terminal_nor_runner(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite('"::error::x\\e[31m"'))
+    done = command.run(folder, "selftest", "--samples", "2")
+    assert done.code == 0, done.err
+    assert "\x1b" not in done.out + done.err
+    assert not any(line.lstrip().startswith("::") for line in (done.out + done.err).splitlines())
+
+
+def test_selftest__a_signal_ends_it_at_any_time(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite(*(f"flaky-{number}" for number in range(25))))
+    process = command.start(folder, "selftest", "--samples", "2")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "drawing" in line:
+            break
+    process.send_signal(signal.SIGTERM)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "interrupted by SIGTERM" in rest

@@ -1,0 +1,141 @@
+"""What a pull request may waive and what it may not: quarantine by the base's file, regressions by a label for one head."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support import command, payloads
+from tests.support.github_http import Fault
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Finished, Job
+from tests.support.repositories import Files, PullRequest, Repository, pull_request
+
+SUITE = """\
+name: greeter
+tests:
+  - {id: greets, input: Ada, assert: [{type: contains, value: hello}]}
+  - {id: gated, input: Bob, assert: [{name: polite, type: contains, value: "please", required: true}]}
+"""
+LABEL, NUMBER = "agentevals:accept", 7
+
+
+def agent(ada: str = "hello Ada", bob: str = "please, Bob") -> str:
+    """Targets whose answers are known."""
+    return f"targets: [{{name: default, provider: mock, responses: [{{pattern: Ada, response: '{ada}'}}, {{pattern: Bob, response: '{bob}'}}]}}]\n"
+
+
+def quarantine(tests: str, days: int = 2) -> str:
+    expires = (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
+    return f"quarantine:\n  - {{tests: {tests}, owner: grace, reason: flaky, expires: {expires}}}\n"
+
+
+BASE: Files = {"EVAL.yaml": SUITE, ".agentv/targets.yaml": agent(), ".gitignore": "/agentevals-report/\n"}
+RUDE: Files = {".agentv/targets.yaml": agent(bob="Bob")}
+
+
+def review(tmp_path: Path, base: Files, change: Files) -> command.Done:
+    repository = Repository.create(tmp_path / "repository", {**BASE, **base})
+    repository.git("checkout", "--quiet", "-b", "change")
+    repository.commit("change", change)
+    return command.run(repository.path, "review", "--base", "main", "--baseline", "rerun")
+
+
+def test_quarantine__of_the_base_lets_a_failed_gate_pass_and_says_so(tmp_path: Path) -> None:
+    done = review(tmp_path, {".agentevals.yaml": quarantine("gated")}, RUDE)
+    assert done.code == 0, done.out + done.err
+    assert "polite" in done.out
+    assert "In quarantine, not counted: 1 test." in done.out
+
+
+def test_quarantine__of_the_change_itself_does_not_hold_and_is_listed(tmp_path: Path) -> None:
+    done = review(tmp_path, {}, {**RUDE, ".agentevals.yaml": quarantine("gated")})
+    assert done.code == 1, done.out + done.err
+    assert "takes effect once it is merged" in done.out
+
+
+def test_quarantine__that_the_change_lifts_does_not_hold(tmp_path: Path) -> None:
+    done = review(tmp_path, {".agentevals.yaml": quarantine("gated")}, {**RUDE, ".agentevals.yaml": None})
+    assert done.code == 1, done.out + done.err
+
+
+def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_path: Path) -> None:
+    old: Files = {".agentevals.yaml": quarantine("gated", days=-1)}
+    done = review(tmp_path / "left", old, {".agentv/targets.yaml": agent(ada="hello, Ada")})
+    assert done.code == 2, done.out + done.err
+    assert "expired on" in done.out
+    mended = review(tmp_path / "mended", old, {".agentv/targets.yaml": agent(ada="hello, Ada"), ".agentevals.yaml": quarantine("gated")})
+    assert mended.code == 0, mended.out + mended.err
+
+
+class Gate:
+    """A pull request after whose change Ada is not greeted any more, and what GitHub knows of it."""
+
+    def __init__(self, folder: Path, server: GitHubServer) -> None:
+        self.folder, self.server, self.runs = folder, server, 1000
+        self.pull = pull_request(folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")})
+        server.add_pull(NUMBER, self.pull.head, self.pull.main, [file(".agentv/targets.yaml")])
+        server.timeline.push(NUMBER, self.pull.head, 0)
+        server.timeline.check(self.pull.head, 1)
+
+    def push(self, files: Files) -> None:
+        """Another commit on the pull request's branch, ten minutes later."""
+        origin = self.pull.origin
+        origin.git("checkout", "--quiet", "feature")
+        head = origin.commit("another", files)
+        origin.git("checkout", "--quiet", "--detach", "main")
+        origin.git("merge", "--quiet", "--no-ff", "--no-edit", head)
+        merge = origin.head()
+        origin.git("update-ref", "refs/pull/1/merge", merge)
+        origin.git("checkout", "--quiet", "main")
+        self.pull = PullRequest(origin, self.pull.base, self.pull.main, head, merge)
+        self.server.world.pulls[NUMBER].files = [file(".agentv/targets.yaml")]
+        self.server.timeline.push(NUMBER, head, 10)
+        self.server.timeline.check(head, 11)
+
+    def run(self) -> Finished:
+        """The next run of the workflow, on a fresh checkout of the merge commit."""
+        self.runs += 1
+        place = self.folder / str(self.runs)
+        workspace = self.pull.checkout(place / "workspace", self.pull.merge, 1)
+        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
+        inputs = {"baseline": "rerun"}
+        return Job(workspace.path, self.server, event, self.pull.merge, place / "runner", run=self.runs, inputs=inputs).finish()
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    with GitHubServer() as server:
+        yield Gate(tmp_path, server)
+
+
+def test_accepting__a_regression_passes_for_this_head_and_no_longer(gate: Gate) -> None:
+    assert gate.run().code == 1
+    assert gate.server.routes("timeline") == []
+    gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
+    done = gate.run()
+    assert done.code == 0, done.log
+    assert done.outputs["outcome"] == "passed"
+    assert "1 regression accepted by" in done.summary
+    gate.push({".agentv/targets.yaml": agent(ada="Ada!")})
+    later = gate.run()
+    assert later.code == 1, later.log
+    assert "the head has changed since" in later.summary
+
+
+def test_accepting__never_a_failed_gate(gate: Gate) -> None:
+    gate.push({".agentv/targets.yaml": agent(ada="Ada!", bob="Bob")})
+    gate.server.timeline.label(NUMBER, LABEL, "ada", 15)
+    done = gate.run()
+    assert done.code == 1, done.log
+    assert "required gate" in done.summary
+
+
+def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
+    gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
+    gate.server.break_route(Fault(r"/check-suites", 403, 9, "Resource not accessible by integration"))
+    done = gate.run()
+    assert done.code == 1, done.log
+    assert "checks: read" in done.summary

@@ -1,0 +1,104 @@
+"""Tests in quarantine, through the command line: run and told, not blocking, until their day is over."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support import command
+
+MOCK = """\
+targets:
+  - name: default
+    provider: mock
+    responses:
+      - {pattern: broken, response: nothing of use}
+      - {pattern: ".*", response: hello there}
+"""
+
+
+def suite(*tests: str) -> str:
+    rows = [f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello, required: true}}]}}\n" for name in tests]
+    return "name: greeter\ntests:\n" + "".join(rows)
+
+
+def day(days: int) -> str:
+    """A day so many days from now, in UTC."""
+    return (datetime.now(UTC) + timedelta(days=days)).date().isoformat()
+
+
+def quarantine(tests: str, expires: str) -> str:
+    return f'quarantine:\n  - {{tests: "{tests}", owner: "@ada", reason: the provider flakes, expires: {expires}}}\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    (place / ".agentv").mkdir(parents=True)
+    (place / ".agentv/targets.yaml").write_text(MOCK)
+    (place / "EVAL.yaml").write_text(suite("one", "broken"))
+    return place
+
+
+def test_run__a_failed_gate_in_quarantine_is_told_and_does_not_block(folder: Path) -> None:
+    assert command.run(folder, "run").code == 1
+    (folder / ".agentevals.yaml").write_text(quarantine("brok*", day(2)))
+    done = command.run(folder, "run", "--min-pass-rate", "1")
+    assert done.code == 0, done.out + done.err
+    told = f"1 test in quarantine does not count (1 fail): owner @ada, until {day(2)}, the provider flakes"
+    assert told in done.out
+    assert "required gate failed" in done.out
+    summary = json.loads((folder / "agentevals-report/summary.json").read_text())
+    assert summary["waived"] == [told]
+    assert summary["suites"][0]["head"]["fail"] == 1
+
+
+def test_run__a_test_that_is_not_in_it_blocks_all_the_same(folder: Path) -> None:
+    (folder / ".agentevals.yaml").write_text(quarantine("one", day(2)))
+    done = command.run(folder, "run")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "failed: 1 test failed"
+    assert "1 test in quarantine does not count (1 pass)" in done.out
+
+
+def test_run__very_many_that_fail_alike_are_counted_each_by_its_own_entry(folder: Path) -> None:
+    names = [f"broken-{number}" for number in range(60)]
+    (folder / "EVAL.yaml").write_text(suite(*names, *(f"kept-{name}" for name in names), "fine"))
+    (folder / ".agentevals.yaml").write_text(quarantine("kept-*", day(2)))
+    done = command.run(folder, "run", "--min-pass-rate", "0.5")
+    assert done.code == 1
+    assert "60 tests in quarantine do not count (60 fail)" in done.out
+    assert "60 tests failed" in done.out
+    assert "1 of 61 scored tests passed" in done.out
+
+
+def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) -> None:
+    (folder / ".agentevals.yaml").write_text(quarantine("broken", day(-1)))
+    done = command.run(folder, "run")
+    assert done.code == 2
+    assert f".agentevals.yaml:2:76: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)" in done.err
+    assert not (folder / "agentevals-report").exists()
+
+
+def test_run__an_entry_that_covers_nothing_is_a_warning_where_all_suites_are_known(folder: Path) -> None:
+    (folder / ".agentevals.yaml").write_text(quarantine("gone", day(2)))
+    done = command.run(folder, "run", "--fail-on", "never")
+    assert done.code == 0
+    assert "warning: .agentevals.yaml:2:5: this quarantine covers no test" in done.err
+    assert "covers no test" not in command.run(folder, "run", "EVAL.yaml", "--fail-on", "never").err
+
+
+def test_validate__reads_it_too(folder: Path) -> None:
+    (folder / ".agentevals.yaml").write_text(quarantine("broken", "soon"))
+    done = command.run(folder, "validate")
+    assert done.code == 2
+    assert ".agentevals.yaml:2:76: `expires`: 'soon' is no day; write it as YYYY-MM-DD" in done.out
+    (folder / ".agentevals.yaml").write_text(quarantine("broken", day(2)))
+    assert command.run(folder, "validate").code == 0
+
+
+def test_schema__of_the_configuration_is_printed(folder: Path) -> None:
+    printed = json.loads(command.run(folder, "schema", "--config").out)
+    assert printed["title"] == ".agentevals.yaml"
+    assert json.loads(command.run(folder, "schema").out)["title"] == "EVAL.yaml"

@@ -1,0 +1,70 @@
+"""A base's tree in a folder, and results that stand for it: for tests of the stores of base results."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.baselines.base import BaseTree, Freshness
+from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.model.comparison import BaselineInfo, Selection
+from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.suite import BrokenSuite, Suite
+from tests.support import results, suites
+
+SUITE = """\
+name: greeter
+tests:
+  - id: greets
+    criteria: greets
+    input: Ada
+    assert: [{name: by-name, type: contains, value: Ada, required: true}]
+  - id: short
+    criteria: is short
+    input: Bob
+    assert: [{type: contains, value: Bob}]
+"""
+FILES = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": suites.TARGETS}
+PATH = "evals/EVAL.yaml"
+BASE = "b" * 40
+NOW = datetime(2026, 1, 10, tzinfo=UTC)
+FRESH = Freshness(NOW, 14.0)
+
+
+def fingerprints(suite: Suite) -> dict[str, Fingerprint]:
+    made = Fingerprints()
+    return {test.id: made.of(suite, test) for test in suite.tests}
+
+
+def tree(*found: Suite | BrokenSuite, commit: str = BASE) -> BaseTree:
+    info = BaselineInfo("auto", wanted=True, commit=commit, commit_time="2026-01-09T00:00:00Z")
+    return BaseTree(info, {suite.path: suite for suite in found}, fingerprints)
+
+
+def at(root: Path, *paths: str, commit: str = BASE) -> BaseTree:
+    """The tree in a folder, with the suites at these paths."""
+    return tree(*(suites.load(root, path) for path in paths or (PATH,)), commit=commit)
+
+
+def greeter(root: Path, path: str = PATH) -> Suite:
+    """The usual suite, written to a folder."""
+    suites.write(root, {**FILES, path: SUITE})
+    return suites.whole(root, path)
+
+
+def results_of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[TestResult, ...]:
+    """A passing result of every test; `changes` are fields of `results.result` by test id."""
+    prints = fingerprints(suite)
+    made = []
+    for test in suite.tests:
+        fields: dict[str, Any] = {"print": prints[test.id], "path": suite.path, **(changes or {}).get(test.id, {})}
+        made.append(results.result(test.id, fields.pop("verdict", "pass"), **fields))
+    return tuple(made)
+
+
+def jsonl(rows: Sequence[TestResult]) -> str:
+    return "".join(row.model_dump_json(by_alias=True) + "\n" for row in rows)
+
+
+def select(*paths: str) -> tuple[Selection, ...]:
+    return tuple(Selection(path, (f"changed: {path}",)) for path in paths or (PATH,))

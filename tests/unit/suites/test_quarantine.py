@@ -1,0 +1,206 @@
+"""`.agentevals.yaml`: what is in quarantine, whose file says so, and every fault of it."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
+from agentevals_action.suites.quarantine import read_quarantines
+from agentevals_action.suites.schema import configuration_schema
+
+ROOT = Path(__file__).resolve().parents[3]
+TODAY = date(2026, 3, 1)
+ENTRY = "  - {tests: refund-*, owner: ada, reason: the provider flakes, expires: 2026-03-01}\n"
+
+
+def tree(folder: Path, text: str | None) -> Path:
+    folder.mkdir()
+    if text is not None:
+        (folder / FILE).write_text(text)
+    return folder
+
+
+def read(tmp_path: Path, text: str, today: date = TODAY) -> Quarantines:
+    return read_quarantines(tree(tmp_path / "head", text), today)
+
+
+def faults(tmp_path: Path, text: str) -> list[str]:
+    return [str(fault) for fault in read(tmp_path, text).faults]
+
+
+def test_read__an_entry_and_where_it_stands(tmp_path: Path) -> None:
+    text = """\
+# Who may fail.
+quarantine:
+  - tests: [refund-*, "!refund-over-limit"]
+    suites: evals/support/**
+    owner: "@ada"
+    reason: |
+      the provider flakes
+    expires: 2026-03-01
+"""
+    found = read(tmp_path, text)
+    assert found == Quarantines(
+        (Quarantine(("refund-*", "!refund-over-limit"), "@ada", "the provider flakes", TODAY, ("evals/support/**",)),)
+    )
+    assert str(found.head[0].location) == ".agentevals.yaml:3:5"
+
+
+@pytest.mark.parametrize("text", [None, "", "quarantine:\n", "quarantine: []\n", "# nothing\n"])
+def test_read__nothing_is_in_quarantine(tmp_path: Path, text: str | None) -> None:
+    assert read_quarantines(tree(tmp_path / "head", text), TODAY) == Quarantines()
+
+
+def test_read__a_day_holds_to_its_end_and_is_an_error_then(tmp_path: Path) -> None:
+    head = tree(tmp_path / "head", f"quarantine:\n{ENTRY}")
+    assert len(read_quarantines(head, date(2026, 3, 1)).head) == 1
+    late = read_quarantines(head, date(2026, 3, 2))
+    assert late.head == ()
+    assert [str(fault) for fault in late.faults] == [
+        ".agentevals.yaml:2:73: the quarantine of 'refund-*' expired on 2026-03-01 (owner ada: the provider flakes); "
+        "mend the tests and remove it, or set a later day"
+    ]
+
+
+def test_read__all_faults_at_once_each_at_its_place(tmp_path: Path) -> None:
+    text = """\
+quarantine:
+  - tests: 5
+    suites:
+    owner: " "
+    reason: 3
+    expires: 2026-02-30
+  - tests: []
+    suits: evals/**
+    owner: ada
+    expires: 01.02.2026
+  - greets
+  - {tests: [a, ""], owner: ada, reason: flaky, expires: 2026-02-28}
+"""
+    assert faults(tmp_path, text) == [
+        ".agentevals.yaml:2:12: `tests` is the number 5; write a text or a list",
+        ".agentevals.yaml:3:12: `suites` is empty; write a text or a list",
+        ".agentevals.yaml:4:12: `owner` is the text ' '; write a text that is not empty",
+        ".agentevals.yaml:5:13: `reason` is the number 3; write a text",
+        ".agentevals.yaml:6:14: `expires`: '2026-02-30' is no day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:8:5: the field `suits` of this entry is unknown; did you mean `suites`?",
+        ".agentevals.yaml:7:12: `tests` is an empty list; write a text or at least one item",
+        ".agentevals.yaml:7:5: `reason` is missing; every entry needs it",
+        ".agentevals.yaml:10:14: `expires`: '01.02.2026' is no day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:11:5: this entry is the text 'greets'; write an object with `tests`",
+        ".agentevals.yaml:12:17: `tests[1]` is an empty text; write a text that is not empty",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- a\n", ".agentevals.yaml:1:1: this file is a list; write an object with `quarantine`"),
+        ("quarantine: refund-*\n", ".agentevals.yaml:1:13: `quarantine` is the text 'refund-*'; write a list of entries"),
+        ("quarantine: [\n", "this is no valid YAML"),
+        ("quarantine: []\nquarantine: []\n", "stands here a second time"),
+    ],
+)
+def test_read__a_file_of_another_shape(tmp_path: Path, text: str, told: str) -> None:
+    (fault,) = faults(tmp_path, text)
+    assert told in fault
+
+
+def test_read__an_entry_with_an_unknown_field_does_not_hold(tmp_path: Path) -> None:
+    found = read(tmp_path, f"quarantine:\n{ENTRY}{ENTRY.replace('{tests', '{suits: a, tests')}")
+    assert len(found.head) == len(found.faults) == 1
+
+
+def test_read__an_unknown_part_of_the_file_is_a_warning(tmp_path: Path) -> None:
+    found = read(tmp_path, f"quarantin:\n{ENTRY}")
+    assert found.head == ()
+    assert found.faults == ()
+    assert [str(one) for one in found.warnings] == [".agentevals.yaml:1:1: the field `quarantin` is unknown; did you mean `quarantine`?"]
+
+
+def test_read__another_name_of_the_file_is_a_warning(tmp_path: Path) -> None:
+    head = tree(tmp_path / "head", None)
+    (head / ".agentevals.yml").write_text(f"quarantine:\n{ENTRY}")
+    found = read_quarantines(head, TODAY)
+    assert found.head == ()
+    assert [str(one) for one in found.warnings] == [".agentevals.yml:1:1: this file is not read; call it `.agentevals.yaml`"]
+
+
+def test_read__a_file_that_cannot_be_read_is_no_file_without_entries(tmp_path: Path) -> None:
+    (tmp_path / "outside.yaml").write_text(f"quarantine:\n{ENTRY}")
+    head = tree(tmp_path / "head", None)
+    (head / FILE).symlink_to(tmp_path / "outside.yaml")
+    assert "leaves the repository" in str(read_quarantines(head, TODAY).faults[0])
+    (head / FILE).unlink()
+    (head / FILE).symlink_to(head / "nowhere.yaml")
+    assert "cannot be read" in str(read_quarantines(head, TODAY).faults[0])
+    (head / FILE).unlink()
+    (head / FILE).mkdir()
+    assert "cannot be read" in str(read_quarantines(head, TODAY).faults[0])
+
+
+def both(tmp_path: Path, head: str | None, base: str | None) -> Quarantines:
+    return read_quarantines(tree(tmp_path / "head", head), TODAY, tree(tmp_path / "base", base), by_base=True)
+
+
+def test_by_base__both_files_are_read(tmp_path: Path) -> None:
+    found = both(tmp_path, f"quarantine:\n{ENTRY}", f"quarantine:\n{ENTRY}")
+    assert found.base == found.head
+    assert len(found.head) == 1
+
+
+def test_by_base__a_base_without_the_file_has_nothing_in_quarantine(tmp_path: Path) -> None:
+    assert both(tmp_path, f"quarantine:\n{ENTRY}", None).base == ()
+
+
+def test_by_base__what_has_expired_there_is_not_the_change_s_fault(tmp_path: Path) -> None:
+    old = ENTRY.replace("2026-03-01", "2026-02-01")
+    found = both(tmp_path, f"quarantine:\n{ENTRY}", f"quarantine:\n{old}")
+    assert (found.base, found.faults, found.warnings) == ((), (), ())
+    assert len(found.head) == 1
+
+
+def test_by_base__faults_there_are_warnings_and_put_nothing_in_quarantine(tmp_path: Path) -> None:
+    found = both(tmp_path, "", f"quarantine:\n{ENTRY}  - {{tests: a}}\n")
+    assert found.faults == ()
+    assert len(found.base or ()) == 1
+    assert str(found.warnings[0]) == (".agentevals.yaml:3:5: on base, `owner` is missing; what is wrong there puts nothing in quarantine")
+
+
+def test_by_base__a_base_that_could_not_be_had_holds_nothing_and_says_so(tmp_path: Path) -> None:
+    head = tree(tmp_path / "head", f"quarantine:\n{ENTRY}")
+    found = read_quarantines(head, TODAY, None, by_base=True)
+    assert found.base == ()
+    assert "could not be had" in str(found.warnings[0])
+    (head / FILE).unlink()
+    assert read_quarantines(head, TODAY, None, by_base=True) == Quarantines((), ())
+
+
+GOOD: dict[str, Any] = {"tests": "a", "owner": "ada", "reason": "flaky", "expires": "2026-03-01"}
+
+
+def test_schema__is_the_one_that_stands_in_the_repository() -> None:
+    assert json.loads((ROOT / "schemas/agentevals.schema.json").read_text(encoding="utf-8")) == configuration_schema()
+
+
+@pytest.mark.parametrize(
+    ("entry", "fits"),
+    [
+        (GOOD, True),
+        (GOOD | {"tests": ["a", "b*"], "suites": ["evals/**"]}, True),
+        (GOOD | {"tests": []}, False),
+        (GOOD | {"suits": "a"}, False),
+        (GOOD | {"expires": "1.3.2026"}, False),
+        ({name: GOOD[name] for name in ("tests", "owner", "expires")}, False),
+    ],
+)
+def test_schema__and_reading_agree(tmp_path: Path, entry: dict[str, Any], fits: bool) -> None:
+    schema = configuration_schema()
+    Draft7Validator.check_schema(schema)
+    document = {"quarantine": [entry]}
+    assert Draft7Validator(schema).is_valid(document) is fits
+    assert (faults(tmp_path, json.dumps(document)) == []) is fits

@@ -1,0 +1,159 @@
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from agentevals_action.confirmation import Evidences, Suspect, confirm
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.comparison import Finding, History
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
+from agentevals_action.suspects import Held
+
+SUITE = "evals/EVAL.yaml"
+PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
+ERROR = SampleResult(error=ErrorInfo(kind="target", message="the line is dead"))
+
+
+def result(name: str, samples: Sequence[SampleResult], verdict: Verdict | None) -> TestResult:
+    return TestResult(timestamp="t", eval_id=name, dataset="s", score=None, verdict=verdict, eval_path=SUITE, samples=tuple(samples))
+
+
+def suspect(name: str, base: Sequence[SampleResult] = (PASS,) * 20, certain: bool = False) -> Suspect:
+    return Suspect(SUITE, result(name, [FAIL], "fail"), result(name, base, "pass"), Held("pass", frozenset()), certain)
+
+
+@dataclass
+class Agent:
+    """Two sides that answer rightly as often as `head` and `base` say, by test; `failing` ends every sample of a side in an error."""
+
+    head_rates: Mapping[str, float]
+    base_rate: float = 1.0
+    open: bool = True
+    failing: frozenset[str] = frozenset()
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+    rng: random.Random = field(default_factory=lambda: random.Random(5))
+
+    async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
+        return self._draw("head", test, count, self.head_rates[test])
+
+    async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
+        if "refused" in self.failing:
+            raise AttemptError("prepare", "`prepare` failed")
+        return self._draw("base", test, count, self.base_rate)
+
+    def base_open(self, suite: str, test: str) -> bool:
+        return self.open
+
+    def count(self, side: str) -> int:
+        return sum(count for where, _, count in self.asked if where == side)
+
+    def _draw(self, side: str, test: str, count: int, rate: float) -> Sequence[SampleResult]:
+        self.asked.append((side, test, count))
+        return [ERROR if side in self.failing else PASS if self.rng.random() < rate else FAIL for _ in range(count)]
+
+
+def found(agent: Agent, *suspects: Suspect, horizon: int = 6, alpha: float = 0.05) -> Evidences:
+    bases = {SUITE: [result(f"other-{number}", [PASS] * 20, "pass") for number in range(30)] + [one.base for one in suspects]}
+    return asyncio.run(confirm(suspects, bases, horizon, alpha, agent))
+
+
+def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
+    agent = Agent({"a": 0.0})
+    evidence = found(agent, suspect("a"))[SUITE, "a"]
+    assert (evidence.finding, evidence.head, evidence.base) == (Finding.REGRESSED, History(0, 3), History(20, 20))
+    assert evidence.needed in (2, 3)
+    assert evidence.chance is not None
+    assert evidence.chance < 0.01
+    assert agent.asked == [("head", "a", 3)]
+
+
+def test_confirm__a_slip_is_cleared() -> None:
+    agent = Agent({"a": 1.0})
+    evidence = found(agent, suspect("a"))[SUITE, "a"]
+    assert (evidence.finding, evidence.head, len(evidence.head_samples)) == (Finding.CLEARED, History(3, 3), 3)
+
+
+def test_confirm__a_thin_base_is_sampled_anew_and_only_where_it_matters() -> None:
+    agent = Agent({"broken": 0.0, "slip": 1.0})
+    evidences = found(agent, suspect("broken", [PASS]), suspect("slip", [PASS]))
+    assert evidences[SUITE, "broken"].finding is Finding.REGRESSED
+    assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (History(5, 5), 5)
+    assert evidences[SUITE, "slip"].finding is Finding.CLEARED
+    assert [test for side, test, _ in agent.asked if side == "base"] == ["broken"]
+
+
+def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
+    blocked = 0
+    for seed in range(100):
+        agent = Agent({"a": 0.5}, base_rate=0.5, rng=random.Random(seed))
+        blocked += found(agent, suspect("a", [PASS]))[SUITE, "a"].finding is Finding.REGRESSED
+    assert blocked <= 20  # a quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked
+
+
+@pytest.mark.parametrize("failing", ["base", "refused"])
+def test_confirm__a_base_that_cannot_be_had_again_is_said_and_what_there_is_counts(failing: str) -> None:
+    evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[SUITE, "a"]
+    assert evidence.base == History(1, 1)
+    assert "the line is dead" in evidence.reason or "`prepare` failed" in evidence.reason
+
+
+def test_confirm__errors_are_no_answer_to_either() -> None:
+    agent = Agent({"a": 1.0}, failing=frozenset({"head"}))
+    evidence = found(agent, suspect("a"))[SUITE, "a"]
+    assert (evidence.finding, evidence.reason) == (Finding.ERROR, "the line is dead")
+    assert agent.count("head") == 3
+
+
+def test_confirm__one_answer_is_enough_where_it_is_always_the_same() -> None:
+    agent = Agent({})
+    evidence = found(agent, suspect("a", [PASS], certain=True))[SUITE, "a"]
+    assert (evidence.finding, agent.asked) == (Finding.REGRESSED, [])
+
+
+def test_confirm__without_confirmation_a_fall_is_a_regression() -> None:
+    agent = Agent({})
+    assert found(agent, suspect("a"), horizon=0)[SUITE, "a"].finding is Finding.REGRESSED
+    assert agent.asked == []
+
+
+def test_confirm__never_more_samples_than_allowed() -> None:
+    for seed in range(30):
+        agent = Agent({"a": 0.6}, rng=random.Random(seed))
+        found(agent, suspect("a", [PASS] * 15 + [FAIL] * 5), horizon=6)
+        assert agent.count("head") <= 6
+
+
+def test_confirm__the_level_holds_for_all_suspects_together() -> None:
+    shaky = [PASS] * 16 + [FAIL] * 4
+    blocked = 0
+    for seed in range(200):
+        agent = Agent({f"t{number}": 0.8 for number in range(20)}, rng=random.Random(seed))
+        suspects = [suspect(f"t{number}", shaky) for number in range(20)]
+        blocked += any(evidence.finding is Finding.REGRESSED for evidence in found(agent, *suspects).values())
+    assert blocked <= 10
+
+
+def test_confirm__what_broke_altogether_is_found_whole() -> None:
+    agent = Agent({f"t{number}": 0.0 for number in range(40)})
+    evidences = found(agent, *(suspect(f"t{number}", [PASS]) for number in range(40)))
+    assert {evidence.finding for evidence in evidences.values()} == {Finding.REGRESSED}
+
+
+@pytest.mark.parametrize("samples", [1, 5, 10])
+def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples: int) -> None:
+    broken = Suspect(SUITE, result("a", [FAIL] * samples, "fail"), result("a", [PASS] * samples, "pass"), Held("pass", frozenset()))
+    assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
+
+
+def test_confirm__what_always_fails_is_broken_though_base_wavers_between_two_classes() -> None:
+    base = [PASS, SampleResult(score=0.6, verdict="borderline")] * 10
+    broken = Suspect(SUITE, result("a", [FAIL], "fail"), result("a", base, "pass"), Held("pass", frozenset()))
+    assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
+
+
+def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
+    agent = Agent({"a": 0.0}, failing=frozenset({"refused"}))
+    evidence = asyncio.run(confirm([suspect("a", [PASS])], {SUITE: [result("a", [PASS], "pass")]}, 6, 0.0001, agent))[SUITE, "a"]
+    assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)

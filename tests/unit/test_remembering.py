@@ -1,0 +1,123 @@
+"""Turns that are run before the one that is asked for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentevals_action.model.result import TestResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.remembering import WithEarlierTurns, may_remember, remembered_in
+from agentevals_action.resuming import Asked
+from agentevals_action.runner import placed
+from tests.support import command, results, suites, targets
+
+TURNS = (("a1", "a"), ("x", None), ("b1", "b"), ("a2", "a"), ("b2", "b"), ("a3", "a"))
+MODEL: Mapping[str, object] = {"provider": "openai", "model": "m"}
+AGENT: Mapping[str, object] = {"provider": "cli", "command": ["cat"]}
+STORED: Mapping[str, object] = {"provider": "replay", "path": "r.jsonl"}
+
+
+def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
+    tests = "".join(f"  - {{id: {id}, input: q, criteria: c{f', conversation_id: {talk}' if talk else ''}}}\n" for id, talk in TURNS)
+    suite = suites.whole(suites.write(folder, {"EVAL.yaml": f"name: suite\ntests:\n{tests}", ".agentv/targets.yaml": suites.TARGETS}))
+    suite.targets.targets["default"] = targets.target(definition)  # type: ignore[index]  # a plain dict, made by the loader
+    return suite
+
+
+def run_for(suite: Suite, *wanted: str) -> tuple[list[str], int]:
+    picked = WithEarlierTurns([suite], lambda test: test.id in wanted)
+    return [test.id for test in picked.of(suite)], picked.added(suite)
+
+
+def test_turns__those_before_come_along_and_those_behind_do_not(tmp_path: Path) -> None:
+    suite = talks(tmp_path)
+    assert run_for(suite, "a2") == (["a1", "a2"], 1)
+    assert run_for(suite, "a1", "b2") == (["a1", "b1", "b2"], 1)
+    assert run_for(suite, "x") == (["x"], 0)
+    assert run_for(suite, "a3", "x", "a1") == (["a1", "x", "a2", "a3"], 1)
+    assert run_for(suite) == ([], 0)
+
+
+def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -> None:
+    for definition in (MODEL, STORED):
+        suite = talks(tmp_path, definition)
+        (first, *_) = suite.tests
+        assert not may_remember(suite, first)
+        assert remembered_in(suite, first) is None
+        assert run_for(suite, "a3") == (["a3"], 0)
+
+
+def test_halves__a_conversation_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    suite = talks(tmp_path)
+    asked = Asked(placed([suite]), lambda _suite, _test: results.fingerprint(), 1)
+    assert asked.halves(bytearray([1, 1, 1, 1, 1, 1])) == []
+    assert asked.halves(bytearray([1, 1, 1, 0, 1, 1])) == [0, 5]
+    assert asked.halves(bytearray([0, 0, 1, 0, 1, 0])) == []
+    assert Asked(placed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1).halves(bytearray(6)) == []
+
+
+#: Answers with how many turns it has heard, and notes each.
+PROGRAM = """\
+import pathlib, sys
+log = pathlib.Path("log.txt")
+heard = (log.read_text().split() if log.exists() else []) + [sys.argv[1]]
+log.write_text(" ".join(heard))
+print("fine")
+"""
+NOTED = "targets:\n  - {name: default, provider: cli, command: [python3, agent.py, '{EVAL_ID}']}\n"
+
+
+def conversations(folder: Path, value: str = "fine") -> Path:
+    asks = "input: q, assert: [{type: equals, value: fine}]"
+    last = f"input: q, assert: [{{type: equals, value: {value}}}]"
+    rows = [f"{{id: {id}, {last if id == 'a2' else asks}{f', conversation_id: {talk}' if talk else ''}}}" for id, talk in TURNS]
+    text = "name: suite\ntests:\n" + "".join(f"  - {row}\n" for row in rows)
+    return suites.write(folder, {".agentv/targets.yaml": NOTED, "agent.py": PROGRAM, "EVAL.yaml": text})
+
+
+def heard(folder: Path) -> list[str]:
+    said = (folder / "log.txt").read_text().split()
+    (folder / "log.txt").unlink()
+    return said
+
+
+def ids(folder: Path) -> list[str]:
+    lines = (folder / "agentevals-report/results.jsonl").read_text().splitlines()
+    return [TestResult.model_validate_json(line).eval_id for line in lines]
+
+
+def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:
+    conversations(tmp_path)
+
+    done = command.run(tmp_path, "run", "--test", "a2")
+
+    assert (done.code, heard(tmp_path), ids(tmp_path)) == (0, ["a1", "a2"], ["a1", "a2"])
+    assert "one earlier turn of a conversation is run too" in done.err
+    done = command.run(tmp_path, "run", "--test", "x")
+    assert (heard(tmp_path), "earlier turn" in done.err) == (["x"], False)
+
+
+def test_run__resume_makes_a_conversation_again_whole(tmp_path: Path) -> None:
+    conversations(tmp_path)
+    assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
+    assert len(heard(tmp_path)) == 6
+    conversations(tmp_path, "other")  # what is expected of the second turn is another by now
+
+    done = command.run(tmp_path, "run", "--resume")
+
+    assert done.code == 1
+    assert heard(tmp_path) == ["a1", "a2", "a3"]
+    assert ids(tmp_path) == [id for id, _ in TURNS]
+    assert "2 turns of conversations are made again" in done.err
+    assert "3 of 6 tests are kept" in done.err
+
+
+def test_run__resume_of_a_conversation_that_a_killed_run_left(tmp_path: Path) -> None:
+    conversations(tmp_path)
+    assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
+    heard(tmp_path)
+    file = tmp_path / "agentevals-report/results.jsonl"
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if '"a3"' not in line))
+
+    done = command.run(tmp_path, "run", "--resume")
+
+    assert (done.code, heard(tmp_path), ids(tmp_path)) == (0, ["a1", "a2", "a3"], [id for id, _ in TURNS])

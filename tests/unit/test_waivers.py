@@ -1,0 +1,322 @@
+"""What is waived and what is not: quarantine by both sides, acceptance of regressions alone, and what the gate makes of it."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevals_action import compare, gate, waivers
+from agentevals_action.compare import Knowledge, Side
+from agentevals_action.gate import Policy
+from agentevals_action.model.comparison import (
+    NOTHING,
+    BaselineInfo,
+    Change,
+    Decision,
+    Evidence,
+    Finding,
+    Outcome,
+    SuiteComparison,
+    TestComparison,
+)
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
+from agentevals_action.model.result import TestResult, Verdict
+from tests.support import results
+
+PATH = "evals/EVAL.yaml"
+DAY = date(2026, 3, 1)
+RERUN = BaselineInfo("rerun", wanted=True, commit="b" * 40)
+ADA = Acceptance("ada", "agentevals:accept")
+NONE = Quarantines()
+ON_PULL_REQUEST = frozenset({"gates", "regressions"})
+EVERYTHING = frozenset({"gates", "regressions", "failures"})
+
+
+def entry(*tests: str, suites: tuple[str, ...] = (), reason: str = "flaky", line: int = 2) -> Quarantine:
+    return Quarantine(tests, "grace", reason, DAY, suites, Location(FILE, line))
+
+
+def alone(*tests: str) -> Quarantines:
+    """Head's file decides, as in a run of suites as they are."""
+    return Quarantines((entry(*tests),))
+
+
+def suite(*pairs: tuple[TestResult, TestResult | None], path: str = PATH, evidence: dict[str, Evidence] | None = None) -> SuiteComparison:
+    there = [base for _, base in pairs if base]
+    side = Side(results.run(*there, path=path) if there else None)
+    return compare.compare_suite(
+        path, "suite", results.run(*(head for head, _ in pairs), path=path), side, Knowledge(evidence=evidence or {})
+    )
+
+
+def decide(*suites: SuiteComparison, fail_on: frozenset[str] = ON_PULL_REQUEST, min_pass_rate: float | None = None) -> Decision:
+    return gate.decide(Policy(fail_on, min_pass_rate), suites, RERUN)
+
+
+def pair(id: str, head: Verdict | None, base: Verdict | None = "pass", **fields: tuple[str, ...]) -> tuple[TestResult, TestResult]:
+    gates = fields.get("gates", ())
+    return results.result(id, head, **fields), results.result(id, base, gates=gates)  # type: ignore[arg-type]  # gates by name
+
+
+def lost_gate(id: str) -> tuple[TestResult, TestResult]:
+    return pair(id, "fail", gates=("safe",), failed=("safe",))
+
+
+def marked(comparison: SuiteComparison, quarantines: Quarantines) -> list[str]:
+    return [test.id for test in waivers.apply([comparison], quarantines)[0].tests if test.quarantine]
+
+
+@pytest.mark.parametrize(
+    ("tests", "suites", "covered"),
+    [
+        (("refund-small",), (), True),
+        (("refund-*",), (), True),
+        (("*",), ("evals/**",), True),
+        (("*",), ("evals",), True),
+        (("*",), ("other/**",), False),
+        (("Refund-*",), (), False),
+        (("refund-*", "!refund-s*"), (), False),
+        (("!refund-s*", "refund-*"), (), True),
+        (("*",), ("evals/**", "!evals/EVAL.yaml"), False),
+        (("!refund-small",), (), False),
+    ],
+)
+def test_covers__globs_over_ids_and_paths(tests: tuple[str, ...], suites: tuple[str, ...], covered: bool) -> None:
+    assert waivers.covers(entry(*tests, suites=suites), PATH, "refund-small") is covered
+
+
+def test_covers__an_id_with_brackets_by_its_own_name() -> None:
+    assert waivers.covers(entry("case[1]"), PATH, "case[1]")
+
+
+def test_apply__by_head_alone_where_there_is_no_base_to_ask() -> None:
+    assert marked(suite(pair("a", "fail"), pair("b", "fail")), alone("a")) == ["a"]
+
+
+def test_apply__only_what_both_sides_have() -> None:
+    both = suite(pair("a", "fail"), pair("b", "fail"), pair("c", "fail"))
+    assert marked(both, Quarantines((entry("a", "b"),), (entry("b", "c"),))) == ["b"]
+
+
+def test_apply__the_entry_is_the_base_s() -> None:
+    quarantines = Quarantines((entry("a", reason="mine"),), (entry("a", reason="ours"),))
+    (told,) = waivers.apply([suite(pair("a", "fail"))], quarantines)
+    assert told.tests[0].quarantine == entry("a", reason="ours")
+
+
+def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
+    moved = compare.compare_suite("slack/EVAL.yaml", "suite", results.run(results.result("a", "fail")), Side(path="strict/EVAL.yaml"))
+    slack = entry("*", suites=("slack/**",))
+    assert marked(moved, Quarantines((slack,), (slack,))) == []
+    assert marked(moved, Quarantines((slack,), (entry("*", suites=("strict/**",)),))) == ["a"]
+
+
+def test_pending__what_head_has_and_base_has_not_like_that() -> None:
+    kept, longer = entry("a"), entry("b", reason="still flaky", line=7)
+    assert waivers.pending(Quarantines((kept, longer), (entry("a", line=9), entry("b")))) == (
+        Fault(
+            Location(FILE, 7),
+            "this quarantine is not on the base like this, so it does not hold in this review",
+            "it takes effect once it is merged",
+        ),
+    )
+    assert waivers.pending(Quarantines((kept, longer))) == ()
+
+
+def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
+    entries = (entry("a*"), entry("gone", line=5), entry("*", suites=("old/**",), line=8))
+    told = waivers.unmatched(entries, [("evals/EVAL.yaml", ["b"]), ("more/EVAL.yaml", ["ab"])])
+    assert [(fault.location.line, fault.problem) for fault in told] == [
+        (5, "this quarantine covers no test"),
+        (8, "this quarantine covers no test"),
+    ]
+
+
+def test_unmatched__a_suite_that_could_not_be_read_may_hold_it() -> None:
+    entries = (entry("gone", suites=("evals/**",)), entry("gone", suites=("more/**",), line=5))
+    told = waivers.unmatched(entries, [("more/EVAL.yaml", ["b"])], unread=["evals/EVAL.yaml"])
+    assert [fault.location.line for fault in told] == [5]
+
+
+def test_accepting__turns_regressions_into_accepted_ones() -> None:
+    (told,) = waivers.apply([suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA)
+    assert [(test.change, test.accepted_by) for test in told.tests] == [
+        (Change.REGRESSED, "ada"),
+        (Change.REGRESSED, "ada"),
+        (Change.UNCHANGED, ""),
+    ]
+    decision = decide(told)
+    assert decision.outcome is Outcome.PASSED
+    assert decision.waived == ("2 regressions accepted by @ada (label `agentevals:accept`)",)
+
+
+def test_accepting__is_no_matter_where_nothing_regressed() -> None:
+    assert not waivers.wants_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
+    assert waivers.wants_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
+
+
+def test_accepting__never_a_required_gate() -> None:
+    (told,) = waivers.apply([suite(lost_gate("a"), pair("b", "fail"))], NONE, ADA)
+    assert [test.accepted_by for test in told.tests] == ["", "ada"]
+    decision = decide(told)
+    assert decision.outcome is Outcome.FAILED
+    assert decision.reasons == ("1 required gate failed", "1 test regressed")
+    assert decision.waived == ("1 regression accepted by @ada (label `agentevals:accept`)",)
+    assert decide(told, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
+
+
+def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
+    head = results.result("a", "fail", gates=("safe",), failed=("safe",))
+    base = results.result("a", "borderline", gates=("safe",), failed=("safe",))
+    (told,) = waivers.apply([suite((head, base))], NONE, ADA)
+    assert told.tests[0].accepted_by == "ada"
+    assert decide(told).reasons == ("1 required gate failed",)
+
+
+def test_accepting__does_not_touch_failures_errors_and_the_pass_rate() -> None:
+    (told,) = waivers.apply([suite(pair("a", "fail"))], NONE, ADA)
+    assert decide(told, fail_on=EVERYTHING).reasons == ("1 test failed",)
+    assert decide(told, min_pass_rate=0.5).outcome is Outcome.FAILED
+    (erred,) = waivers.apply([suite(pair("a", None), pair("b", "pass"))], NONE, ADA)
+    assert decide(erred).outcome is Outcome.INCONCLUSIVE
+
+
+def test_quarantine__a_failed_gate_does_not_block_and_is_told() -> None:
+    (told,) = waivers.apply([suite(lost_gate("a"), pair("b", "pass"))], alone("a"))
+    decision = decide(told, fail_on=EVERYTHING)
+    assert decision.outcome is Outcome.PASSED
+    assert decision.reasons == ()
+    assert decision.waived == ("1 test in quarantine does not count (1 fail): owner grace, until 2026-03-01, flaky",)
+
+
+def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> None:
+    unconfirmed = Evidence(Finding.ERROR, NOTHING, NOTHING)
+    compared = suite(pair("a", None), pair("b", "fail"), pair("c", "fail", None), pair("d", "pass"), evidence={"b": unconfirmed})
+    assert decide(compared).outcome is Outcome.INCONCLUSIVE
+    (told,) = waivers.apply([compared], alone("a", "b", "c"))
+    decision = decide(told)
+    assert decision.outcome is Outcome.PASSED
+    assert decision.waived == ("3 tests in quarantine do not count (2 fail, 1 in error): owner grace, until 2026-03-01, flaky",)
+
+
+def test_quarantine__the_pass_rate_leaves_it_out_whether_it_passed_or_not() -> None:
+    compared = suite(pair("a", "fail"), pair("b", "pass"), pair("c", "pass"), pair("d", "fail", "fail"))
+    assert decide(*waivers.apply([compared], alone("a")), min_pass_rate=0.66).outcome is Outcome.PASSED
+    told = decide(*waivers.apply([compared], alone("a", "b")), min_pass_rate=0.66)
+    assert told.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.66",)
+
+
+def test_quarantine__of_a_whole_suite_leaves_nothing_to_be_inconclusive_about() -> None:
+    errors = suite(pair("a", None))
+    other = suite(pair("b", "pass"), path="more/EVAL.yaml")
+    assert decide(errors, other).outcome is Outcome.INCONCLUSIVE
+    assert decide(*waivers.apply([errors, other], alone("a"))).outcome is Outcome.PASSED
+    assert decide(*waivers.apply([errors], alone("a"))).outcome is Outcome.PASSED
+
+
+def test_quarantine__a_suite_without_tests_is_still_inconclusive() -> None:
+    assert decide(*waivers.apply([suite()], alone("*"))).outcome is Outcome.INCONCLUSIVE
+
+
+def test_quarantine__the_other_errors_of_base_are_still_told() -> None:
+    compared = suite(pair("a", "pass", "pass"), pair("b", "fail", None))
+    told = decide(*waivers.apply([compared], alone("a")))
+    assert told.outcome is Outcome.INCONCLUSIVE
+
+
+def test_quarantine__comes_before_accepting() -> None:
+    (told,) = waivers.apply([suite(pair("a", "fail"))], alone("a"), ADA)
+    assert (told.tests[0].quarantine, told.tests[0].accepted_by) == (entry("a"), "")
+    assert len(decide(told).waived) == 1
+
+
+def test_told__entries_apart_and_on_one_line() -> None:
+    quarantines = Quarantines((entry("a", reason="one\n  two"), entry("*")))
+    (told,) = waivers.apply([suite(pair("a", "fail"), pair("b", "pass"))], quarantines)
+    assert [line.partition(": ")[2] for line in waivers.told([told], "x")] == [
+        "owner grace, until 2026-03-01, one two",
+        "owner grace, until 2026-03-01, flaky",
+    ]
+
+
+def test_decide__faults_of_the_quarantine_are_told_apart() -> None:
+    faults = [Fault(Location(FILE, 2), "expired"), Fault(Location(PATH, 2), "wrong")]
+    told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, faults)
+    assert told.outcome is Outcome.INVALID
+    assert told.reasons == ("1 fault in suites that the change touches", "1 fault in `.agentevals.yaml`")
+
+
+IDS = ["a", "b", "c"]
+VERDICTS: st.SearchStrategy[Verdict | None] = st.sampled_from(["pass", "borderline", "fail", None])
+TESTS = st.tuples(VERDICTS, VERDICTS, st.booleans())
+SUITES = st.dictionaries(st.sampled_from(IDS), TESTS, min_size=1)
+ENTRIES = st.lists(st.sets(st.sampled_from(IDS), min_size=1).map(lambda ids: entry(*sorted(ids))), max_size=2).map(tuple)
+QUARANTINES = st.builds(Quarantines, ENTRIES, st.none() | ENTRIES)
+ACCEPTANCES = st.none() | st.just(ADA)
+FAIL_ON = st.sets(st.sampled_from(sorted(EVERYTHING))).map(frozenset)
+#: From fine to worst; what is waived never makes it worse.
+SEVERITY = [Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED]
+
+
+Drawn = tuple[Verdict | None, Verdict | None, bool]
+
+
+def made(tests: dict[str, Drawn]) -> SuiteComparison:
+    """A suite of tests by id: verdict of head, verdict of base, whether a gate failed on head."""
+    gated: dict[bool, dict[str, tuple[str, ...]]] = {True: {"gates": ("safe",), "failed": ("safe",)}, False: {}}
+    return suite(*(pair(id, "fail" if failed else head, base, **gated[failed]) for id, (head, base, failed) in tests.items()))
+
+
+def without(test: TestComparison) -> tuple[object, ...]:
+    return (test.id, test.change, test.head, test.base, test.gates_lost)
+
+
+@given(SUITES, QUARANTINES, ACCEPTANCES, FAIL_ON)
+def test_apply__marks_and_changes_nothing_else(
+    tests: dict[str, Drawn],
+    quarantines: Quarantines,
+    acceptance: Acceptance | None,
+    fail_on: frozenset[str],
+) -> None:
+    before = made(tests)
+    (after,) = waivers.apply([before], quarantines, acceptance)
+    assert [without(test) for test in after.tests] == [without(test) for test in before.tests]
+    assert (after.head, after.base) == (before.head, before.base)
+    assert waivers.apply([after], quarantines, acceptance) == (after,)
+    for test in after.tests:
+        assert not (test.quarantine and test.accepted_by)
+        assert not test.accepted_by or (test.change is Change.REGRESSED and acceptance and not test.gates_lost)
+        if test.quarantine:
+            sides = [quarantines.head] + ([quarantines.base] if quarantines.base is not None else [])
+            assert all(any(test.id in one.tests for one in side) for side in sides)
+
+
+@given(SUITES, QUARANTINES, ACCEPTANCES, FAIL_ON)
+def test_decide__is_what_it_would_be_without_the_tests_in_quarantine(
+    tests: dict[str, Drawn],
+    quarantines: Quarantines,
+    acceptance: Acceptance | None,
+    fail_on: frozenset[str],
+) -> None:
+    (after,) = waivers.apply([made(tests)], quarantines, acceptance)
+    out = {test.id for test in after.tests if test.quarantine}
+    decision = decide(after, fail_on=fail_on, min_pass_rate=0.5)
+    left = {id: drawn for id, drawn in tests.items() if id not in out}
+    if not left:
+        assert decision.outcome is Outcome.PASSED
+        return
+    expected = decide(*waivers.apply([made(left)], NONE, acceptance), fail_on=fail_on, min_pass_rate=0.5)
+    assert (decision.outcome, decision.reasons) == (expected.outcome, expected.reasons)
+    assert bool(decision.waived) == bool(out or expected.waived)
+
+
+@given(SUITES, FAIL_ON)
+def test_decide__accepting_takes_back_regressions_alone(tests: dict[str, Drawn], fail_on: frozenset[str]) -> None:
+    before = made(tests)
+    strict, lenient = decide(before, fail_on=fail_on), decide(*waivers.apply([before], NONE, ADA), fail_on=fail_on)
+    assert SEVERITY.index(lenient.outcome) <= SEVERITY.index(strict.outcome)
+    assert {reason for reason in lenient.reasons if "regressed" not in reason} == {
+        reason for reason in strict.reasons if "regressed" not in reason
+    }
