@@ -28,10 +28,9 @@ def whole_run(suite: Suite, results: Sequence[TestResult], expected: Mapping[str
     return SuiteRun(suite.path, suite.name, kept, summarise(suite.path, suite.name, kept))
 
 
-def main_samples(result: TestResult) -> tuple[SampleResult, ...]:
+def sound_samples(result: TestResult) -> tuple[SampleResult, ...]:
     """The samples of the run itself that could be told, without those taken to confirm a suspicion."""
-    first = result.samples[: max(0, len(result.samples) - max(0, result.confirming))]
-    return tuple(sample for sample in first if sample.error is None and _is_sound(sample))
+    return tuple(sample for sample in result.main_samples if sample.error is None and _is_sound(sample))
 
 
 def _is_sound(sample: SampleResult) -> bool:
@@ -43,7 +42,7 @@ def _is_sound(sample: SampleResult) -> bool:
 
 
 def _told(suite: Suite, test: Test, stored: TestResult, fingerprint: Fingerprint) -> TestResult | None:
-    samples = main_samples(stored)
+    samples = sound_samples(stored)
     if not samples:
         return None
     result = records.test_result(suite, test, samples, stored.duration_ms or 0.0, fingerprint)

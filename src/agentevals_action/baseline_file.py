@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agentevals_action.base_runs import main_samples
+from agentevals_action.base_runs import sound_samples
 from agentevals_action.model.result import Fingerprint, GateRecord, Record, SampleResult, TestResult
 from agentevals_action.records import stored_work
 from agentevals_action.scoring import combine_samples
@@ -93,12 +93,12 @@ def storable(result: TestResult) -> str:
     """In words why a result cannot be stored, empty when it can."""
     if result.fingerprint is None:
         return "it does not say what it depends on (no fingerprint)"
-    return "" if main_samples(result) else "it ended in an error"
+    return "" if sound_samples(result) else "it ended in an error"
 
 
 def _row(result: TestResult) -> tuple[dict[str, Any], bool]:
     """The line of a test, and whether its answer is in it."""
-    samples = main_samples(result)[-_SAMPLES:]
+    samples = sound_samples(result)[-_SAMPLES:]
     rows = [_sample(sample) for sample in samples]
     latest = samples[-1]
     answer = {"outputMessages": [dict(message) for message in latest.output_messages], "fileChanges": latest.file_changes}

@@ -113,8 +113,7 @@ def _difference(tests: Iterable[TestComparison], figure: Callable[[SampleResult]
 
 
 def _mean(result: TestResult | None, figure: Callable[[SampleResult], float | None]) -> float | None:
-    # Fresh samples are taken because of what the first ones were: counted here, they would pull the mean to where it fell.
-    samples = result.samples[: len(result.samples) - result.confirming] if result else ()
+    samples = result.main_samples if result else ()
     known = [value for sample in samples if (value := figure(sample)) is not None]
     return sum(known) / len(known) if known else None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
-from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
+from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun
 
 #: Samples that are kept of a test with one fingerprint, and fingerprints of a test.
 SAMPLES = 50
@@ -39,7 +39,7 @@ def of_run(run: SuiteRun, commit: str, time: str) -> tuple[SuiteHistory, int]:
     for result in run.results:
         told = [
             (PastSample(moment, commit, place, sample.score, sample.verdict, sample.gates_failed, *_figures(sample), sample.cached), sample)
-            for place, sample in enumerate(_main(result))
+            for place, sample in enumerate(result.main_samples)
             if sample.error is None and sample.score is not None and sample.verdict is not None
         ]
         if not told or result.fingerprint is None:
@@ -48,10 +48,6 @@ def of_run(run: SuiteRun, commit: str, time: str) -> tuple[SuiteHistory, int]:
         too_large += large
         tests[result.eval_id] = (Series(result.fingerprint, tuple(past for past, _ in told), moment, answer),)
     return _settled(SuiteHistory(run.path, run.name, tests), Bounds()), too_large
-
-
-def _main(result: TestResult) -> Sequence[SampleResult]:
-    return result.samples[: len(result.samples) - result.confirming]
 
 
 def _figures(sample: SampleResult) -> tuple[float | None, float | None]:

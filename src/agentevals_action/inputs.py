@@ -102,7 +102,7 @@ OUTPUTS: Mapping[str, str] = {
     "borderline": "Number of head's tests that are borderline.",
     "failed": "Number of head's tests that failed.",
     "errored": "Number of head's tests that ended in an error.",
-    "regressions": "Number of tests that got worse than on base.",
+    "regressions": "Number of tests that got worse than on base, without accepted ones and those in quarantine.",
     "improvements": "Number of tests that got better than on base.",
     "pass-rate": "Share of scored tests that passed, 0 to 1; empty when none was scored.",
     "cost-usd": "What the run cost, in US dollars, as far as it is known.",

@@ -110,7 +110,7 @@ class Settings:
         )
         if settings.cache != "off" and cache_dir is None:
             read.faults.append(f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`")
-        if settings.baseline == "file" and settings.baseline_file is None:
+        if settings.baseline == "file" and not read.said("baseline-file"):
             read.faults.append("input `baseline`: there is no file for `file`; name one in `baseline-file`")
         if cache_dir and _overlap(cache_dir, settings.report_dir):
             read.faults.append("inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side")
@@ -125,8 +125,15 @@ class _Reader:
         self._environ = environ
         self.faults: list[str] = []
 
+    def said(self, name: str) -> bool:
+        """Whether the workflow says anything of an input, right or wrong."""
+        return bool(self._text(name))
+
+    def _text(self, name: str) -> str:
+        return self._environ.get(f"INPUT_{INPUTS[name].name.upper()}", "").strip()
+
     def __call__(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        text = self._environ.get(f"INPUT_{INPUTS[name].name.upper()}", "").strip()
+        text = self._text(name)
         if not text:
             return default
         try:
@@ -201,7 +208,10 @@ def _branch(text: str) -> str:
 
 
 def _level(text: str) -> float:
-    level = inputs.number(text, 0, 1)
+    try:
+        level = inputs.number(text, 0, 1)
+    except ValueError:
+        level = 0.0  # as little a level as what follows refuses
     if level in (0, 1):
         raise ValueError("write a number between 0 and 1, without these")
     return level

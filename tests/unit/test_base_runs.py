@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.base_runs import main_samples, whole_run
+from agentevals_action.base_runs import sound_samples, whole_run
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results
@@ -92,12 +92,12 @@ def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
     assert run.results[0].verdict == "fail"
 
 
-def test_main_samples__without_those_that_confirmed_and_errors() -> None:
+def test_sound_samples__without_those_that_confirmed_and_errors() -> None:
     told = results.result().model_copy(
         update={
             "samples": (sample(), sample(None, None, error=ErrorInfo(kind="target", message="down")), sample(0.2, "fail"), sample()),
             "confirming": 1,
         }
     )
-    assert main_samples(told) == (sample(), sample(0.2, "fail"))
-    assert main_samples(told.model_copy(update={"confirming": 9})) == ()
+    assert sound_samples(told) == (sample(), sample(0.2, "fail"))
+    assert sound_samples(told.model_copy(update={"confirming": 9})) == ()

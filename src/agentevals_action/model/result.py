@@ -142,6 +142,12 @@ class TestResult(Record):
     error: ErrorInfo | None = None
     fingerprint: Fingerprint | None = None
 
+    @property
+    def main_samples(self) -> tuple[SampleResult, ...]:
+        """The samples of the run itself, without those taken to confirm a suspicion: these were taken because of what the first ones were,
+        and would pull a mean to where it fell."""
+        return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
+
 
 class EvaluatorSummary(Record):
     """How one evaluator did over a suite."""

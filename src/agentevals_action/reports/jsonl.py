@@ -11,13 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from agentevals_action import agentv_rows
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.base import written
+from agentevals_action.stored import read_row
 
 log = logging.getLogger(__name__)
 
@@ -168,14 +167,7 @@ def _rows(path: Path, whole: bool = False) -> Iterator[tuple[TestResult, int, by
 
 def _read(path: Path, number: int, line: bytes, whole: bool) -> TestResult | None:
     try:
-        return TestResult.model_validate_json(line)
-    except ValidationError as error:
-        problem = error
-    try:
-        data = json.loads(line)
-        if agentv_rows.is_agentv_row(data):
-            return agentv_rows.read_row(data, path.parent)
-        reason = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'row'}: {one['msg']}" for one in problem.errors()[:3])
+        return read_row(line, path.parent)
     except ValueError as error:  # JSON and UTF-8 errors are ValueErrors too
         reason = str(error)
         if not line.endswith(b"\n") and not whole:
