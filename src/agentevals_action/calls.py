@@ -21,8 +21,8 @@ from agentevals_action.tries import Tries
 from agentevals_action.variables import missing_error, names_in, resolve
 
 if TYPE_CHECKING:
-    from agentevals_action.cache import Cache
-    from agentevals_action.cache_keys import CacheKeys
+    from agentevals_action.caching.cache import Cache
+    from agentevals_action.caching.keys import CacheKeys
 
 #: Seconds that a provider gets to keep its own time limit, and to say more about it, before it is cancelled.
 GRACE = 5.0

@@ -22,11 +22,11 @@ from agentevals_action.providers.base import Surroundings
 from agentevals_action.redact import Redactor
 from agentevals_action.runner import Children, Runner, RunOptions
 from agentevals_action.settings import Settings
-from agentevals_action.workspace import Workspaces
+from agentevals_action.workspaces.lifecycle import Workspaces
 
 if TYPE_CHECKING:
-    from agentevals_action.cache import Cache
-    from agentevals_action.cache_keys import CacheKeys
+    from agentevals_action.caching.cache import Cache
+    from agentevals_action.caching.keys import CacheKeys
 
 _PREFIX = "agentevals-run-"
 
@@ -85,9 +85,9 @@ class Engine:
         mode, folder = self._settings.cache, self._settings.cache_dir
         if mode == "off" or folder is None:
             return None, None
-        from agentevals_action.cache import open_cache
-        from agentevals_action.cache_files import CacheFiles
-        from agentevals_action.cache_keys import CacheKeys
+        from agentevals_action.caching.cache import open_cache
+        from agentevals_action.caching.files import CacheFiles
+        from agentevals_action.caching.keys import CacheKeys
 
         place, report = self._places.workspace / folder, self._places.workspace / self._settings.report_dir
         return open_cache(place, mode, self._notices.add), CacheKeys(allowed, self._notices.add, CacheFiles(apart=(place, report)))

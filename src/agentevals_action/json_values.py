@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agentevals_action.matching import QUOTE_LIMIT, quoted
+from agentevals_action.grading.matching import QUOTE_LIMIT, quoted
 
 #: What a path leads to where there is nothing; `null` is a value.
 MISSING: Final = object()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentevals_action.model.suite import Suite, Test
 
 if TYPE_CHECKING:
-    from agentevals_action.workspace import Workspaces
+    from agentevals_action.workspaces.lifecycle import Workspaces
 
 #: Samples that wait at once; those behind them are not read yet.
 _MOST_WAITING = 256

@@ -23,7 +23,7 @@ from agentevals_action.providers.base import Request
 from agentevals_action.records import Tally, Work, agent_name, error_result, sample_result, stored_work, test_result
 
 if TYPE_CHECKING:
-    from agentevals_action.workspace import Workspaces
+    from agentevals_action.workspaces.lifecycle import Workspaces
 
 log = logging.getLogger(__name__)
 

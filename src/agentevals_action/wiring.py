@@ -82,7 +82,7 @@ def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) ->
     """InvalidInput when the folder of the cache must not be one: it leads out of the workspace, or came with the change."""
     if settings.cache == "off" or settings.cache_dir is None:
         return
-    from agentevals_action.cache import check_folder
+    from agentevals_action.caching.cache import check_folder
 
     place = folder.resolve() / settings.cache_dir
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.cache import FILENAME
+from agentevals_action.caching.cache import FILENAME
 from tests.support import command
 from tests.support.openai_server import OpenAIServer, Reply, failure
 from tests.support.repositories import Repository

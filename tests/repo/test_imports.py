@@ -42,7 +42,7 @@ COMPOSITION = ("cli", "wiring", "sources", "bench", "workshop", "publish", "comm
 #: No clock, no I/O, no environment, no log. `watch` and `globs` are patterns over texts.
 PURE = {
     "scoring",
-    "aggregation",
+    "grading.aggregation",
     "statistics",
     "suspects",
     "flakiness",
@@ -52,7 +52,7 @@ PURE = {
     "discover",
     "untouched",
     "activity",
-    "history",
+    "stored.history",
 }
 PURE_MAY_IMPORT = {"errors", "model", "watch", "globs"} | PURE
 IMPURE = {"os", "sys", "io", "time", "random", "secrets", "logging", "asyncio", "socket", "subprocess", "shutil", "tempfile", "urllib"}
@@ -60,13 +60,13 @@ OWNERS = {
     "yaml": ("suites",),
     "jsonschema": ("suites",),
     "github": ("hosts",),
-    "httpx": ("providers", "endpoint"),
+    "httpx": ("providers", "apis.endpoint"),
     "jinja2": ("rendering",),
     "rich": ("console",),
     "subprocess": ("process",),
     "typer": ("cli", "options"),
-    "aiosqlite": ("cache",),
-    "sqlite3": ("cache", "cache_schema"),
+    "aiosqlite": ("caching.cache",),
+    "sqlite3": ("caching.cache", "caching.schema"),
 }
 #: What `validate` must not wait for.
 HEAVY = {"aiosqlite", "github", "httpx", "jinja2", "jsonschema", "rich"}
@@ -74,7 +74,7 @@ HEAVY = {"aiosqlite", "github", "httpx", "jinja2", "jsonschema", "rich"}
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 320, 50, 8
 #: `module` or `module.function`: why it may be larger.
 LARGER: dict[str, str] = {
-    "judge_payload.judge_payload": "one flat object: each field of every wire form in use stands in it once",
+    "grading.judge_payload.judge_payload": "one flat object: each field of every wire form in use stands in it once",
 }
 
 

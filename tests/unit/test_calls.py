@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.budget import Budget
-from agentevals_action.cache import open_cache
-from agentevals_action.cache_keys import CacheKeys
+from agentevals_action.caching.cache import open_cache
+from agentevals_action.caching.keys import CacheKeys
 from agentevals_action.calls import Calls, missing_variables
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.fault import Location

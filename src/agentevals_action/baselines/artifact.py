@@ -12,7 +12,7 @@ from agentevals_action.model.comparison import BaseRun, Origin, Selection
 from agentevals_action.model.past import Archive, Lineage, PastRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
-from agentevals_action.report_archive import ReportArchive, read_archive
+from agentevals_action.stored.archive import ReportArchive, read_archive
 
 #: Runs whose artifacts are looked into, and runs that are thought of, at most.
 _OPENED = 4

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from agentevals_action import baseline_file
 from agentevals_action.base_runs import whole_run
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
 from agentevals_action.model.comparison import BaseRun, Origin, Selection
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.stored import baseline_file
 
 _BYTES = 64 * 1024 * 1024
 

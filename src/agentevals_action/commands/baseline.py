@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevals_action import baseline_file, console
-from agentevals_action.baseline_file import StoredSuite
+from agentevals_action import console
 from agentevals_action.baselines.base import instant
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.git import GitRepository
@@ -15,6 +14,8 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.reports.base import write_whole
 from agentevals_action.reports.jsonl import read_results
 from agentevals_action.settings import Settings
+from agentevals_action.stored import baseline_file
+from agentevals_action.stored.baseline_file import StoredSuite
 
 #: Tests that are told one by one.
 _SHOWN = 20

@@ -13,12 +13,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from agentevals_action import process
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.judge_payload import judge_payload
+from agentevals_action.grading.judge_payload import judge_payload
+from agentevals_action.grading.proxy import target_proxy
+from agentevals_action.grading.replies import UnreadableReply, find_object, read_score
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.paths import Folder
-from agentevals_action.proxy import target_proxy
-from agentevals_action.replies import UnreadableReply, find_object, read_score
 
 _TOLD_LINES = 5  # last lines of standard error that an error quotes
 _TOLD_CHARACTERS = 1_000

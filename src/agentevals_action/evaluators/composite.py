@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass, refusal
 from agentevals_action.evaluators.base import Case, Options, grade_all
+from agentevals_action.grading.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass, refusal
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
 from agentevals_action.model.suite import Evaluator

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from agentevals_action import matching
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

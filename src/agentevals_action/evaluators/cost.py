@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentevals_action import metrics
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

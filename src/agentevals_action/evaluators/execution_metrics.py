@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from agentevals_action import metrics
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

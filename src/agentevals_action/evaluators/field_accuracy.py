@@ -8,10 +8,10 @@ from pydantic import AfterValidator, Field, Strict
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Misfit, Options
-from agentevals_action.fields import Aggregation, Comparison, misfit, read_expected, score_fields
+from agentevals_action.grading.fields import Aggregation, Comparison, misfit, read_expected, score_fields
+from agentevals_action.grading.replies import UnreadableReply
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Test
-from agentevals_action.replies import UnreadableReply
 
 
 def _some(comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:

@@ -3,9 +3,9 @@
 import json
 from typing import NoReturn
 
-from agentevals_action import matching
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

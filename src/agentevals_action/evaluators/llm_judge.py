@@ -5,11 +5,11 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case
-from agentevals_action.judge_prompts import PromptedOptions, prompt_variables
-from agentevals_action.judging import ask_judge
+from agentevals_action.grading.judge_prompts import PromptedOptions, prompt_variables
+from agentevals_action.grading.judging import ask_judge
+from agentevals_action.grading.replies import read_score
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Test
-from agentevals_action.replies import read_score
 
 _PACKAGED = "llm_judge.md.j2"
 _FORM = '{"score": <a number from 0 to 1>, "hits": [<strings>], "misses": [<strings>], "reasoning": <a string>}'

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from agentevals_action import matching, patterns
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import matching, patterns
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from agentevals_action.criteria import Criterion
 from agentevals_action.evaluators.base import Case
-from agentevals_action.judge_prompts import PromptedOptions, prompt_variables
-from agentevals_action.judging import ask_judge
+from agentevals_action.grading.criteria import Criterion
+from agentevals_action.grading.judge_prompts import PromptedOptions, prompt_variables
+from agentevals_action.grading.judging import ask_judge
+from agentevals_action.grading.replies import UnreadableReply, read_number, read_text
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.replies import UnreadableReply, read_number, read_text
 from agentevals_action.scoring import weighted_mean
 
 _MOST = 1_000  # criteria: all of them go into one prompt

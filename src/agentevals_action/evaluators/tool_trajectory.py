@@ -4,8 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, Strict, ValidationInfo, field_validator, model_validator
 
-from agentevals_action import trajectory
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.grading import trajectory
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 

@@ -11,12 +11,12 @@ from github.GitCommit import GitCommit
 from github.GitRef import GitRef
 from github.GitTree import GitTree
 
-from agentevals_action import history_branch, history_files
 from agentevals_action.errors import HostError
 from agentevals_action.hosts.github_api import GitHubApi, Target, Trouble
 from agentevals_action.hosts.github_words import refusal
 from agentevals_action.model.history import Remembered, SuiteHistory
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.stored import history_branch, history_files
 
 #: Times that a write is begun, when others write at the same time.
 TRIES = 30

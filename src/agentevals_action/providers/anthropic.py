@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from agentevals_action import model_api
-from agentevals_action.anthropic_messages import conversation, read_message
-from agentevals_action.endpoint import Manner
+from agentevals_action.apis import model_api
+from agentevals_action.apis.anthropic_messages import conversation, read_message
+from agentevals_action.apis.endpoint import Manner
 from agentevals_action.model.suite import Message
 from agentevals_action.providers import base
 

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agentevals_action import model_api
-from agentevals_action.endpoint import Manner
-from agentevals_action.openai_api import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.apis import model_api
+from agentevals_action.apis.endpoint import Manner
+from agentevals_action.apis.openai_api import FORMATS, ApiFormat, OpenAIModel
 from agentevals_action.providers import base
 
 KEY_VARIABLE = "AZURE_OPENAI_API_KEY"

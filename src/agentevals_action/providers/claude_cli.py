@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from agentevals_action import agent_cli, claude_stream
+from agentevals_action.agents import claude_stream
+from agentevals_action.agents import headless as agent_cli
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 

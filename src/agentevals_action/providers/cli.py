@@ -12,8 +12,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Strict, field_validator, model_validator
 
-from agentevals_action import agent_command, agent_health, placeholders, process
-from agentevals_action.attachments import attached
+from agentevals_action import process
+from agentevals_action.agents import command as agent_command
+from agentevals_action.agents import health as agent_health
+from agentevals_action.agents import placeholders
+from agentevals_action.agents.attachments import attached
 from agentevals_action.envelope import read_reply
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.messages import prompt_text

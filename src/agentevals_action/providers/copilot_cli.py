@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agentevals_action import agent_cli, copilot_stream
+from agentevals_action.agents import copilot_stream
+from agentevals_action.agents import headless as agent_cli
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 

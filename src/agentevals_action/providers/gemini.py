@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from pydantic import Field, field_validator
 
-from agentevals_action import model_api
-from agentevals_action.endpoint import Manner
-from agentevals_action.gemini_contents import conversation, read_content
+from agentevals_action.apis import model_api
+from agentevals_action.apis.endpoint import Manner
+from agentevals_action.apis.gemini_contents import conversation, read_content
 from agentevals_action.model.suite import Message
 from agentevals_action.providers import base
 

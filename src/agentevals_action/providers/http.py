@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from agentevals_action import redact, variables
-from agentevals_action.endpoint import Endpoint, Manner
+from agentevals_action.apis.endpoint import Endpoint, Manner
 from agentevals_action.envelope import read_reply
 from agentevals_action.errors import AttemptError
 from agentevals_action.json_values import MISSING, look_up, read_path, shown

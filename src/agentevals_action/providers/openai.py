@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agentevals_action import model_api
-from agentevals_action.endpoint import Manner
-from agentevals_action.openai_api import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.apis import model_api
+from agentevals_action.apis.endpoint import Manner
+from agentevals_action.apis.openai_api import FORMATS, ApiFormat, OpenAIModel
 from agentevals_action.providers import base
 
 DEFAULT_URL = "https://api.openai.com/v1"

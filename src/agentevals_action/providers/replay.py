@@ -170,7 +170,7 @@ def _read(path: Path, row: _Row) -> "TestResult":
 
 
 def _parsed(line: bytes, folder: Path, place: str) -> "TestResult":
-    from agentevals_action.stored import read_row
+    from agentevals_action.stored.rows import read_row
 
     try:
         return read_row(line, folder)

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.base import written
-from agentevals_action.stored import read_row
+from agentevals_action.stored.rows import read_row
 
 log = logging.getLogger(__name__)
 

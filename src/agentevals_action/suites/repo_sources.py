@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.paths import PREFIXES, Folder
-from agentevals_action.workspace_files import entries
+from agentevals_action.workspaces.files import entries
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")

@@ -18,7 +18,7 @@ from agentevals_action.suites.positions import Items, Map
 from agentevals_action.suites.repo_sources import read_place, read_source, source_files
 from agentevals_action.suites.workspace_entries import HookEntry, RepoEntry, ResettingHookEntry, WorkspaceEntry
 from agentevals_action.suites.yaml_text import read_yaml_file
-from agentevals_action.workspace_files import entries, leads_out
+from agentevals_action.workspaces.files import entries, leads_out
 
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 #: Seconds of a hook that says nothing itself, as in AgentV.

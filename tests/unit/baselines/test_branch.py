@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agentevals_action import history
 from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.errors import HostError
 from agentevals_action.model.comparison import BaseRun, Origin
@@ -16,6 +15,7 @@ from agentevals_action.model.history import Remembered, SuiteHistory
 from agentevals_action.model.past import Lineage
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult, TraceSummary
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.stored import history
 from tests.support import base_tree, results, suites
 
 BASE, NEAR, FAR, FARTHER, ALIEN = base_tree.BASE, "1" * 40, "2" * 40, "3" * 40, "4" * 40

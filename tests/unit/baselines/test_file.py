@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import baseline_file
-from agentevals_action.baseline_file import StoredSuite
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.model.comparison import BaseRun, Origin
 from agentevals_action.model.suite import Suite
+from agentevals_action.stored import baseline_file
+from agentevals_action.stored.baseline_file import StoredSuite
 from tests.support import base_tree
 
 OLD, TIME = "c" * 40, "2026-01-01T00:00:00Z"

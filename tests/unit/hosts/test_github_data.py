@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from agentevals_action import history_files
 from agentevals_action.errors import HostError
 from agentevals_action.hosts import github_data
 from agentevals_action.hosts.github import GitHubHost, Target
 from agentevals_action.hosts.github_data import GitHubData
 from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.stored import history_files
 from tests.support import results
 from tests.support.github_git import Commit
 from tests.support.github_http import Fault

@@ -1,0 +1,1 @@
+"""What evaluators share: arithmetic, judges, readers of answers."""

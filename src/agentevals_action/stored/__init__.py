@@ -1,0 +1,1 @@
+"""Results that earlier runs left, and how they are read and written."""

@@ -1,0 +1,1 @@
+"""The folders that agents work in."""

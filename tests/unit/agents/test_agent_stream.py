@@ -1,0 +1,55 @@
+from typing import Any
+
+import pytest
+
+from agentevals_action.agents import stream as agent_stream
+from agentevals_action.agents.stream import Weight
+
+
+def test_read_lines__events_text_and_what_is_broken_are_told_apart() -> None:
+    read = agent_stream.read_lines(
+        'hello\r\n{"type": "a"}\r\n  {"type": "b", "x": "\\u2028"}\n{"no": "type"}\n{"type": 5}\n{"type": "c"\n{x}\n[1]'
+    )
+    assert [event["type"] for event in read.events] == ["a", "b"]
+    assert read.text == "hello\r\n[1]"
+    assert read.broken == 'line 6 of its stream is no whole JSON: {"type": "c"'
+
+
+def test_read_lines__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
+    assert agent_stream.read_lines('{"type":' + "[" * 100_000).broken.startswith("line 1 of its stream")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2026-07-26T09:00:00.000Z", "2026-07-26T09:00:01.250Z", 1250),
+        ("2026-07-26T09:00:00Z", "2026-07-26T11:00:00+02:00", 0),
+        ("2026-07-26T09:00:01Z", "2026-07-26T09:00:00Z", None),
+        ("2026-07-26T09:00:00", "2026-07-26T09:00:01Z", None),
+        ("soon", "2026-07-26T09:00:01Z", None),
+        (None, 5, None),
+    ],
+)
+def test_milliseconds__between_two_timestamps(start: Any, end: Any, expected: float | None) -> None:
+    assert agent_stream.milliseconds(start, end) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "weight"),
+    [
+        ("unexpected status 403 Forbidden", None, "dead"),
+        ("last status: 429 Too Many Requests", None, "limited"),
+        ("API Error: 529 overloaded", None, "transient"),
+        ("HTTP 404", None, "dead"),
+        ("status code: 408", None, "transient"),
+        ("API Error: 401", 400, "own"),
+        ("it read 500 files", None, "own"),
+    ],
+)
+def test_failure__weighed_by_its_status(message: str, status: int | None, weight: Weight) -> None:
+    assert agent_stream.failure(message, status).weight == weight
+
+
+def test_failure__is_one_line_and_bounded() -> None:
+    assert agent_stream.failure("a\n  b").message == "a b"
+    assert len(agent_stream.failure("x" * 10_000).message) == 500

@@ -1,0 +1,512 @@
+"""Replies kept between runs: whole, sealed, bounded; and what is wrong with the file costs calls, never a run."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from agentevals_action.caching import cache as cache_module
+from agentevals_action.caching.cache import FILENAME, Cache, Limits, check_folder, open_cache
+from agentevals_action.caching.keys import Key
+from agentevals_action.caching.rows import LIMIT, packed, seal
+from agentevals_action.errors import InvalidInput
+from agentevals_action.estimate import Figures
+from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.trace import Trace
+
+T = TypeVar("T")
+DAY = 24 * 60 * 60
+CALL = ToolCall("search", {"q": [1, None, {"deep": True}]}, "found", "call_1", 12.5)
+FULL = Trace(
+    messages=(
+        Message("assistant", "Let me see. \ud800 é", tool_calls=(CALL,)),
+        Message("tool", "found", tool_call_id="call_1", name="search"),
+        Message("assistant", (Block("text", "30 days"), Block("json", {"days": 30}))),
+    ),
+    tool_calls=(CALL,),
+    llm_call_count=2,
+    input_tokens=11,
+    output_tokens=7,
+    cached_tokens=3,
+    cost_usd=0.0125,
+    duration_ms=1234.5,
+)
+
+
+def key(number: int = 1, secret: bytes = b"s") -> Key:
+    return Key(f"{number:064x}", secret * 32)
+
+
+def answer(text: str) -> Trace:
+    return Trace((Message("assistant", text),))
+
+
+class Told(list[str]):
+    """What a reader was told."""
+
+    def __call__(self, sentence: str) -> None:
+        self.append(sentence)
+
+
+def using(
+    folder: Path,
+    work: Callable[[Cache], Awaitable[T]],
+    mode: str = "on",
+    notice: Callable[[str], None] | None = None,
+    limits: Limits | None = None,
+    now: float = 1_000_000_000,
+) -> T:
+    """What the work gives with a cache that is closed after it; a notice fails the test unless somebody listens."""
+
+    async def whole() -> T:
+        opened = open_cache(folder, mode, pytest.fail if notice is None else notice, limits, lambda: now)
+        try:
+            return await work(opened)
+        finally:
+            await opened.close()
+
+    return asyncio.run(whole())
+
+
+def put(folder: Path, trace: Trace = FULL, at: Key | None = None, **how: Any) -> int:
+    async def work(opened: Cache) -> int:
+        await opened.put(at or key(), trace)
+        return opened.stored
+
+    return using(folder, work, **how)
+
+
+def get(folder: Path, at: Key | None = None, **how: Any) -> Trace | None:
+    return using(folder, lambda opened: opened.get(at or key()), **how)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def edit(folder: Path, *commands: tuple[str, tuple[Any, ...]]) -> None:
+    """What a stranger does to the file."""
+    database = sqlite3.connect(folder / FILENAME)
+    with database:
+        for command, values in commands:
+            database.execute(command, values)
+    database.close()
+
+
+def test_get__what_was_put_with_its_figures_marked_as_cached(tmp_path: Path) -> None:
+    assert put(tmp_path) == 1
+    assert get(tmp_path) == replace(FULL, cached=True)
+    assert get(tmp_path, mode="read") == replace(FULL, cached=True)
+
+
+def test_get__counts_hits_and_misses(tmp_path: Path) -> None:
+    async def work(opened: Cache) -> tuple[int, int, int]:
+        await opened.get(key())
+        await opened.put(key(), FULL)
+        await opened.get(key())
+        await opened.get(key(2))
+        return opened.hits, opened.misses, opened.stored
+
+    assert using(tmp_path, work) == (1, 2, 1)
+
+
+def test_get__unknown_figures_stay_unknown(tmp_path: Path) -> None:
+    put(tmp_path, answer("30 days"))
+    assert get(tmp_path) == replace(answer("30 days"), cached=True)
+
+
+@pytest.mark.parametrize("text", ["short", "long " * 100_000, os.urandom(3000).hex(), ""])
+def test_get__any_text(tmp_path: Path, text: str) -> None:
+    put(tmp_path, answer(text))
+    found = get(tmp_path)
+    assert found is not None
+    assert found.output == text
+
+
+def test_put__the_later_one_counts(tmp_path: Path) -> None:
+    put(tmp_path, answer("one"))
+    put(tmp_path, answer("two"))
+    found = get(tmp_path)
+    assert found is not None
+    assert found.output == "two"
+
+
+def test_close__leaves_one_file_and_opens_again_when_asked(tmp_path: Path) -> None:
+    async def work(opened: Cache) -> Trace | None:
+        await opened.put(key(), FULL)
+        await opened.close()
+        assert names(tmp_path) == [FILENAME]
+        return await opened.get(key())
+
+    assert using(tmp_path, work) is not None
+    assert names(tmp_path) == [FILENAME]
+
+
+def test_open__touches_nothing_before_it_is_used(tmp_path: Path) -> None:
+    async def work(opened: Cache) -> None:
+        return None
+
+    using(tmp_path / "cache", work)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_read__finds_nothing_and_makes_nothing(tmp_path: Path) -> None:
+    assert get(tmp_path / "cache", mode="read") is None
+    assert put(tmp_path / "cache", mode="read") == 0
+    assert not (tmp_path / "cache").exists()
+
+
+def test_read__changes_nothing(tmp_path: Path) -> None:
+    put(tmp_path)
+    before = (tmp_path / FILENAME).read_bytes()
+    assert put(tmp_path, at=key(2), mode="read") == 0
+    assert get(tmp_path, mode="read", now=2_000_000_000) is not None
+    assert (tmp_path / FILENAME).read_bytes() == before
+    assert names(tmp_path) == [FILENAME]
+
+
+def test_put__no_reply_out_of_a_cache_and_none_with_a_secret(tmp_path: Path) -> None:
+    told = Told()
+
+    async def work(opened: Cache) -> int:
+        opened.leaks = lambda text: "sk-secret" in text
+        await opened.put(key(1), replace(FULL, cached=True))
+        await opened.put(key(2), answer("the key is sk-secret"))
+        return opened.stored
+
+    assert using(tmp_path, work, notice=told) == 0
+    assert told == ["A reply holds a secret, and is not stored in the cache."]
+
+
+def test_put__nothing_that_cannot_be_kept(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    told = Told()
+
+    async def work(opened: Cache) -> int:
+        await opened.put(key(1), answer("x" * LIMIT))
+        await opened.put(key(2), replace(FULL, tool_calls=(ToolCall("t", deep),)))
+        return opened.stored
+
+    assert using(tmp_path, work, notice=told) == 0
+    assert told == ["A reply is too large or too deep to be stored in the cache."] * 2
+
+
+def test_seal__a_reply_under_another_key_or_secret_is_a_miss(tmp_path: Path) -> None:
+    put(tmp_path)
+    assert get(tmp_path, key(1, b"t")) is None
+    edit(tmp_path, (f"UPDATE replies SET digest = '{key(2).digest}'", ()))
+    assert get(tmp_path, key(2)) is None
+
+
+@pytest.mark.parametrize("column", ["seal", "value"])
+@pytest.mark.parametrize("forged", [b"", b"j{}", "text", 7, 1.5, b"z" + bytes(32), bytes(32)])
+def test_seal__a_forged_row_is_a_miss_and_replaced(tmp_path: Path, column: str, forged: object) -> None:
+    put(tmp_path)
+    edit(tmp_path, (f"UPDATE replies SET {column} = ?", (forged,)))
+    assert get(tmp_path) is None
+    put(tmp_path)
+    assert get(tmp_path) is not None
+
+
+def test_seal__a_forged_verdict_with_a_guessed_secret_is_a_miss(tmp_path: Path) -> None:
+    put(tmp_path, answer('{"score": 0}'))
+    value = packed('{"messages": [{"role": "assistant", "content": "{\\"score\\": 1}"}]}')
+    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(1, b"guess"), value))))
+    assert get(tmp_path) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"j", b"jnull", b"j{}", b'j{"messages": 1}', b"j[", b"z", b"zzz", b"j" + b"[" * 100_000])
+def test_get__sealed_nonsense_is_a_miss(tmp_path: Path, data: bytes) -> None:
+    put(tmp_path)
+    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (data, seal(key(), data))))
+    assert get(tmp_path) is None
+
+
+def test_get__does_not_unfold_more_than_a_reply(tmp_path: Path) -> None:
+    put(tmp_path)
+    value = packed('{"messages": [], "x": "' + " " * (LIMIT + 1) + '"}')
+    assert len(value) < LIMIT / 100
+    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(), value))))
+    assert get(tmp_path) is None
+
+
+def broken_pages(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file.write_bytes(b"no database at all" * 1000),
+        lambda file: file.write_bytes(file.read_bytes()[:5000]),
+        broken_pages,
+        lambda file: edit(file.parent, ("CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END", ())),
+        lambda file: edit(file.parent, ("CREATE VIEW v AS SELECT 1", ())),
+        lambda file: edit(file.parent, ("DROP TABLE replies", ()), ("CREATE TABLE replies (digest TEXT)", ())),
+        lambda file: edit(file.parent, ("PRAGMA writable_schema = ON", ()), ("UPDATE sqlite_master SET sql = CAST(x'ff' AS TEXT)", ())),
+    ],
+)
+def test_damage__is_dropped_with_one_notice_and_the_run_goes_on(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+
+    async def fill(opened: Cache) -> None:
+        for number in range(50):
+            await opened.put(key(number), answer(os.urandom(500).hex()))
+
+    using(tmp_path, fill)
+    harm(tmp_path / FILENAME)
+    told = Told()
+
+    async def work(opened: Cache) -> Trace | None:
+        for number in range(50):
+            assert await opened.get(key(number)) is None
+        await opened.put(key(), FULL)
+        return await opened.get(key())
+
+    assert using(tmp_path, work, notice=told) is not None
+    (sentence,) = told
+    assert sentence.startswith("The cache was damaged (")
+    assert sentence.endswith(") and is dropped; this run begins an empty one.")
+    assert names(tmp_path) == [FILENAME]
+    assert get(tmp_path) is not None
+
+
+def test_damage__is_left_where_it_is_when_only_reading(tmp_path: Path) -> None:
+    (tmp_path / FILENAME).write_bytes(b"no database at all" * 1000)
+    told = Told()
+    assert get(tmp_path, mode="read", notice=told) is None
+    assert told == ["The cache is damaged (file is not a database); this run goes without it."]
+    assert names(tmp_path) == [FILENAME]
+
+
+def test_damage__of_an_empty_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / FILENAME).touch()
+    put(tmp_path)
+    assert get(tmp_path) is not None
+
+
+def test_locked__reads_what_is_there(tmp_path: Path) -> None:
+    put(tmp_path)
+    other = sqlite3.connect(tmp_path / FILENAME, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("BEGIN IMMEDIATE")
+    told = Told()
+
+    async def work(opened: Cache) -> tuple[Trace | None, int]:
+        await opened.put(key(2), FULL)
+        return await opened.get(key()), opened.stored
+
+    found, stored = using(tmp_path, work, notice=told, limits=Limits(patience=0.05))
+    other.close()
+    assert found is not None
+    assert stored == 0
+    assert told == ["The cache cannot be written (database is locked); replies are only read from it."]
+
+
+def test_locked__goes_without_what_cannot_be_read(tmp_path: Path) -> None:
+    put(tmp_path)
+    other = sqlite3.connect(tmp_path / FILENAME, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    told = Told()
+    assert get(tmp_path, notice=told, limits=Limits(patience=0.05)) is None
+    other.close()
+    assert told == [
+        "The cache cannot be written (database is locked); replies are only read from it.",
+        "The cache cannot be used (database is locked); this run goes without it.",
+    ]
+
+
+def test_place__that_is_no_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    told = Told()
+    assert get(tmp_path / "cache", notice=told) is None
+    assert told == ["The cache cannot be written (File exists); replies are only read from it."]
+
+
+def test_place__that_became_a_link_meanwhile_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    told = Told()
+
+    async def work(opened: Cache) -> int:
+        (tmp_path / "cache" / FILENAME).symlink_to(tmp_path / "elsewhere")
+        await opened.put(key(), FULL)
+        return opened.stored
+
+    assert using(tmp_path / "cache", work, notice=told) == 0
+    assert not (tmp_path / "elsewhere").exists()
+    assert told[-1] == "The cache cannot be used (a symbolic link leads elsewhere); this run goes without it."
+
+
+def test_close__lets_go_what_nobody_asks_for(tmp_path: Path) -> None:
+    start = 1_000_000_000
+    put(tmp_path, at=key(1), now=start)
+    put(tmp_path, at=key(2), now=start)
+    assert get(tmp_path, key(1), now=start + 20 * DAY) is not None
+    assert get(tmp_path, key(3), now=start + 31 * DAY) is None
+    assert get(tmp_path, key(1), now=start + 31 * DAY) is not None
+    assert get(tmp_path, key(2), now=start + 31 * DAY) is None
+
+
+def test_close__keeps_to_its_size_by_what_was_used_last(tmp_path: Path) -> None:
+    limits = Limits(size=500_000)
+    for number in range(8):
+        put(tmp_path, answer(os.urandom(50_000).hex()), key(number), now=1_000_000_000 + number, limits=limits)
+    assert get(tmp_path, key(0), now=1_000_000_100, limits=limits) is not None
+    for number in range(8, 16):
+        put(tmp_path, answer(os.urandom(50_000).hex()), key(number), now=1_000_000_200 + number, limits=limits)
+    kept = [number for number in range(16) if get(tmp_path, key(number), mode="read") is not None]
+    assert kept == list(range(16 - len(kept), 16))
+    assert 6 <= len(kept) <= 10
+    assert (tmp_path / FILENAME).stat().st_size < 700_000
+
+
+def test_last__what_was_remembered(tmp_path: Path) -> None:
+    figures = {"a/EVAL.yaml": Figures(480, 1.2, 12_000, 1_968_000), "b/EVAL.yaml": Figures(1, None, None, 0.5)}
+
+    async def work(opened: Cache) -> None:
+        await opened.remember(figures)
+        await opened.remember({"b/EVAL.yaml": Figures(2, None, None, 1.5)})
+        await opened.remember({})
+
+    using(tmp_path, work)
+    assert using(tmp_path, lambda opened: opened.last(), mode="read") == {**figures, "b/EVAL.yaml": Figures(2, None, None, 1.5)}
+
+
+def test_last__nothing_of_what_nobody_measured(tmp_path: Path) -> None:
+    put(tmp_path)
+    rows = [
+        (b"\xff", 1, None, None, 1.0),
+        ("a", "many", None, None, 1.0),
+        ("b", 1, -1.0, None, 1.0),
+        ("c", 0, None, None, 1.0),
+        ("d", 1, 9e999, "x", b"y"),
+    ]
+    edit(tmp_path, *(("INSERT INTO runs VALUES (?, ?, ?, ?, ?, 1000000000)", row) for row in rows))
+    assert using(tmp_path, lambda opened: opened.last()) == {"\ufffd": Figures(1, None, None, 1.0)}
+
+
+def test_last__of_no_cache_is_nothing(tmp_path: Path) -> None:
+    assert using(tmp_path / "cache", lambda opened: opened.last(), mode="read") == {}
+
+
+def _write(folder: Path, first: int, count: int) -> None:
+    async def work(opened: Cache) -> None:
+        for number in range(first, first + count):
+            await opened.put(key(number), answer(f"answer {number}"))
+            await opened.get(key(number))
+
+    using(folder, work)
+
+
+def _write_until_killed(folder: Path, ready: Any) -> None:
+    async def work(opened: Cache) -> None:
+        for number in range(1_000_000):
+            await opened.put(key(number), answer(f"answer {number}"))
+            if number == 50:
+                ready.set()
+
+    using(folder, work)
+
+
+def test_processes__share_one_file(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_write, args=(tmp_path, number * 20, 20)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0] * 4
+
+    async def work(opened: Cache) -> int:
+        return sum([await opened.get(key(number)) is not None for number in range(80)])
+
+    assert using(tmp_path, work) == 80
+    assert names(tmp_path) == [FILENAME]
+
+
+def test_processes__one_that_is_killed_leaves_the_file_whole(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    worker = context.Process(target=_write_until_killed, args=(tmp_path, ready))
+    worker.start()
+    assert ready.wait(60)
+    os.kill(worker.pid or 0, signal.SIGKILL)
+    worker.join(60)
+
+    async def work(opened: Cache) -> list[str]:
+        return [found.output for number in range(50) if (found := await opened.get(key(number)))]
+
+    assert using(tmp_path, work) == [f"answer {number}" for number in range(50)]
+    assert names(tmp_path) == [FILENAME]
+
+
+def test_get__many_at_once(tmp_path: Path) -> None:
+    async def work(opened: Cache) -> list[Trace | None]:
+        await asyncio.gather(*(opened.put(key(number), answer(str(number))) for number in range(100)))
+        return await asyncio.gather(*(opened.get(key(number)) for number in range(100)))
+
+    assert [found.output for found in using(tmp_path, work) if found] == [str(number) for number in range(100)]
+
+
+def test_get__one_that_is_given_up_leaves_the_others(tmp_path: Path) -> None:
+    put(tmp_path)
+
+    async def work(opened: Cache) -> Trace | None:
+        asked = [asyncio.create_task(opened.get(key())) for _ in range(5)]
+        await asyncio.sleep(0)
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        return await opened.get(key())
+
+    assert using(tmp_path, work) is not None
+
+
+def test_check_folder__a_folder_of_its_own(tmp_path: Path) -> None:
+    check_folder(tmp_path / ".agentevals-cache", tmp_path, tracked=False)
+    put(tmp_path / "deep" / "cache")
+    check_folder(tmp_path / "deep" / "cache", tmp_path, tracked=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "tracked", "problem"),
+    [
+        (".", False, "is no folder inside the workspace"),
+        ("../cache", False, "is no folder inside the workspace"),
+        ("/var/cache", False, "is no folder inside the workspace"),
+        (".git/cache", False, "lies in git's own"),
+        ("cache", True, "is tracked by git"),
+        ("link", False, "has a symbolic link in it (link)"),
+        ("link/below", False, "has a symbolic link in it (link)"),
+        ("linked", False, f"has a symbolic link in it (linked/{FILENAME})"),
+        ("file", False, "something that is no folder"),
+        ("file/below", False, "something that is no folder"),
+        ("strange", False, "something that is no folder"),
+    ],
+)
+def test_check_folder__refuses_what_a_change_could_bring(tmp_path: Path, name: str, tracked: bool, problem: str) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "link").symlink_to(tmp_path)
+    (workspace / "linked").mkdir()
+    (workspace / "linked" / FILENAME).symlink_to(tmp_path / "elsewhere")
+    (workspace / "file").write_text("")
+    (workspace / "strange" / FILENAME).mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=r"^the cache's folder ") as refused:
+        check_folder(workspace / name, workspace, tracked)
+    assert problem in str(refused.value)
+    assert refused.value.hint
+
+
+def test_module__names_no_library_before_it_is_needed() -> None:
+    assert "aiosqlite" not in vars(cache_module)

@@ -1,0 +1,154 @@
+"""Repositories in workspaces: at their commit, fetched once, whole and on their own, with nothing of ours in them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.workspaces.lifecycle import Attempt
+from tests.support import repositories, workspaces
+
+
+def origin(path: Path) -> repositories.Repository:
+    """Three commits on `main`, a branch, a tag, and a commit that nothing leads to."""
+    made = repositories.Repository.create(path, {"a.txt": "1\n", "lib/x.txt": "x\n", "docs/y.txt": "y\n"})
+    made.git("tag", "first")
+    made.commit("second", {"a.txt": "2\n"})
+    made.commit("third", {"a.txt": "3\n"})
+    made.git("checkout", "--quiet", "-b", "topic")
+    made.commit("topic", {"a.txt": "topic\n"})
+    made.git("checkout", "--quiet", "main")
+    return made
+
+
+def entered(tmp_path: Path, fields: str, count: int = 1, isolation: str = "shared") -> list[Attempt]:
+    """The folders of samples, in a suite with one repository."""
+    root = workspaces.suite(tmp_path / "repository", f"  isolation: {isolation}\n  repos: [{{path: app, {fields}}}]", {})
+    job = workspaces.run(root, tmp_path / "scratch")
+
+    async def enter() -> list[Attempt]:
+        return list(await asyncio.gather(*(job.enter(sample=sample) for sample in range(count))))
+
+    return asyncio.run(enter())
+
+
+def content(attempt: Attempt, name: str = "a.txt") -> str:
+    return (attempt.path / "app" / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("", "3\n"),
+        (", commit: main", "3\n"),
+        (", commit: topic", "topic\n"),
+        (", base_commit: first", "1\n"),
+        (", ancestor: 1", "2\n"),
+        (", commit: topic, ancestor: 2", "2\n"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["folder", "url"])
+def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str, kind: str) -> None:
+    place = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
+    origin(place)
+    (attempt,) = entered(tmp_path, f"repo: '{'./origin' if kind == 'folder' else place.as_uri()}'{fields}")
+    assert content(attempt) == expected
+
+
+def test_commit__by_its_hash_on_no_branch(tmp_path: Path) -> None:
+    made = origin(tmp_path / "repository" / "origin")
+    lost = made.commit("lost", {"a.txt": "lost\n"})
+    made.git("reset", "--quiet", "--hard", "HEAD^")
+    (attempt,) = entered(tmp_path, f"repo: ./origin, commit: {lost}")
+    assert content(attempt) == "lost\n"
+
+
+def test_commit__a_reference_of_another_kind(tmp_path: Path) -> None:
+    made = origin(tmp_path / "repository" / "origin")
+    made.git("update-ref", "refs/pull/1/head", made.git("rev-parse", "topic"))
+    made.git("branch", "--quiet", "-D", "topic")
+    (attempt,) = entered(tmp_path, "repo: ./origin, commit: refs/pull/1/head")
+    assert content(attempt) == "topic\n"
+
+
+def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
+    root = workspaces.suite(tmp_path / "repository", "  repos: [{path: ., repo: /, commit: HEAD}]", {"src/x": "1\n"})
+    repositories.Repository.create(root).commit("first")
+    (root / "src" / "x").write_text("not committed\n")
+    job = workspaces.run(root, tmp_path / "scratch")
+    attempt = asyncio.run(job.enter())
+    assert (attempt.path / "src" / "x").read_text() == "1\n"
+
+
+def test_source__shallow_and_detached_as_a_workflow_checks_out(tmp_path: Path) -> None:
+    request = repositories.pull_request(tmp_path / "origin", {"a.txt": "1\n"}, {"a.txt": "2\n"})
+    request.checkout(tmp_path / "repository" / "under", request.merge)
+    (attempt,) = entered(tmp_path, "repo: ./under")
+    assert content(attempt) == "2\n"
+
+
+def test_checkout__is_whole_and_on_its_own(tmp_path: Path) -> None:
+    made = origin(tmp_path / "repository" / "origin")
+    (attempt,) = entered(tmp_path, "repo: ./origin, commit: first")
+    app = repositories.Repository(attempt.path / "app")
+    assert app.git("status", "--porcelain") == ""
+    assert app.git("rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
+    assert app.git("rev-list", "--count", "origin/topic") == "4"
+    assert app.git("remote", "get-url", "origin") == str(made.path.resolve())
+    assert not (app.path / ".git" / "objects" / "info" / "alternates").exists()
+    assert all(file.stat().st_nlink == 1 for file in (app.path / ".git" / "objects").rglob("*") if file.is_file())
+
+
+def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
+    made = origin(tmp_path / "repository" / "origin")
+    made.git("config", "http.extraheader", "AUTHORIZATION: basic aHVudGVyMg==")
+    hook = made.path / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (attempt,) = entered(tmp_path, "repo: ./origin")
+    assert "AUTHORIZATION" not in (attempt.path / "app" / ".git" / "config").read_text()
+    assert not (attempt.path / "app" / ".git" / "hooks").exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_sparse__only_these_folders(tmp_path: Path) -> None:
+    origin(tmp_path / "repository" / "origin")
+    (attempt,) = entered(tmp_path, "repo: ./origin, sparse: [lib]")
+    assert sorted(path.name for path in (attempt.path / "app").iterdir()) == [".git", "a.txt", "lib"]
+
+
+def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
+    made = origin(tmp_path / "elsewhere")
+    first, second, third = entered(tmp_path, f"repo: '{made.path.as_uri()}', commit: topic", count=3, isolation="per_test")
+    assert len({first.path, second.path, third.path}) == 3
+    assert {content(attempt) for attempt in (first, second, third)} == {"topic\n"}
+    assert len(list(first.path.parent.parent.glob("repositories/*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("repo: ./origin, commit: nowhere", "has no commit `nowhere`"),
+        ("repo: ./origin, ancestor: 7", "`HEAD` of the repository .* has no ancestor 7 back"),
+        ("repo: 'file:///no/such/repository'", "the repository file:///no/such/repository could not be cloned"),
+        ("repo: /", "could not be cloned"),
+    ],
+)
+def test_refused__what_cannot_be_had(tmp_path: Path, fields: str, said: str) -> None:
+    origin(tmp_path / "repository" / "origin")
+    with pytest.raises(AttemptError, match=said) as caught:
+        entered(tmp_path, fields)
+    assert caught.value.kind == "workspace"
+
+
+@pytest.mark.parametrize("place", ["taken", "link/app"])
+def test_refused__a_path_that_is_taken_or_leads_out(tmp_path: Path, place: str) -> None:
+    origin(tmp_path / "repository" / "origin")
+    files: dict[str, str | bytes] = {"start/taken/x": "x"}
+    root = workspaces.suite(tmp_path / "repository", f"  template: start\n  repos: [{{path: {place}, repo: ./origin}}]", files)
+    job = workspaces.run(root, tmp_path / "scratch")
+    (root / "start" / "link").symlink_to(tmp_path)
+    with pytest.raises(AttemptError, match=r"there is something at|leads out of"):
+        asyncio.run(job.enter())
