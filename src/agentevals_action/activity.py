@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agentevals_action.errors import InvalidInput
 
@@ -17,8 +18,7 @@ _ELSEWHERE = frozenset({"failures"})
 _WITH_SECRETS = ("pull_request_target", "schedule", "workflow_dispatch")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """What happened: the event's name and payload, and of the runner's facts the commit, the ref and who caused it."""
 
     name: str
@@ -28,8 +28,7 @@ class Event:
     actor: str = ""
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """What the workflow says about the job; `fail_on` None means the event's default."""
 
     select: str = "changed"
@@ -37,8 +36,7 @@ class Wishes:
     allow_unsafe_pull_request_target: bool = False
 
 
-@dataclass(frozen=True)
-class Pull:
+class Pull(Struct, frozen=True):
     """The pull request: `base_sha` is the tip of its base branch when the event was sent."""
 
     number: int
@@ -47,8 +45,7 @@ class Pull:
     base_sha: str
 
 
-@dataclass(frozen=True)
-class BaseRule:
+class BaseRule(Struct, frozen=True):
     """How the base is found.
 
     `pull`: first parent of a merge commit, else the merge base with `revision` (the base branch's tip). `commit`: `revision` itself.
@@ -60,8 +57,7 @@ class BaseRule:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """What an event asks for.
 
     `head_sha` is the commit that reports speak of, `heads` those that the workspace's HEAD may be (beside a merge commit of the

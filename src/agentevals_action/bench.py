@@ -3,9 +3,11 @@
 import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action import console, wiring
 from agentevals_action.baselines.base import Baseline, BaseTree
@@ -31,8 +33,7 @@ from agentevals_action.trees import Base
 from agentevals_action.wiring import Checkout
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """One review's workshop. `suites` are all of head's tree, `folder` is the workspace; results go to `results.jsonl` (head) and
     `base.jsonl` in `report`."""
 
@@ -46,7 +47,7 @@ class Bench:
     redact: Callable[[str], str]
     progress: Progress
     places: Places
-    _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict, repr=False)
+    _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
 
     def refusals(self, suite: Suite) -> Sequence[Fault]:
         """Variables that targets of its tests need and that are not set."""

@@ -4,10 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from agentevals_action import redact
@@ -38,8 +39,7 @@ def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str
     return tuple(name for name in needed if name not in variables)
 
 
-@dataclass
-class _Line:
+class _Line(Struct):
     """What all calls to one target share: its pace, the reason why it is dead, its connections by suite folder, what keys it holds."""
 
     throttle: Throttle
@@ -48,8 +48,7 @@ class _Line:
     providers: dict[Path, Provider] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Connection:
+class _Connection(Struct, frozen=True):
     """A target as it is reached from one suite's folder; `options` are resolved."""
 
     target: Target

@@ -1,7 +1,8 @@
 """Pure: head against base, test by test (specification, section 7)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentevals_action.model.comparison import Change, Difference, Evidence, Finding, Origin, SuiteComparison, TestComparison
 from agentevals_action.model.result import EvaluatorResult, SampleResult, SuiteRun, TestResult
@@ -20,8 +21,7 @@ _COMPARED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """What is known of the base for one suite beside its results: `problem` why it could not be had though it exists,
     `note` why there is rightly none, `path` its name there."""
 
@@ -32,8 +32,7 @@ class Side:
     origin: Origin | None = None
 
 
-@dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """What the comparison of one suite may know beside the results: by test id, the base's results as head's evaluators grade them, the
     changed files that a question holds, and what confirming a verdict that fell came to (head's and base's results then hold the fresh
     samples). Without evidence a verdict that fell is a regression."""
@@ -43,8 +42,7 @@ class Knowledge:
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Fall:
+class Fall(Struct, frozen=True):
     """A test whose verdict fell, and what it lost; `base` is graded as head grades."""
 
     head: TestResult

@@ -1,7 +1,9 @@
 """From what was run to what became of each suite: verdicts that fell are confirmed, then all is compared."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action import compare
 from agentevals_action.confirmation import Evidences, Sampler, Suspect, confirm
@@ -11,8 +13,7 @@ from agentevals_action.records import extended
 from agentevals_action.summary import summarise
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """What was run: head's suites, the base's, the tests whose base was graded again, by suite, and what became of verdicts that fell."""
 
     head: Mapping[str, SuiteRun]
@@ -25,8 +26,7 @@ class Runs:
         return {test: evidence for (suite, test), evidence in self.evidence.items() if suite == path}
 
 
-@dataclass(frozen=True)
-class Caution:
+class Caution(Struct, frozen=True):
     """How a fall is confirmed: `confirm` fresh samples of head at most for each suspect, `alpha` the chance (0-1) of one false regression
     in the whole review."""
 

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Evidence, Finding
@@ -31,8 +33,7 @@ class Sampler(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Suspect:
+class Suspect(Struct, frozen=True):
     """A test whose verdict fell; `held` is what it lost. `certain` says that every answer is known to be the same each time, so that one
     is enough. `head` and `base` are the results that raised the suspicion."""
 

@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec import Struct
 
 from agentevals_action import kinds
 from agentevals_action.conversations import Turns, together
@@ -27,8 +28,7 @@ SHOWN = 50  # tests that a table lists beneath the suites
 _STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line of an outline: `depth` from 0, a label, and what there is to say of it."""
 
     depth: int

@@ -1,8 +1,9 @@
 """Pure: which suites a change touches, through which files, and which are gone (action.md, "Which suites")."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from agentevals_action.model.comparison import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
@@ -16,8 +17,7 @@ _ALL = "all suites run, whatever changed"
 _UNKNOWN = "what changed could not be told, so all suites run"
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """What is known of a change: `files` None when it could not be told, `everything` when all suites are asked for anyway.
 
     `base_suites` are the suite files that base has, where that is known, and `base_files` what head's suites named there, by their path on
@@ -31,8 +31,7 @@ class Change:
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """What runs and why, and what cannot: `selections` are whole suites, `touched_broken` those whose faults make the outcome invalid,
     `untouched_broken` those that are worth a warning. `gone` are suite files that base has and head has not."""
 

@@ -4,10 +4,11 @@ import functools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from agentevals_action import joblog, process, redact, scratch, scrubbing, variables
 from agentevals_action.budget import Budget
@@ -39,8 +40,7 @@ def engine_for(settings: Settings, environ: Mapping[str, str], workspace: Path, 
         yield Engine(settings, environ, Places(workspace, folder, keep))
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Struct, frozen=True):
     """Where an engine works, absolute: the workspace, the run's folder for temporary files, and where the folders of agents that failed
     are kept, if they are."""
 

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view.figures import cost, counted, time
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """What attempts of one suite took together: `attempts` at least 1, US dollars and tokens (None where no reply tells), and
     milliseconds, all at least 0. ValueError for anything else: they are read back from files that others may have written."""
 
@@ -24,16 +24,14 @@ class Figures:
             raise ValueError("figures are numbers of at least 0, of at least one attempt")
 
 
-@dataclass
-class _Sum:
+class _Sum(Struct):
     attempts: int = 0
     cost_usd: float | None = None
     tokens: int | None = None
     duration_ms: float = 0.0
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """Adds up results as they come. Of a test with a reply out of the cache, or an error, it takes nothing: neither tells what the next
     run will cost. The samples of a test run side by side, so that each counts with the test's whole duration."""
 

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
@@ -13,8 +14,7 @@ from agentevals_action.suspects import what_fell
 _Z95_TWO, _Z95_ONE, _Z80 = 1.959963984540054, 1.6448536269514722, 0.8416212335729143
 
 
-@dataclass(frozen=True)
-class Flakiness:
+class Flakiness(Struct, frozen=True):
     """One test over many samples of one commit. `passed` counts those that could be told, `errors` the others; `verdicts` says how often
     each was seen, `gates` how often each failed. `alarm` is the chance (0-1) that of two runs of the same commit the second is worse, None
     for fewer than two samples that could be told. `score_variance` is that of one sample's score, `cost_usd` what one sample costs; None

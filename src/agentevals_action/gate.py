@@ -1,7 +1,9 @@
 """Pure: the policy, and every reason for the outcome (action.md, "Outcome")."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import waivers
 from agentevals_action.errors import ExitCode
@@ -10,8 +12,7 @@ from agentevals_action.model.fault import Fault
 from agentevals_action.model.quarantine import FILE
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What blocks: `fail_on` of `gates`, `regressions`, `failures`, `never`; `min_pass_rate` 0-1 over what was scored;
     `on_inconclusive` one of `fail`, `neutral`, `pass`. `accept_label` is what accepts regressions, for the words alone."""
 

@@ -4,15 +4,15 @@ import difflib
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Struct, frozen=True):
     """One input: `default` as it is written in a workflow; an empty string, given or by default, means that nothing was said."""
 
     name: str

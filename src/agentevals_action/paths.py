@@ -1,8 +1,9 @@
 """Which file a word in a suite names: relative to the file that says it, never outside the repository."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 #: A text that starts so is meant as a path: a missing file is then an error, never an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
@@ -11,8 +12,7 @@ _MOST_CHARACTERS, _MOST_BYTES = 4096, 255
 _SHOWN = 60  # characters of a path that is none, in what is said of it
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The folder of a file that names others: `root` is the repository's, both absolute and free of symbolic links."""
 
     root: Path

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import compare, comparing, discover, gate, interrupts, trees, waivers
 from agentevals_action.activity import Job
@@ -82,8 +84,7 @@ class Bench(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """The base (`root` is its tree, None when there is none), what suites it has, and the change from it to head."""
 
     base: trees.Base
@@ -92,8 +93,7 @@ class _Sides:
     change: Change
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The suites that run on head, why, and what there is of them on base."""
 
     selections: Sequence[Selection]

@@ -4,8 +4,9 @@ import asyncio
 import codecs
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentevals_action import process
 from agentevals_action.errors import AttemptError
@@ -19,8 +20,7 @@ _LONGEST = 64 * 1024  # characters of a line without an end that are held
 Folded = Callable[[str], AbstractContextManager[Callable[[str], None]]]
 
 
-@dataclass
-class Preparation:
+class Preparation(Struct):
     """The commands of a run, None where there is none. `setup` runs in `folder` (absolute); `environment` is all that both may see,
     `withheld` the names that were kept from it."""
 
@@ -29,7 +29,7 @@ class Preparation:
     folder: Path
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _set_up: bool = False
     _refusal: AttemptError | None = None
 

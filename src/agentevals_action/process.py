@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+
+from msgspec import Struct
 
 #: Bytes of standard output, and of standard error, that `run` keeps; the child is drained beyond it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -31,8 +32,7 @@ Tell = Callable[[int, bytes], None] | None
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
-@dataclass(frozen=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """A child that ended. `returncode` is negative for a signal; texts are UTF-8 with replacement and bounded."""
 
     returncode: int
@@ -43,8 +43,7 @@ class Completed:
     duration_ms: float = 0.0
 
 
-@dataclass(frozen=True)
-class CompletedBytes:
+class CompletedBytes(Struct, frozen=True):
     """A child of `call` that ended: raw bytes, for git."""
 
     returncode: int

@@ -1,8 +1,10 @@
 """A review to where people look: the check, the comment, the job summary, annotations, the report folder, the outputs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import compare, reports
 from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport, Host
@@ -11,8 +13,7 @@ from agentevals_action.reports import annotations, markdown
 from agentevals_action.reports.view import Links, spending, waiving
 
 
-@dataclass(frozen=True)
-class Manner:
+class Manner(Struct, frozen=True):
     """How a review is told: `comment` is the input of that name, `template` a file that extends ours, `annotation_limit` counts
     annotations in all."""
 
@@ -22,8 +23,7 @@ class Manner:
     annotation_limit: int = 100
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(Struct, frozen=True):
     """Where it stands now; URLs are None where it could not be written."""
 
     comment_url: str | None = None

@@ -1,10 +1,11 @@
 """What samples become: a test's result as it is stored, and an agent's work out of a stored one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentevals_action import scoring
 from agentevals_action.errors import AttemptError
@@ -23,8 +24,7 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.trace import Trace, text_of
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """What an agent left: its trace, and where it had a workspace the folder (gone when it is graded again) and the diff."""
 
     trace: Trace
@@ -32,8 +32,7 @@ class Work:
     changes: str | None = None
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """What the replies of one sample cost, as they come: US dollars as far as they are known (None: not at all), and how many there were,
     came out of the cache, and do not tell what they cost."""
 
@@ -60,6 +59,15 @@ class Tally:
         return cls(sample.cost_usd, sample.replies, sample.cached_replies, sample.unpriced_replies)
 
 
+def _spent(tally: Tally) -> dict[str, Any]:
+    return {
+        "cost_usd": tally.cost_usd,
+        "replies": tally.replies,
+        "cached_replies": tally.cached_replies,
+        "unpriced_replies": tally.unpriced_replies,
+    }
+
+
 def sample_result(work: Work, results: Sequence[EvaluatorResult], tally: Tally) -> SampleResult:
     """A sample that was graded."""
     trace = work.trace
@@ -74,7 +82,7 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult], tally: Tally) 
         cached=trace.cached,
         trace_summary=summary_of(trace),
         evaluator_results=tuple(results),
-        **asdict(tally),
+        **_spent(tally),
         error=next((result.error for result in results if result.error), None),
     )
 
@@ -91,7 +99,7 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
 
 def error_result(error: AttemptError, tally: Tally) -> SampleResult:
     """A sample that could not be told; what was paid for it is paid."""
-    return SampleResult(**asdict(tally), error=ErrorInfo(kind=error.kind, message=error.sentence))
+    return SampleResult(**_spent(tally), error=ErrorInfo(kind=error.kind, message=error.sentence))
 
 
 def test_result(suite: Suite, test: Test, samples: Sequence[SampleResult], duration_ms: float, fingerprint: Fingerprint) -> TestResult:

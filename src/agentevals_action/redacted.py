@@ -1,11 +1,12 @@
 """Secrets out of whole records, before anything is cut or escaped: afterwards a secret may read otherwise and slip through."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from operator import is_
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 Record = TypeVar("Record")
@@ -47,8 +48,8 @@ class _Walk:
             pairs = {self.through(key): self.through(item) for key, item in value.items()}
             same = len(pairs) == len(value) and all(map(is_, pairs, value)) and all(map(is_, pairs.values(), value.values()))
             return value if same else pairs
-        if is_dataclass(value) and not isinstance(value, type):
-            changed = self._changed((field.name, getattr(value, field.name)) for field in fields(value))
+        if isinstance(value, Struct):
+            changed = self._changed((name, getattr(value, name)) for name in value.__struct_fields__)
             return replace(value, **changed) if changed else value
         return value
 

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Options as EvaluatorOptions
@@ -45,16 +46,14 @@ def _grades_the_same(suite: Suite, agent: Target | None, evaluator: Evaluator) -
     return options.asks_judge and _always_the_same(suite.targets.targets.get(judge or ""))
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """One tree's suites by their path on head. `first` is the number of the first fresh sample: those before it are used up."""
 
     suites: Mapping[str, Suite]
     first: int
 
 
-@dataclass(frozen=True)
-class Resampling:
+class Resampling(Struct, frozen=True, dict=True):
     """Runs the tests with these `keys` (suite's path on head, test id) again. `prepare` makes the base's tree ready, once; AttemptError
     when it cannot be."""
 

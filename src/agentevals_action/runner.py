@@ -6,10 +6,12 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.calls import Calls
 from agentevals_action.errors import AttemptError
@@ -33,8 +35,7 @@ Placed = tuple[int, Suite, Test]
 OnResult = Callable[[int, Suite, TestResult], None]
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """`samples` runs of each test, `timeout` seconds for a test that says nothing itself, `max_concurrency` attempts at once."""
 
     samples: int = 1
@@ -42,16 +43,14 @@ class RunOptions:
     max_concurrency: int = 8
 
 
-@dataclass(frozen=True)
-class Children:
+class Children(Struct, frozen=True):
     """What judges' processes may see: the scrubbed environment, and the names that were withheld from it."""
 
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
 
 
-@dataclass
-class _Pending:
+class _Pending(Struct):
     """A test whose samples are under way."""
 
     index: int
@@ -64,8 +63,7 @@ class _Pending:
     fingerprint: Fingerprint | None = None
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Sample(Struct, frozen=True):
     """One sample under way: `number` from 0, `tally` what its replies cost."""
 
     pending: _Pending

@@ -1,8 +1,9 @@
 """What a commit compared with itself says of its suites: figures, made ready to be told."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 from agentevals_action import flakiness, simulation
 from agentevals_action.flakiness import Flakiness
@@ -20,8 +21,7 @@ LADDER = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 200
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """How often this action would block a commit compared with itself, with base's results got in one way. `blocked` counts drawn pull
     requests, `gates` those in which a required gate failed, which needs no comparison; `extra_head` and `extra_base` are fresh samples for
     each sample of the suites."""
@@ -34,8 +34,7 @@ class Way:
     extra_base: float
 
 
-@dataclass(frozen=True)
-class SuiteFigures:
+class SuiteFigures(Struct, frozen=True):
     """One suite, or all together (`path` empty). `alarm` is how often (0-1) a plain comparison of one run a side would block; `samples` how
     many a side it needs for at most 5 % (None: more than were looked at), `samples_for_drop` how many show a drop of 20 points of the mean
     score (None: not known)."""
@@ -50,8 +49,7 @@ class SuiteFigures:
     samples_for_drop: int | None
 
 
-@dataclass(frozen=True)
-class SelfTest:
+class SelfTest(Struct, frozen=True):
     """What was found. `tests` are those that were run, the flakiest first; `steady` counts those that answer and are graded the same each
     time, and were not."""
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
+from msgspec import Struct
+
 from agentevals_action import baselines, inputs
 from agentevals_action.errors import InvalidInput
 from agentevals_action.inputs import INPUTS as INPUTS
@@ -217,8 +219,7 @@ def _level(text: str) -> float:
     return level
 
 
-@dataclass(frozen=True)
-class Runner:
+class Runner(Struct, frozen=True):
     """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have no slash at their end."""
 
     event_name: str

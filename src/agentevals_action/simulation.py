@@ -3,8 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import Struct, field
 
 from agentevals_action import scoring
 from agentevals_action.confirmation import Evidences, Suspect, confirm
@@ -17,8 +18,7 @@ from agentevals_action.suspects import THICK, what_fell
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Urn:
+class Urn(Struct, frozen=True):
     """One test: what base and head draw their samples from, evenly and with replacement, at least one each, all of them told."""
 
     key: Key
@@ -27,8 +27,7 @@ class Urn:
     gates: tuple[GateRecord, ...] = ()
 
 
-@dataclass(frozen=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """What a pull request is decided by: `history` samples of base (at least 1), whether base can be sampled again (`rerun`), and the
     inputs `confirm` and `alpha`."""
 
@@ -38,8 +37,7 @@ class Conditions:
     alpha: float = 0.05
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """The fresh samples that are there for one suspect, in the order in which they would be drawn: `confirm` of head, and of base as many
     as a thin history is replaced by."""
 
@@ -47,8 +45,7 @@ class Stream:
     base: Sequence[SampleResult]
 
 
-@dataclass(frozen=True)
-class PullRequest:
+class PullRequest(Struct, frozen=True):
     """One that was drawn: `plain` are the tests whose verdict is lower on head's one sample than on base's latest one, `suspects` those
     that fell against base's history, `evidence` what became of them; `gates` are the tests with a required gate that failed in more than
     half of all of head's samples, which blocks whether base failed it or not."""
@@ -97,8 +94,7 @@ def chance_of_a_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
     return sum(falls) / (draws * draws)
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """A result, and how many of the runs came out so."""
 
     result: TestResult
@@ -175,8 +171,7 @@ def _fails_a_gate(head: TestResult, evidence: Evidence | None) -> bool:
     return bool(gates)
 
 
-@dataclass
-class _Streams:
+class _Streams(Struct):
     """Fresh samples in the order in which they stand in the streams."""
 
     streams: Mapping[Key, Stream]

@@ -1,10 +1,12 @@
 """The sources of the base's results, put together for one review: the one that is asked for, or the ladder of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import trees
 from agentevals_action.ancestry import Ancestry
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 _NO_HOST = "there is no code host to ask here"
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Struct, frozen=True):
     """Where the history lies: the clone, and where there is one the code host. `branch` is the base's, empty for the default branch."""
 
     repository: GitRepository

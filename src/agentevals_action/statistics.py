@@ -3,8 +3,9 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import Difference, History
 
@@ -16,8 +17,7 @@ _STEPS = 60
 _Z95, _Z80 = 1.959963984540054, 0.8416212335729143
 
 
-@dataclass(frozen=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """How likely each failure rate is for a test of this suite before its own history is looked at: `weights` sum to 1."""
 
     weights: tuple[float, ...] = (1 / len(_RATES),) * len(_RATES)

@@ -3,8 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentevals_action.model.result import EvaluatorResult, EvaluatorSummary, SuiteSummary, TestResult
 
@@ -13,8 +14,7 @@ _TOP_MISSES = 10
 _MOST_MISSES = 10_000
 
 
-@dataclass
-class _Sum:
+class _Sum(Struct):
     """The exact sum of numbers, and how many they are: parts that do not overlap, as Shewchuk adds them (1997, "Adaptive precision
     floating-point arithmetic"), are a handful however many the numbers."""
 
@@ -43,8 +43,7 @@ class _Sum:
         return self.total / self.count if self.count else None
 
 
-@dataclass
-class _Evaluator:
+class _Evaluator(Struct):
     total: int = 0
     error: int = 0
     scores: _Sum = field(default_factory=_Sum)
@@ -55,8 +54,7 @@ class _Evaluator:
         self.scores.add(result.score)
 
 
-@dataclass
-class _Spending:
+class _Spending(Struct):
     """What a run cost, and what agents took over all samples."""
 
     paid: _Sum = field(default_factory=_Sum)

@@ -1,8 +1,9 @@
 """Pure: a verdict that fell makes a test a suspect; what fresh samples it takes to call it a regression, and when they are enough."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
@@ -18,8 +19,7 @@ THICK = 5
 RAISED = History(0, 1)
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """What a sample must keep to be no worse than base: its verdict's class, and the gates that held there and failed on head."""
 
     verdict: Verdict
@@ -62,8 +62,7 @@ def steadiest(held: Held, head: TestResult, base: Iterable[SampleResult]) -> Hel
     return lower if own is not None and below is not None and own < PASS_SCORE and below > own else held
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """`horizon` fresh samples of head at most for each suspect; `level` is the chance (0-1) of a false regression that one suspect may
     take: that of the whole pull request divided by the number of suspects (Bonferroni)."""
 
@@ -81,8 +80,7 @@ class Step(StrEnum):
     UNDECIDED = "inconclusive"
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """What is known of one suspect: the base's samples, those of head that raised the suspicion, the fresh ones of head, and whether base
     can be sampled again (`base` is then to become the fresh ones alone, since those before took part in raising the suspicion)."""
 

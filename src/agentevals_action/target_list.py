@@ -3,10 +3,10 @@
 import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from agentevals_action.evaluators import base
@@ -98,8 +98,7 @@ class ListedTarget(Limits):
         return tuple(variable.name for variable in self.variables if not variable.is_set)
 
 
-@dataclass
-class SeenTarget:
+class SeenTarget(Struct):
     """A target with the suites that see it, by path; the first test that is put to it, if any; the suites that use it, and those of which
     that could not be read."""
 

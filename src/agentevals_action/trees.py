@@ -6,8 +6,9 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentevals_action import scratch
 from agentevals_action.activity import Job
@@ -18,8 +19,7 @@ from agentevals_action.git import GitRepository
 _PREFIX = "agentevals-base-"
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(Struct, frozen=True):
     """The commit that head is compared with. Without `sha`, either `reason` says why there is nothing to compare with, or `problem`
     why a base that exists could not be had and what to set. `time` is ISO 8601."""
 

@@ -3,12 +3,13 @@
 import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentevals_action import globs
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
-from agentevals_action.model.fault import Fault
-from agentevals_action.model.quarantine import Acceptance, Quarantine, Quarantines
+from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import SuiteSummary, TestResult
 
 _VERDICTS = (("pass", "pass"), ("borderline", "borderline"), ("fail", "fail"), ("error", "in error"), ("gone", "gone"))
@@ -64,9 +65,16 @@ def pending(quarantines: Quarantines) -> tuple[Fault, ...]:
     """A warning for each entry of head that base does not have as it stands there: it does not hold in this review."""
     if quarantines.base is None:
         return ()
-    known = set(quarantines.base)
+    known = {_terms(entry) for entry in quarantines.base}
     problem = "this quarantine is not on the base like this, so it does not hold in this review"
-    return tuple(Fault(entry.location, problem, "it takes effect once it is merged") for entry in quarantines.head if entry not in known)
+    return tuple(
+        Fault(entry.location, problem, "it takes effect once it is merged") for entry in quarantines.head if _terms(entry) not in known
+    )
+
+
+def _terms(entry: Quarantine) -> Quarantine:
+    """What an entry says, wherever it stands."""
+    return replace(entry, location=Location(FILE))
 
 
 def unmatched(entries: Sequence[Quarantine], suites: Iterable[tuple[str, Iterable[str]]], unread: Sequence[str] = ()) -> tuple[Fault, ...]:

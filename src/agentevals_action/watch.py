@@ -1,13 +1,13 @@
 """Pure: the agent's own code, as the input `watch` names it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action import globs
 
 
-@dataclass(frozen=True)
-class WatchRule:
+class WatchRule(Struct, frozen=True):
     """A change of a file that matches `files` touches the suites that match `suites`; `!` in front of `files` takes them out again.
 
     Both are globs over paths relative to the repository; `suites` None means every suite.

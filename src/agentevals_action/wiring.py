@@ -1,9 +1,10 @@
 """Adapters built from settings: what every command that reads or runs suites shares."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentevals_action import evaluators, providers
 from agentevals_action.errors import GitError, InvalidInput
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from agentevals_action.estimate import Figures
 
 
-@dataclass(frozen=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """A tree whose suites are read: `root` is the repository's (absolute), `below` where they are searched, `files` what git
     knows there (None outside a repository)."""
 

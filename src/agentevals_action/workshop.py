@@ -1,9 +1,11 @@
 """One review with its adapters built: the same for a pull request and for a working tree."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import console, pipeline, wiring
 from agentevals_action.activity import Job
@@ -21,8 +23,7 @@ from agentevals_action.settings import Settings
 from agentevals_action.sources import Places
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True, dict=True):
     """Where a review works: the workspace, what the workflow asks for, the environment."""
 
     folder: Path

@@ -1,9 +1,9 @@
 """The comment over real HTTP: found, updated, replaced, left alone; never doubled, never a stranger's."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.hosts.base import CommentReport
 from agentevals_action.hosts.github import GitHubHost, Target

@@ -1,13 +1,14 @@
 """The GitHub host over real HTTP: check runs, changed files, refusals, limits; the comment has a file of its own."""
 
+import dataclasses
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport
 from agentevals_action.hosts.github import GitHubHost, Target
@@ -54,7 +55,7 @@ def target(server: GitHubServer, **changes: object) -> Target:
         run_id=50,
         run_url="https://github.com/acme/agent/actions/runs/50",
     )
-    return replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are Target's to hold
+    return dataclasses.replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are Target's to hold
 
 
 def host(server: GitHubServer, waits: Waits, **changes: object) -> GitHubHost:

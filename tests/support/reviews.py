@@ -1,9 +1,10 @@
 """Builders of reviews, for tests of the reports."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentevals_action import compare, gate, records, scoring
 from agentevals_action.compare import Knowledge, Side

@@ -1,9 +1,9 @@
 """Suites in temporary repositories: written from texts, read with the real evaluator types."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from agentevals_action import evaluators
@@ -64,7 +64,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def load(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite | BrokenSuite:
     """Reads the suite at `path`; `changes` are fields of the catalog."""
-    return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))  # type: ignore[arg-type]  # any of its fields
+    return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))
 
 
 def whole(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:

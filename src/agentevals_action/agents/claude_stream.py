@@ -5,8 +5,9 @@ https://code.claude.com/docs/en/headless and https://platform.claude.com/docs/en
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentevals_action import json_values
 from agentevals_action.agents import stream as agent_stream

@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 
 from agentevals_action import process
@@ -76,8 +76,7 @@ class Fields(BaseModel):
         return agent_command.files(words, place, folder.root)
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Struct, frozen=True):
     """An agent as it is spoken of and read: `package` is how it is installed, `key_hint` what to do when it has no login, `read` makes of
     its events what they told."""
 

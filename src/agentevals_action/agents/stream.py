@@ -4,9 +4,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import json_values
 from agentevals_action.model.suite import Message, ToolCall
@@ -22,16 +24,14 @@ _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A failure as the stream tells it."""
 
     message: str
     weight: Weight = "own"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a stream told: `ended` says that the agent's own last word on the run is in it."""
 
     trace: Trace
@@ -39,8 +39,7 @@ class Outcome:
     failure: Failure | None = None
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """A stream's lines: its events, the other text in it, and the first line that is neither whole JSON nor text, in words."""
 
     events: tuple[Event, ...]
@@ -131,8 +130,7 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a tool call ended: what it gave, and how long it took in milliseconds, None where that is not known."""
 
     output: Any = None

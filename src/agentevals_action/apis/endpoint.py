@@ -7,9 +7,10 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 
@@ -31,8 +32,7 @@ _OF_THE_TRANSFER = frozenset({"content-encoding", "content-length", "transfer-en
 _SHOWN = 500  # characters of a vendor's message that an error quotes
 
 
-@dataclass(frozen=True)
-class Manner:
+class Manner(Struct, frozen=True):
     """How an endpoint is spoken to and of: `url` is what paths are added to, `url_field` and `key_hint` the words for who has to mend the
     address or the key, `dead_codes` a vendor's codes for a refusal of everybody, `missing_hint` what to do at a 404, which is one too
     when it is given (a model that does not exist), `secrets` what no error may quote."""
@@ -51,8 +51,7 @@ class Manner:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What the server said: `status` is 2xx, `body` the text as it came."""
 
     status: int

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.suite import Block
 
@@ -11,8 +12,7 @@ SIZE_LIMIT = 20 * 1024 * 1024
 _KNOWN = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"), (b"GIF89a", "image/gif"))
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture ready to be sent: `media_type` as `image/png`, `data` its bytes in base64 on one line."""
 
     media_type: str

@@ -1,10 +1,10 @@
 """What targets have in common that are models behind an HTTP API: the address, the fields of a request, and one call of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic import AfterValidator
 
 from agentevals_action.apis.endpoint import Endpoint, Manner
@@ -41,8 +41,7 @@ def key_of(given: str | None, usual: str | None) -> str:
     return (given or usual or "").strip()
 
 
-@dataclass(frozen=True)
-class Wire:
+class Wire(Struct, frozen=True):
     """How a vendor is asked: `path` below the endpoint's URL, the `body` that carries messages (ValueError or OSError when they cannot be
     sent), `least` the same for the shortest answer there is, and how the reply is read (ValueError when it is none)."""
 

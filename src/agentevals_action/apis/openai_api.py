@@ -1,9 +1,10 @@
 """OpenAI's API in its two formats, as OpenAI itself, Azure and compatible servers speak it: a connected model, and its shortest call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agentevals_action.apis import chat, responses
 from agentevals_action.apis.endpoint import Manner
@@ -19,8 +20,7 @@ _FEWEST = 16
 _LEFT_OUT = "leave it out"
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Struct, frozen=True):
     """One format: its `path`, what to do about the fields of a request that are `own` to us, the `fields` that carry messages, the names
     of its `limits` on a reply (the one to be tried first leads), and how the reply is read."""
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Literal
+
+from msgspec.structs import replace
 
 from agentevals_action.apis.images import Picture, picture
 from agentevals_action.messages import content_text

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.base_runs import whole_run
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
@@ -31,8 +33,7 @@ class Runs(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ArtifactStore:
+class ArtifactStore(Struct, frozen=True):
     """Results of commits that are the base or lie before it with nothing changed since that touches the suite. `branch` is the base's,
     empty for the default branch; `lineage` gives the base's ancestors, `untouched` says True of an ancestor and a suite, or why not."""
 
@@ -107,8 +108,7 @@ class ArtifactStore:
         return reasons[0] if reasons else "it left no artifact"
 
 
-@dataclass
-class _Search:
+class _Search(Struct):
     """The suites that are still looked for, by their path on head, and what was found; of the reasons for each the first is told, which
     is of the commit nearest to the base."""
 

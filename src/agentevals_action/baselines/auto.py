@@ -1,8 +1,10 @@
 """The ladder of sources: each is asked only for the suites that those before it could not give, and what it could not is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Rung, Selection
@@ -12,8 +14,7 @@ from agentevals_action.model.result import SuiteRun
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Auto:
+class Auto(Struct, frozen=True):
     """`rungs` are the sources by their names, in the order in which they are asked."""
 
     info: BaselineInfo
@@ -34,8 +35,7 @@ class Auto:
         return climb.ended(self.info)
 
 
-@dataclass
-class _Climb:
+class _Climb(Struct):
     open: tuple[Selection, ...]
     runs: dict[str, SuiteRun] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """What a store of base results is to a review, and what its stores share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Selection
 from agentevals_action.model.result import Fingerprint, SuiteRun
@@ -23,8 +24,7 @@ class Baseline(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class BaseTree:
+class BaseTree(Struct, frozen=True):
     """The base as its own tree has it: `suites` by path, and the fingerprints (by test id) that results of one of them must have to be
     results of that tree."""
 
@@ -33,8 +33,7 @@ class BaseTree:
     expected: Callable[[Suite], Mapping[str, Fingerprint]]
 
 
-@dataclass(frozen=True)
-class Freshness:
+class Freshness(Struct, frozen=True):
     """From what age results are stale: `days` before `now` (with a time zone)."""
 
     now: datetime
@@ -46,8 +45,7 @@ class Freshness:
         return moment is not None and (self.now - moment).total_seconds() > self.days * 86_400
 
 
-@dataclass(frozen=True)
-class Sorted:
+class Sorted(Struct, frozen=True):
     """The base's suites by their path on head, and why others are rightly not there."""
 
     wanted: Mapping[str, Suite] = field(default_factory=dict)

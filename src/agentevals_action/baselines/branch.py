@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.base_runs import whole_run
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
@@ -30,8 +32,7 @@ class Memory(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class BranchStore:
+class BranchStore(Struct, frozen=True):
     """Results of the base, or of the nearest commit before it with nothing changed since that touches the suite, and the samples of those
     before that as its history. `branch` is the name to be told; `lineage` gives the base's ancestors, `untouched` says True of an ancestor
     and a suite, or why not."""
@@ -78,8 +79,7 @@ class BranchStore:
         return _Past(self, suite, remembered.histories[suite.path], lineage).run()
 
 
-@dataclass
-class _Past:
+class _Past(Struct):
     """One suite's commits, from the base back."""
 
     store: BranchStore

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action.base_runs import whole_run
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
@@ -15,8 +17,7 @@ from agentevals_action.stored import baseline_file
 _BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True)
-class FileStore:
+class FileStore(Struct, frozen=True):
     """The file at `path` (relative to the repository's root) in the base's tree, which lies at `root`. Its results count where their
     digests are those of the base's tests, whatever commit they are of; which one that is, is told."""
 

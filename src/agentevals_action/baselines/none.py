@@ -1,14 +1,14 @@
 """No base results: there is nothing to compare with, or what there is could not be had; `info` says which and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Selection
 
 
-@dataclass(frozen=True)
-class NoBaseline:
+class NoBaseline(Struct, frozen=True):
     """Gives no results for any suite."""
 
     info: BaselineInfo

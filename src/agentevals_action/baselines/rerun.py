@@ -1,9 +1,11 @@
 """The base run now, in a worktree of its own, with the base's own suites, targets and agent."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.baselines.base import origin, sorted_out
 from agentevals_action.errors import AgentEvalsError
@@ -12,8 +14,7 @@ from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import BrokenSuite, Suite
 
 
-@dataclass(frozen=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """`root` is the base's tree and `suites` what it has, by path; `prepare` makes the tree ready, `run` runs suites there."""
 
     info: BaselineInfo

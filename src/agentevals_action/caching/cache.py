@@ -4,9 +4,10 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from agentevals_action.caching import rows as cache_rows
 from agentevals_action.caching.keys import Key
@@ -26,8 +27,7 @@ _DAY = 24 * 60 * 60
 _PAUSE = 0.05  # seconds between two tries to open what another process just makes
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How large the cache may be at the end of a run (bytes of replies), how long a reply lasts that nobody asks for (days), and how
     long (seconds) another process that writes is waited for."""
 

@@ -1,12 +1,11 @@
 """Pure: a reply as the bytes that the cache stores, and the seal that tells whether they are what was stored."""
 
-import functools
 import hmac
 import json
 import zlib
-from dataclasses import asdict, replace
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
+from msgspec.structs import replace
 
 from agentevals_action.caching.keys import Key
 from agentevals_action.model.trace import Trace
@@ -20,7 +19,7 @@ _PLAIN, _PACKED = b"j", b"z"
 def text_of(trace: Trace) -> str | None:
     """A reply as JSON, in ASCII; None when it is too large or too deep to be stored, or holds what JSON cannot."""
     try:
-        text = json.dumps(asdict(replace(trace, cached=False)), separators=(",", ":"))
+        text = json.dumps(msgspec.to_builtins(replace(trace, cached=False)), separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return None
     return text if len(text) <= LIMIT else None
@@ -44,8 +43,8 @@ def unpacked(value: bytes) -> Trace | None:
                 return None
         elif value[:1] != _PLAIN:
             return None
-        trace = _reader().validate_python(json.loads(data))
-    except (zlib.error, ValueError, RecursionError, ValidationError):
+        trace = msgspec.convert(json.loads(data), Trace)
+    except (zlib.error, ValueError, RecursionError):
         return None
     return replace(trace, cached=True)
 
@@ -58,8 +57,3 @@ def seal(key: Key, value: bytes) -> bytes:
 def is_sealed(key: Key, value: bytes, mark: bytes) -> bool:
     """Whether a row is what was stored for this key by somebody who knows its target's secrets."""
     return hmac.compare_digest(seal(key, value), mark)
-
-
-@functools.cache
-def _reader() -> TypeAdapter[Trace]:
-    return TypeAdapter(Trace)

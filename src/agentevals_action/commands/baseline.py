@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentevals_action import console
 from agentevals_action.baselines.base import instant
@@ -21,8 +22,7 @@ from agentevals_action.stored.baseline_file import StoredSuite
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """Results by suite, and the commit that they are of."""
 
     path: Path

@@ -3,11 +3,12 @@
 import fnmatch
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentevals_action import console, gate, interrupts, waivers, wiring
 from agentevals_action.compare import Side, compare_suite
@@ -34,8 +35,7 @@ _ELSEWHERE = frozenset({"failures"})
 _UNSHOWN = {"samples": (), "evaluator_results": (), "candidate_answer": "", "trace_summary": None, "fingerprint": None}
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What to run and where the results go: `tests` are globs over ids, `resume` keeps what `output` already holds, `keep_workspaces` the
     folders of agents whose tests did not pass."""
 
@@ -50,8 +50,7 @@ class Wanted:
         return not self.tests or any(fnmatch.fnmatchcase(test.id, glob) for glob in self.tests)
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(Struct, frozen=True, dict=True):
     suites: Sequence[Suite]
     wanted: Wanted
     output: Path

@@ -3,9 +3,10 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct
 
 from agentevals_action import console, flakiness, interrupts, selftesting, wiring
 from agentevals_action.engine import Engine, engine_for
@@ -33,8 +34,7 @@ samples for -20 points: so many a side that show such a drop at 80 % power, of a
 """
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The tests of which one sample does not tell all, and how many of each suite it does."""
 
     suites: Sequence[Suite]

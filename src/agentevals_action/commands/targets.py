@@ -5,11 +5,13 @@ import fnmatch
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import console, interrupts, wiring
 from agentevals_action.engine import Engine, engine_for
@@ -30,8 +32,7 @@ _TITLES = ("line", "target", "what it is", "used as", "limits", "needs")
 _SUITES = 2  # suites that a cell of the table names; more are counted
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What to list: of the suites in `paths` (all when empty) the targets whose names match one of the globs (all when there is none);
     `check` has those that are used, or named, tried."""
 

@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.errors import AttemptError
@@ -20,8 +20,7 @@ from agentevals_action.scoring import reaches
 Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
 
 
-@dataclass(frozen=True)
-class Judges:
+class Judges(Struct, frozen=True):
     """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target of the suite; `ask` sends messages to
     one of them and raises AttemptError when it gives no answer. What the calls cost is the test's."""
 
@@ -30,8 +29,7 @@ class Judges:
     ask: Callable[[str, Sequence[Message]], Awaitable[Trace]]
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One answer to grade, and what grading may use.
 
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds, `environment` all that a judge's
@@ -52,8 +50,7 @@ class Case:
     file_changes: str | None = None
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """What of an evaluator's options does not fit a test: the place where it is known, the problem, and what to do instead."""
 
     location: Location | None

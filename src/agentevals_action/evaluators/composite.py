@@ -1,9 +1,9 @@
 """`composite`: several evaluators as one, by an aggregator or by how many of them pass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 
+from msgspec.structs import replace
 from pydantic import (
     AfterValidator,
     BeforeValidator,

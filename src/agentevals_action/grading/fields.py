@@ -3,10 +3,10 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
+from msgspec import Struct
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -139,8 +139,7 @@ def misfit(comparison: Comparison, expected: Any) -> str:
     return _MATCHES[comparison.match].misfit(comparison, value)
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One field compared: `missing` from the answer, or `holds` or not; `told` says it."""
 
     comparison: Comparison
@@ -186,8 +185,7 @@ def _aggregated(outcomes: Sequence[Outcome], aggregation: Aggregation) -> float:
     return weighted_mean([(float(outcome.holds), outcome.comparison.weight) for outcome in outcomes])
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """One way of comparing: whether it holds, what is asked in words, and why an expected value does not suit it (empty if it does)."""
 
     holds: Callable[[Comparison, Any, Any], bool]

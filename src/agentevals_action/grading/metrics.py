@@ -1,7 +1,8 @@
 """Pure: the figures of a trace against limits; a figure that the trace lacks is a miss, and stays one when turned round."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
@@ -18,8 +19,7 @@ EXPLORATION_TOOLS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """One limit held against its figure: `holds` is None where the trace lacks the figure; `told` says it with both numbers."""
 
     holds: bool | None

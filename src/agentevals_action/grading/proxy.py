@@ -6,9 +6,10 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
+
+from msgspec import Struct
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Judges
@@ -34,8 +35,7 @@ class _Refused(Exception):
         self.status = status
 
 
-@dataclass
-class TargetProxy:
+class TargetProxy(Struct):
     """A running proxy. `calls` counts what was asked of targets so far; `failure` is in words what went wrong last, for the error of a
     judge that fails over it."""
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationInfo, field_validator
 
 from agentevals_action.grading.assignment import Pairs, best_assignment, best_subsequence
@@ -90,8 +90,7 @@ def _same(left: Any, right: Any) -> bool:
     return left is not MISSING and right is not MISSING and equal(left, right)
 
 
-@dataclass
-class _Tally:
+class _Tally(Struct):
     """What was asked and what of it was satisfied; each a hit or a miss in words."""
 
     asked: int = 0
@@ -132,8 +131,7 @@ class _Tally:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is expected: calls in an order that may matter, counts of calls by tool, and how arguments are compared."""
 
     mode: Mode

@@ -1,8 +1,9 @@
 """What a code host is to a review: changed files in, one comment and one check out."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import ChangedFile, Outcome
 from agentevals_action.model.history import Remembered
@@ -11,8 +12,7 @@ from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.result import SuiteRun
 
 
-@dataclass(frozen=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """A remark on a line of a file; plain text, `path` relative to the repository, `line` from 1."""
 
     path: str
@@ -22,8 +22,7 @@ class Annotation:
     message: str
 
 
-@dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """What a finished check shows; `conclusion` as GitHub names it (`success`, `failure`, `neutral`, `cancelled`).
 
     `annotations` are already cut to the limit, the rest is counted in the words of `summary`.
@@ -35,8 +34,7 @@ class CheckReport:
     annotations: Sequence[Annotation] = ()
 
 
-@dataclass(frozen=True)
-class CommentReport:
+class CommentReport(Struct, frozen=True):
     """The comment as it should stand. `body` has no marker of the host's yet: it adds its own. With `wanted` False none is created, but a
     standing one is still updated unless it says `passed` and the outcome is `passed`."""
 

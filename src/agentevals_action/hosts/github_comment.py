@@ -1,9 +1,9 @@
 """The comment on the pull request: one for each gate, found by its marker and its author, updated in place."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from github.IssueComment import IssueComment
+from msgspec import Struct
 
 from agentevals_action.hosts import limits
 from agentevals_action.hosts.base import CommentReport
@@ -22,8 +22,7 @@ _HIDE = """mutation($id: ID!) {
 _ORDER = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED, Outcome.INVALID)
 
 
-@dataclass(frozen=True)
-class _Own:
+class _Own(Struct, frozen=True):
     """A comment of this gate's, by our own account."""
 
     comment: IssueComment

@@ -3,13 +3,13 @@
 import base64
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from github import InputGitTreeElement
 from github.GitCommit import GitCommit
 from github.GitRef import GitRef
 from github.GitTree import GitTree
+from msgspec import Struct, field
 
 from agentevals_action.errors import HostError
 from agentevals_action.hosts.github_api import GitHubApi, Target, Trouble
@@ -31,8 +31,7 @@ _CONFLICTS = (404, 409, 422)
 _BLOB = ("100644", "blob")
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(Struct, frozen=True):
     """The branch as it was read: its commit (`sha` its name) and tree, nothing when there is no branch, and what it holds: SHA and size by
     name."""
 

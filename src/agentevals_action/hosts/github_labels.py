@@ -5,9 +5,11 @@ proves nothing: GitHub must also have begun a check of this very head before the
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action.hosts.github_api import GitHubApi, Target, Trouble
 from agentevals_action.hosts.github_words import refusal
@@ -22,8 +24,7 @@ _MOVING = ("committed", _FORCED)
 _NOBODY = "ghost"
 
 
-@dataclass(frozen=True)
-class _Pull:
+class _Pull(Struct, frozen=True):
     """The pull request as it is now; `labels` in lower case, as GitHub tells labels apart."""
 
     head_sha: str
@@ -31,8 +32,7 @@ class _Pull:
     labels: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Event:
+class _Event(Struct, frozen=True):
     """One event of the timeline; a commit has no time of its own that GitHub noted."""
 
     kind: str
@@ -41,8 +41,7 @@ class _Event:
     at: datetime | None = None
 
 
-@dataclass(frozen=True)
-class _PutOn:
+class _PutOn(Struct, frozen=True):
     """The last time that the label was put on; `stands` says that no change of the head comes after it, `forced` when the head was last
     replaced by another."""
 

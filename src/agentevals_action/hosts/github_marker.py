@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import Outcome
 
@@ -11,8 +12,7 @@ _MARKER = re.compile(r"<!-- agentevals:v1 (\{[^\n<>]*\}) -->")
 _ENDINGS = (("<", r"\u003c"), (">", r"\u003e"), ("--", r"-\u002d"))
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(Struct, frozen=True):
     """`comment_id` tells gates apart, `run` and `attempt` order the runs, `head` is the commit, `outcome` what was told of it."""
 
     comment_id: str

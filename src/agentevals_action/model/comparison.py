@@ -1,8 +1,9 @@
 """Head against base, test by test, and what follows from it for the gate."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.quarantine import Quarantine
@@ -26,8 +27,7 @@ class Change(StrEnum):
     BASE_ERROR = "error on base"
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """How often a test held (`successes`) among samples that could be told (`trials`)."""
 
     successes: int
@@ -51,8 +51,7 @@ class History:
 NOTHING = History(0, 0)
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A paired difference of means, head minus base: `low` and `high` bound its 95 % interval, `detectable` is the smallest difference
     that as many questions would show at 80 % power. `pairs` counts questions, `clusters` what is independent among them."""
 
@@ -78,8 +77,7 @@ class Finding(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What confirming a suspicion came to. `base` counts the samples of base that it is judged by, `head` the fresh ones of head (or, where
     one answer is enough, those that there were); a success is a sample that keeps what fell. `needed` failures of head make a regression
     (None: no number would), `chance` is the probability (0-1) of as many as were seen if nothing had changed. `reason` says what could not
@@ -95,8 +93,7 @@ class Evidence:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class TestComparison:
+class TestComparison(Struct, frozen=True):
     """One test on both sides; `base` is already graded by head's evaluators when `regraded`.
 
     `gates_lost` are gates that held on base and failed on head, `gates_removed` those that base declared and head does not.
@@ -120,8 +117,7 @@ class TestComparison:
     accepted_by: str = ""
 
 
-@dataclass(frozen=True)
-class SuiteComparison:
+class SuiteComparison(Struct, frozen=True):
     """One suite on both sides. `base_path` differs from `path` after a rename. `problem` says why the base has no results for it
     though it should, `note` why it has none rightly (new suite, broken on base). `score` (0-1), `cost` (US dollars) and `duration`
     (milliseconds) are paired differences a sample over the tests that were compared, None where too little is known."""
@@ -154,8 +150,7 @@ class Outcome(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The outcome and, in words, every reason for it; `exit_code` and `conclusion` (of the check run) follow the policy. `waived` says in
     words what did not count though it would have: accepted regressions, tests in quarantine."""
 
@@ -166,8 +161,7 @@ class Decision:
     waived: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True):
     """A file that the change touches, POSIX paths relative to the repository; `previous_path` only when it was renamed."""
 
     path: str
@@ -175,8 +169,7 @@ class ChangedFile:
     previous_path: str | None = None
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """A suite that runs, and why: `reasons` in words (`changed: evals/EVAL.yaml`), `files` the changed files that touched it."""
 
     path: str
@@ -185,16 +178,14 @@ class Selection:
     base_path: str | None = None
 
 
-@dataclass(frozen=True)
-class Rung:
+class Rung(Struct, frozen=True):
     """A source of base results that was asked and gave nothing, or not for all suites, and why."""
 
     source: str
     problem: str
 
 
-@dataclass(frozen=True)
-class BaselineInfo:
+class BaselineInfo(Struct, frozen=True):
     """Where the base's results come from. `wanted` is False when there is nothing to compare with (`reason` says why);
     `problem` says why a base that exists could not be had. `commit_time` is ISO 8601. `tried` are the sources before it."""
 
@@ -207,8 +198,7 @@ class BaselineInfo:
     tried: tuple[Rung, ...] = ()
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where one suite's base results come from: `source` as in the input `baseline`, `commit` the one that was run (`distance` commits
     before the base, 0 for the base itself, None where that is not known), `time` of its latest sample (ISO 8601), `samples` how many
     the test with the fewest has, `stale` whether they are older than `baseline-max-age`."""
@@ -221,8 +211,7 @@ class Origin:
     stale: bool = False
 
 
-@dataclass(frozen=True)
-class BaseRun:
+class BaseRun(Struct, frozen=True):
     """What a baseline store gives: results by suite path on head, and for suites without results why (`missing`: there was none or it is
     broken there, rightly nothing to compare; `problems`: it could not be had). `origins` tell where each suite's come from."""
 
@@ -233,8 +222,7 @@ class BaseRun:
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(Struct, frozen=True):
     """Everything that a report may tell, nothing rendered yet.
 
     `invalid` are faults of suites that the change touches, `warnings` those of others and suite warnings. `gone_suites` are paths of

@@ -1,10 +1,9 @@
 """Where a thing stands in a file, and what is wrong with it there."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, order=True)
-class Location:
+class Location(Struct, frozen=True, order=True):
     """A place in a file: `path` relative to the repository (POSIX), `line` and `column` from 1."""
 
     path: str
@@ -15,8 +14,7 @@ class Location:
         return f"{self.path}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, order=True)
-class Fault:
+class Fault(Struct, frozen=True, order=True):
     """One thing wrong with a suite or targets file; `str()` is the line that a user reads."""
 
     location: Location

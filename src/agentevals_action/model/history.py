@@ -1,8 +1,9 @@
 """What is remembered of a suite's earlier runs: samples by test and fingerprint, and the latest answer of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 
@@ -10,8 +11,7 @@ from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 Place = tuple[str, str, int]
 
 
-@dataclass(frozen=True)
-class PastSample:
+class PastSample(Struct, frozen=True):
     """One sample of an earlier run. `time` (UTC, ISO 8601 to the millisecond with `Z`, so that it sorts as text) and `commit` (SHA) are the
     run's, `place` is its number among the test's samples in that run (from 0). `score` is 0-1; `cost_usd` (US dollars) and `duration_ms`
     (milliseconds) are the agent's, None where unknown. `cached` says that the answer was a stored one."""
@@ -32,8 +32,7 @@ class PastSample:
         return self.time, self.commit, self.place
 
 
-@dataclass(frozen=True)
-class PastAnswer:
+class PastAnswer(Struct, frozen=True):
     """What the agent answered in the sample `at`, so that it can be graded again: messages in wire form, figures, unified diff."""
 
     at: Place
@@ -42,8 +41,7 @@ class PastAnswer:
     file_changes: str | None = None
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """The samples of one test with one fingerprint, oldest first, and the latest answer among them that was small enough to be kept.
     `used` is the time of the latest run that had results with it, be they out of a cache."""
 
@@ -53,8 +51,7 @@ class Series:
     answer: PastAnswer | None = None
 
 
-@dataclass(frozen=True)
-class SuiteHistory:
+class SuiteHistory(Struct, frozen=True):
     """What is remembered of one suite: by test id its series, the one used last first. `path` is the suite's, relative to the
     repository."""
 
@@ -67,8 +64,7 @@ class SuiteHistory:
         return tuple(sample for kept in self.tests.values() for series in kept for sample in series.samples)
 
 
-@dataclass(frozen=True)
-class Remembered:
+class Remembered(Struct, frozen=True):
     """What a store had of the suites that were asked for, by path: histories, and why what is there of others is not to be used."""
 
     histories: Mapping[str, SuiteHistory] = field(default_factory=dict)

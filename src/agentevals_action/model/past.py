@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: Commits that a baseline may lie before the base, at most.
 MOST_BACK = 50
 
 
-@dataclass(frozen=True)
-class Lineage:
+class Lineage(Struct, frozen=True):
     """A commit and those before it: `distances` are the fewest steps back by SHA, nearest first, the commit itself 0. `problem` says why
     not all of them are known."""
 
@@ -32,8 +32,7 @@ def lineage(commit: str, parents: Mapping[str, Sequence[str]], problem: str = ""
     return Lineage(distances, problem)
 
 
-@dataclass(frozen=True)
-class PastRun:
+class PastRun(Struct, frozen=True):
     """A run of the workflow that succeeded, on which commit, and its page."""
 
     id: int
@@ -41,8 +40,7 @@ class PastRun:
     url: str = ""
 
 
-@dataclass(frozen=True)
-class Archive:
+class Archive(Struct, frozen=True):
     """A file that a run left: a ZIP, or in words why it could not be had."""
 
     name: str

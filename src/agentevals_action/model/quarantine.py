@@ -1,7 +1,8 @@
 """What does not count against a change though it fails: tests in quarantine, and regressions that somebody accepted."""
 
-from dataclasses import dataclass, field
 from datetime import date
+
+from msgspec import Struct
 
 from agentevals_action.model.fault import Fault, Location
 
@@ -9,12 +10,11 @@ from agentevals_action.model.fault import Fault, Location
 FILE = ".agentevals.yaml"
 
 
-@dataclass(frozen=True)
-class Quarantine:
+class Quarantine(Struct, frozen=True):
     """One entry of the file: tests that are run and told, and do not block until `expires` is over (that day included, UTC).
 
     `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both `!glob` takes out again and the last
-    that matches decides. `owner` answers for it. Two entries that say the same are equal wherever they stand.
+    that matches decides. `owner` answers for it.
     """
 
     tests: tuple[str, ...]
@@ -22,11 +22,10 @@ class Quarantine:
     reason: str
     expires: date
     suites: tuple[str, ...] = ()
-    location: Location = field(default=Location(FILE), compare=False)
+    location: Location = Location(FILE)
 
 
-@dataclass(frozen=True)
-class Quarantines:
+class Quarantines(Struct, frozen=True):
     """The entries that hold today: `head` of the tree under test, `base` of the base's tree. With both, a test is in quarantine when
     each side covers it, so that no change puts its own test there; `base` None means that head's alone decide.
 
@@ -39,8 +38,7 @@ class Quarantines:
     warnings: tuple[Fault, ...] = ()
 
 
-@dataclass(frozen=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True):
     """Somebody takes the regressions of a change on: the login of who put `label` on the pull request, for the head as it is now."""
 
     by: str

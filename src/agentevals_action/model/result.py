@@ -1,9 +1,9 @@
 """What came out of a test, as it stands in a results file (JSONL, camelCase)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -189,8 +189,7 @@ class SuiteSummary(Record):
     duration_ms: float = 0.0
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Struct, frozen=True):
     """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`), without its own name (empty for itself);
     `children` are the results of a composite, `error` what kept one of them from being told: then `value` is None unless it is known
     all the same. `known` is False where the trace lacks what was asked for: a miss that `negate` does not turn into a pass; `best` is
@@ -212,8 +211,7 @@ class Score:
             raise ValueError("a score needs a value, or the error that kept it from being told")
 
 
-@dataclass(frozen=True)
-class SuiteRun:
+class SuiteRun(Struct, frozen=True):
     """All results of one suite on one tree, in suite order."""
 
     path: str

@@ -1,10 +1,10 @@
 """What a suite means once its dialect is gone: tests, messages, evaluators, gates."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from agentevals_action.model.fault import Fault, Location
@@ -15,16 +15,14 @@ BlockType = Literal["text", "file", "image", "json"]
 Origin = Literal["test", "rubrics", "suite", "default"]
 
 
-@dataclass(frozen=True)
-class NamedFile:
+class NamedFile(Struct, frozen=True):
     """A file that a suite names: `path` relative to the repository (POSIX), `role` in words (`prompt`, `judge script`, `test file`)."""
 
     path: str
     role: str
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and `image` what the
     suite wrote; `path` is then the absolute file (None for an inline base64 image)."""
 
@@ -33,8 +31,7 @@ class Block:
     path: Path | None = None
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown."""
 
     name: str
@@ -44,8 +41,7 @@ class ToolCall:
     duration_ms: float | None = None
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message; a string content in the file is kept as a string, blocks as a tuple."""
 
     role: Role
@@ -55,8 +51,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Something `required`: `name` is the path of names from the test's evaluator down, joined by `/`;
     `location` is where an annotation goes (the gate's own entry, or the test when the gate is the suite's)."""
 
@@ -64,8 +59,7 @@ class Gate:
     location: Location
 
 
-@dataclass(frozen=True)
-class Evaluator:
+class Evaluator(Struct, frozen=True):
     """One effective evaluator of a test: the common fields resolved, the type's own in `options`.
 
     `threshold` is the score (0-1) that it must reach as a gate, None when it is none. `target` names the judge, if the
@@ -89,8 +83,7 @@ class Evaluator:
 Reset = Literal["none", "fast", "strict"]
 
 
-@dataclass(frozen=True)
-class Repo:
+class Repo(Struct, frozen=True):
     """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or absolute where the suite names a folder
     of the repository; `commit` a revision, `ancestor` how many first parents before it, `sparse` the only folders checked out."""
 
@@ -101,8 +94,7 @@ class Repo:
     sparse: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A command of a workspace's life: words, or a script of `sh`. `cwd` is absolute (by default the folder of the file that declares the
     command), `timeout_seconds` its limit, `files` those of the repository that its words name."""
 
@@ -113,8 +105,7 @@ class Hook:
     files: tuple[NamedFile, ...] = ()
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """The folder that an agent works in, effective for one test (its own fields over the suite's).
 
     All tests share the suite's folder, one after another in suite order; a test that says something of it itself (`own`) has one of its
@@ -136,8 +127,7 @@ class Workspace:
     files: tuple[NamedFile, ...] = ()
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(Struct, frozen=True):
     """One test, effective: the suite's messages and evaluators are already in it, in the order of the specification's section 2."""
 
     __test__ = False  # pytest: a noun of ours, no test case
@@ -163,8 +153,7 @@ class Test:
         return tuple(gate for evaluator in self.evaluators for gate in evaluator.gates)
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """One suite that has no fault.
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file. `tests` may be iterated again
@@ -188,8 +177,7 @@ class Suite:
     used_targets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class BrokenSuite:
+class BrokenSuite(Struct, frozen=True):
     """A suite file that cannot be used: its faults, what files could be seen to be named by it, and the targets that it sees, as far as
     they have no faults."""
 

@@ -1,24 +1,22 @@
 """A configured agent or model, and how a test finds its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from agentevals_action.model.fault import Location
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(Struct, frozen=True):
     """US dollars per million tokens."""
 
     input: float
     output: float
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
 
     `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings), `definition` the whole entry as
@@ -44,16 +42,14 @@ class Target:
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Which target, by name, and the reason in a word; both empty when nothing names one."""
 
     name: str | None = None
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class TargetTable:
+class TargetTable(Struct, frozen=True):
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None where there is none.
 
     `agent_override` and `judge_override` are the user's inputs; `default_target` comes from `.agentv/config.yaml`.

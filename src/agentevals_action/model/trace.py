@@ -1,7 +1,8 @@
 """What one attempt of an agent left behind. What a provider cannot know is None, never zero."""
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.suite import Message, ToolCall
 
@@ -14,8 +15,7 @@ def text_of(message: Message) -> str:
     return "\n".join(block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False) for block in parts)
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """One attempt: the messages that the agent produced, and its figures.
 
     `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are counts, `cost_usd` US dollars,

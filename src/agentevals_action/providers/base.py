@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.model.suite import Message
@@ -13,8 +13,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder` the default working directory, and
     `workspace` the folder that an agent is to work in, where the test has one. `conversation_id` and `metadata` are the test's, `suite` is
     the suite's file, relative to the root, empty where none is known. `repeat` counts the same question within a sample.
@@ -34,8 +33,7 @@ class Request:
     question: str = ""
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a provider may use: `variables` resolves names (`${{ }}` and the vendor's usual key), `environment` is the scrubbed
     environment of children, `allowed` the variables that the workflow lets through (a target's `env` picks from those),
     `withheld` the names that were kept back, `scratch` the run's folder for temporary files (the system's when None)."""

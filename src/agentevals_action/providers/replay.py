@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
@@ -47,8 +48,7 @@ class Replay(base.Options):
         return (folder.relative(path),) if path.is_file() else ()
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """Where a test's row stands in its file: offset and length in bytes; `suite` and `target` as it names them."""
 
     suite: str

@@ -1,8 +1,10 @@
 """The review as Markdown: the comment, the check run's text, the job summary."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import rendering
 from agentevals_action.errors import InvalidInput
@@ -78,8 +80,7 @@ def _characters(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-@dataclass(frozen=True)
-class CommentFile:
+class CommentFile(Struct, frozen=True):
     """`comment.md`: the comment as it is posted."""
 
     links: Links

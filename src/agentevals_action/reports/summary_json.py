@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentevals_action import __version__
 from agentevals_action.model.comparison import (
@@ -27,8 +28,7 @@ from agentevals_action.reports.view import spending
 _SCHEMA = 1
 
 
-@dataclass(frozen=True)
-class SummaryFile:
+class SummaryFile(Struct, frozen=True):
     """`summary.json`, camelCase like the results."""
 
     filename: str = "summary.json"

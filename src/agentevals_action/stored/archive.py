@@ -5,9 +5,9 @@ import json
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentevals_action.model.result import TestResult
@@ -20,8 +20,7 @@ _BYTES = 256 * 1024 * 1024
 _DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError)
 
 
-@dataclass(frozen=True)
-class ReportArchive:
+class ReportArchive(Struct, frozen=True):
     """The commit that a report is of, and its results by the path of the suite."""
 
     commit: str

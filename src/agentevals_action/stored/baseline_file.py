@@ -3,9 +3,9 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import Field, ValidationError
 
 from agentevals_action.base_runs import sound_samples
@@ -20,8 +20,7 @@ ANSWER_LIMIT = 32 * 1024
 _SAMPLES = 50
 
 
-@dataclass(frozen=True)
-class StoredSuite:
+class StoredSuite(Struct, frozen=True):
     """One suite's results, the commit that they are of and the time of the latest (ISO 8601)."""
 
     path: str

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun
@@ -18,8 +19,7 @@ ANSWER_BYTES = 64 * 1024
 FORGOTTEN_DAYS = 30
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How much is kept of a suite."""
 
     samples: int = SAMPLES

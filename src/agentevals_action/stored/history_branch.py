@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from agentevals_action.escaping import code
@@ -38,8 +38,7 @@ def is_data(names: Collection[str]) -> bool:
     return INDEX in names or all(name.startswith("suites/") or name == README for name in names)
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct, frozen=True):
     """The files that are to be written, by name, and sentences for the reader of the run."""
 
     files: Mapping[str, str] = field(default_factory=dict)

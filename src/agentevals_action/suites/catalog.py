@@ -1,16 +1,16 @@
 """What a suite may name, handed in by the caller: evaluator types, providers, and the user's overrides."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.providers import base as providers
 
 
-@dataclass(frozen=True)
-class Catalog:
+class Catalog(Struct, frozen=True):
     """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
 
     `targets_file` (absolute) takes the place of the search for `.agentv/targets.yaml`; `target` and `judge_target` are the user's
@@ -23,4 +23,4 @@ class Catalog:
     target: str | None = None
     judge_target: str | None = None
     strict: bool = False
-    cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict)

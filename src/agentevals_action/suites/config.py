@@ -1,8 +1,8 @@
 """`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's own."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from pydantic import Field, ValidationError
 
 from agentevals_action.model.fault import Location
@@ -29,8 +29,7 @@ class ConfigEntry(Entry):
     defaults: DefaultsEntry = Field(DefaultsEntry(), description="Defaults below a suite's own.")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Struct, frozen=True):
     """A configuration as read; `target_location` is where it names the default target."""
 
     path: str

@@ -3,9 +3,9 @@
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from agentevals_action import messages

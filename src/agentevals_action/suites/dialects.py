@@ -1,9 +1,10 @@
 """The three dialects of suites into one: the only place that knows a second spelling of anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentevals_action.model.fault import Location
 from agentevals_action.suites.findings import Findings, kind, nearest, one_of
@@ -59,8 +60,7 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True, dict=True):
     """The fields of one kind of object: canonical names with their other spellings, what is refused by name, what is passed over.
 
     Of a `closed` one an unknown field is a fault, unless it is a remark: what it was meant to do would be left out.
@@ -145,16 +145,14 @@ _EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """An object by canonical names, and the evaluators that it declares anywhere, in file order, each with its place."""
 
     data: Map
     evaluators: tuple[tuple[Any, Location], ...] = ()
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """The plain strings of one list of evaluators, each with its place: at least one."""
 
     found: tuple[tuple[str, Location], ...]

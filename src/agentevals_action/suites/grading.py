@@ -1,11 +1,12 @@
 """What grades a test: declared evaluators checked against their types, named, gated, and put in order (specification, section 2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
 from typing import Any, TypeVar, get_args
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from agentevals_action.evaluators import base
@@ -25,8 +26,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Types = Mapping[str, type[base.Options]]
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """A declared evaluator that is valid; `gates_inside` by their names below it, with their places where they are known."""
 
     name: str

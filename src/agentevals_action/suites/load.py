@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import field
 from pydantic import ValidationError
 
 from agentevals_action.evaluators.base import Options, every
@@ -47,11 +47,10 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     return _Loading(suite, folder, catalog, findings).load()
 
 
-@dataclass(frozen=True)
-class _NotingFolder(Folder):
+class _NotingFolder(Folder, frozen=True):
     """A folder that remembers what was looked for in it: a suite is touched by the change that deletes a file which it names."""
 
-    looked_for: dict[str, None] = field(default_factory=dict, compare=False)
+    looked_for: dict[str, None] = field(default_factory=dict)
 
     def resolve(self, text: str) -> Path:
         """The path, noted."""

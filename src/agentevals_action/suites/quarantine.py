@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import Field, StringConstraints, ValidationError, field_validator
 
 from agentevals_action.model.fault import Fault, Location
@@ -53,8 +53,7 @@ class ConfigurationEntry(Entry):
     quarantine: ListOf[QuarantineEntry] | None = Field(None, description="Tests that do not block for a while.")
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """One entry as it stands in its file; `expiry` is where its day stands."""
 
     quarantine: Quarantine

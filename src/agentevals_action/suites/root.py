@@ -1,8 +1,9 @@
 """The root of a suite: a YAML file, or a JSONL file with the sidecar that carries its name and shared evaluators."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.suite import NamedFile
@@ -16,8 +17,7 @@ from agentevals_action.suites.yaml_text import read_yaml_file
 _SIDECAR = "dataset"
 
 
-@dataclass(frozen=True)
-class SuiteRoot:
+class SuiteRoot(Struct, frozen=True):
     """The root of the suite at `path` (relative to the repository); `rows` is the JSONL file of its tests where they do not stand under
     `tests`, `files` what was read."""
 

@@ -1,9 +1,11 @@
 """Where the tests of a suite stand: in the suite itself, in lists of other files, in rows of JSONL."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.suite import NamedFile
@@ -20,16 +22,14 @@ MAX_ROW = 10_000_000
 _HELD = 100_000
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """Tests of a YAML list, each with its place; `folder` is that of the file which holds them."""
 
     entries: tuple[tuple[Any, Location], ...]
     folder: Folder
 
 
-@dataclass(frozen=True)
-class Streamed:
+class Streamed(Struct, frozen=True):
     """Tests of a JSONL file, one a row; `source` is its path relative to the repository."""
 
     path: Path

@@ -1,9 +1,10 @@
 """Which targets a suite's tests are put to and judged by, and whether those exist."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import NamedFile
@@ -19,8 +20,7 @@ from agentevals_action.suites.targets import NAME, TargetsFile, read_targets
 Read = TypeVar("Read")
 
 
-@dataclass(frozen=True)
-class TargetUse:
+class TargetUse(Struct, frozen=True):
     """The targets that a suite sees. `suite` is the place of its root; `default_place` where the suite, or the configuration, names its
     target. Without a targets file nothing can be told, and the tests that need one will end in that error. `used` gathers the names of
     the targets that tests are put to and judged by, `declared` that of the suite's own, whether or not a test comes to it."""
@@ -101,8 +101,7 @@ class TargetUse:
         return dict.fromkeys(path for name in (*self.declared, *self.used) for path in self.table.targets[name].files)
 
 
-@dataclass(frozen=True)
-class FoundTargets:
+class FoundTargets(Struct, frozen=True):
     """The targets that a suite sees, the files that say so, and the time limit (seconds) of `.agentv/config.yaml`."""
 
     use: TargetUse

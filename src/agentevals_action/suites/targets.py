@@ -1,10 +1,11 @@
 """`.agentv/targets.yaml`: the configured agents and models that a suite sees, `extends` applied, `${{ }}` unresolved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, ValidationError
 
 from agentevals_action import variables
@@ -60,8 +61,7 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class TargetsFile:
+class TargetsFile(Struct, frozen=True):
     """A targets file as read. `unusable` are targets of providers that cannot run here, each with the fault to tell when it is used,
     `faulty` those whose faults are told already; `whole` says whether its list could be read at all."""
 

@@ -1,9 +1,9 @@
 """One test of a suite: its entry into its effective form, with everything that is wrong with it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentevals_action.errors import InvalidInput
@@ -21,8 +21,7 @@ from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.workspace import WorkspaceReader
 
 
-@dataclass(frozen=True)
-class TestReader:
+class TestReader(Struct, frozen=True):
     """What the tests of one suite are read with: the types known, what the suite itself brings to each test, the targets."""
 
     __test__ = False  # pytest: no test case
@@ -139,8 +138,7 @@ def read_row(reader: TestReader, source: Streamed, text: str, line: int, finding
     return test
 
 
-@dataclass(frozen=True)
-class Tests:
+class Tests(Struct, frozen=True):
     """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are read anew each time."""
 
     __test__ = False  # pytest: no test case

@@ -3,10 +3,10 @@
 import os
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from agentevals_action.model.fault import Location
@@ -25,8 +25,7 @@ _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _BEFORE_SECONDS, _AFTER_SECONDS = 60.0, 30.0
 
 
-@dataclass(frozen=True)
-class HookPart:
+class HookPart(Struct, frozen=True):
     """What one place says of a hook; `home` is the folder of the file that says it."""
 
     location: Location
@@ -37,8 +36,7 @@ class HookPart:
     reset: Reset | None = None
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """What one place, the suite or a test, says of the workspace; None and missing hooks are what it does not speak of."""
 
     location: Location

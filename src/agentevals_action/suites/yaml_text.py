@@ -6,11 +6,11 @@ Merge keys are no part of YAML 1.2: a plain `<<` is a fault rather than a field 
 
 import math
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.suites.findings import Unreadable, shown
@@ -106,8 +106,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Fa
     return Fault(place, f"this is no valid YAML: {problem}", advice)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A collection that is not closed yet; `size` in bytes with aliases expanded, `height` how deep it is nested inside."""
 
     data: Map | Items

@@ -5,9 +5,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from agentevals_action import process, scratch
 
@@ -21,8 +22,7 @@ class LeavingLink(ValueError):
     """A link that leads out of the folder in which it lies."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Something in a folder: its path relative to it (POSIX), and what the system says of it, of the link itself where it is one."""
 
     path: str

@@ -4,9 +4,10 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentevals_action import process
 from agentevals_action.errors import AttemptError
@@ -17,8 +18,7 @@ _LAST_LINES, _LAST_CHARACTERS = 5, 500
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a hook is told: `test_id` is `__before_all__` or `__after_all__`, without input and metadata, where no single test is served."""
 
     workspace_path: str
@@ -46,8 +46,7 @@ class Facts:
         return {**self.__dict__, "case_input": self.case_input or "", "case_metadata": metadata}
 
 
-@dataclass(frozen=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """Runs hooks: `environment` is all that they may see, `withheld` the names that were kept from it."""
 
     environment: Mapping[str, str]

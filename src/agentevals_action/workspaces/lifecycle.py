@@ -5,8 +5,9 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Reset, Suite, Test, Workspace
@@ -88,8 +89,7 @@ class Workspaces:
         return _Run(folder, git, Repositories(git, folder / "repositories"), hooks, self._run_id, self._notice, self._keep)
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """What all folders of a run are made with."""
 
     folder: Path

@@ -4,8 +4,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentevals_action.workspaces.files import Entry, entries, listed
 
@@ -15,8 +16,7 @@ _LONGEST = 3_500  # bytes of a path; the system takes little more
 _RULES = ".gitignore"
 
 
-@dataclass
-class Seen:
+class Seen(Struct):
     """`files` are regular files and links that count, by path; `odd` what cannot be shown: in words, and by what a change of it is
     known; `ignored` what is ignored, a folder for all that is in it."""
 
@@ -25,8 +25,7 @@ class Seen:
     ignored: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Owned:
+class Owned(Struct, frozen=True):
     """What a workspace was made of, ignored or not: paths of files, and of the folders that they are in."""
 
     files: frozenset[str] = frozenset()

@@ -6,11 +6,11 @@ import os
 import signal
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.caching import cache as cache_module
 from agentevals_action.caching.cache import FILENAME, Cache, Limits, check_folder, open_cache

@@ -1,10 +1,10 @@
 """What fresh samples said, what does not count, and how sure a difference is, in words."""
 
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.compare import Knowledge
 from agentevals_action.model.comparison import Change, Difference, Evidence, Finding, History, Origin, Rung, SuiteComparison, TestComparison

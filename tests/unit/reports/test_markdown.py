@@ -1,7 +1,6 @@
 """The comment, the check run's text and the job summary."""
 
 import re
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentevals_action.compare import Knowledge
 from agentevals_action.errors import InvalidInput

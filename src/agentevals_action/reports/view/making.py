@@ -1,7 +1,8 @@
 """The view of a review: which test is told where, and how much of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentevals_action import __version__, kinds
 from agentevals_action.escaping import code, inline, prose

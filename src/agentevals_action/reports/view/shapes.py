@@ -1,12 +1,11 @@
 """What a report template gets: words made ready and escaped, nothing to compute. Every text here is Markdown."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MARKER = "<!-- agentevals-report -->"
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much of a review is told. Counts of things and, where it says so, characters of a text before escaping.
 
     `detailed` tests that got worse are told with question and answers (cut to `answer` characters), `lines` more in a line each;
@@ -24,8 +23,7 @@ class Limits:
     text: int
 
 
-@dataclass(frozen=True)
-class SuiteRow:
+class SuiteRow(Struct, frozen=True):
     """One row of the table of suites; `sign` says at a glance how it stands."""
 
     sign: str
@@ -38,8 +36,7 @@ class SuiteRow:
     time: str
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """Which columns of the table of suites say something: what nobody knows has none."""
 
     regressed: bool
@@ -47,8 +44,7 @@ class Columns:
     tokens: bool
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """A list with what it counts (`3 tests improved`); `left` says how many are not in `lines`, empty when all are; `note` is what it
     means, in a sentence."""
 
@@ -58,8 +54,7 @@ class Listing:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What one side answered: `side` and its verdict in words, `text` a fenced block."""
 
     side: str
@@ -67,8 +62,7 @@ class Answer:
     text: str
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One test told at length: `facts` stand in one line, `misses` are a list. `conversation` is the heading that turns of one
     conversation stand under, given with the first of them; `turn` is this one's, empty for a test that stands by itself."""
 
@@ -82,8 +76,7 @@ class Entry:
     answers: tuple[Answer, ...]
 
 
-@dataclass(frozen=True)
-class Worse:
+class Worse(Struct, frozen=True):
     """Tests that need a reviewer: the first at length, more in a line each, `left` counts the rest in words."""
 
     title: str
@@ -92,8 +85,7 @@ class Worse:
     left: str = ""
 
 
-@dataclass(frozen=True)
-class View:
+class View(Struct, frozen=True):
     """A review made ready for a template. What there is nothing of is None or empty.
 
     `alert` is GitHub's word (`CAUTION`), `verdict` the one sentence, `reasons` all reasons when the sentence does not hold them all.

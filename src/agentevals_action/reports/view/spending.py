@@ -1,15 +1,15 @@
 """What agents took, in dollars and tokens, and how it moved against base; and what the run itself cost."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import Review, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteSummary
 from agentevals_action.reports.view.figures import NOISE, cost, step
 
 
-@dataclass(frozen=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """The sum of what samples tell of themselves, None when none does: `told` of `samples` do, over `tests` tests."""
 
     total: float | None = None
@@ -68,8 +68,7 @@ def _told(words: Callable[[float | None], str], amount: Amount) -> str:
     return f"{'≥ ' if amount.partial else ''}{words(amount.total)}"
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """What was paid: US dollars (None when no reply tells), replies of agents and judges, how many came out of the cache (for nothing) and
     how many do not tell what they cost."""
 

@@ -1,7 +1,8 @@
 """The verdict in one sentence, and what else must not be overlooked."""
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
 from agentevals_action.reports.view import waiving
@@ -13,8 +14,7 @@ IN_SENTENCE = 3
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
 
 
-@dataclass(frozen=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """What base has and head has not: paths of suites, tests with their suite, and gates of tests that are still there."""
 
     suites: tuple[str, ...]
