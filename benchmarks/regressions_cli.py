@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
 from regressions import with_interval
 
 from agentevals_action.model.result import TestResult
@@ -123,4 +124,4 @@ def read(path: Path) -> dict[str, TestResult]:
 
 def first(result: TestResult) -> TestResult:
     """The result as it was before confirmation: that of its first sample alone."""
-    return extended(result.model_copy(update={"samples": (), "confirming": 0}), result.samples[:1])
+    return extended(replace(result, samples=(), confirming=0), result.samples[:1])

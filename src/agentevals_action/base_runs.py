@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from agentevals_action import records, scoring
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
@@ -51,7 +53,7 @@ def _told(suite: Suite, test: Test, stored: TestResult, fingerprint: Fingerprint
     answered = [sample for sample in samples if sample.output_messages and sample.verdict == result.verdict]
     if answered:
         known |= {"candidate_answer": answered[-1].candidate_answer, "trace_summary": answered[-1].trace_summary}
-    return result.model_copy(update=known)
+    return replace(result, **known)
 
 
 def _missing(tests: Sequence[Test], results: Mapping[str, TestResult], count: int) -> str:

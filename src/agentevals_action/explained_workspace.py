@@ -10,7 +10,7 @@ from agentevals_action.model.suite import Hook, Repo, Reset, Suite, Workspace
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
-class ExplainedRepo(Record):
+class ExplainedRepo(Record, frozen=True, kw_only=True):
     """A git repository in the workspace: `path` relative to it, `source` a URL, or relative to the repository; `ancestor` counts first
     parents before `commit`."""
 
@@ -21,7 +21,7 @@ class ExplainedRepo(Record):
     sparse: tuple[str, ...]
 
 
-class ExplainedHook(Record):
+class ExplainedHook(Record, frozen=True, kw_only=True):
     """A command of the workspace's life: words, or a script of `sh`; `cwd` relative to the repository, `timeout_seconds` its limit."""
 
     name: str
@@ -31,7 +31,7 @@ class ExplainedHook(Record):
     location: Location
 
 
-class ExplainedWorkspace(Record):
+class ExplainedWorkspace(Record, frozen=True, kw_only=True):
     """The workspace of a test. `isolation` says who shares the folder: nobody (`per_test`), this test's samples (`own`), the suite's tests
     (`shared`). `template` is relative to the repository; `reset` is what happens after each test, `reset_before` before each."""
 

@@ -21,7 +21,7 @@ _JUDGE_REASONS = {
 }
 
 
-class ExplainedTarget(Limits):
+class ExplainedTarget(Limits, frozen=True, kw_only=True):
     """A target that was chosen, or `name` None when there is none; `reason` in words, `location` where it is defined, `what` its model,
     command or address, short."""
 
@@ -32,7 +32,7 @@ class ExplainedTarget(Limits):
     location: Location | None = None
 
 
-class ExplainedTurn(Record):
+class ExplainedTurn(Record, frozen=True, kw_only=True):
     """The place of a test in its conversation: `number` from 1, of `total`. `is_remembered` says that its agent may know the turns before
     it, so that they are run before it wherever it is run."""
 
@@ -42,7 +42,7 @@ class ExplainedTurn(Record):
     is_remembered: bool
 
 
-class ExplainedMessage(Record):
+class ExplainedMessage(Record, frozen=True, kw_only=True):
     """One message: its text with data as JSON, and the files in it, relative to the repository."""
 
     role: str
@@ -50,7 +50,7 @@ class ExplainedMessage(Record):
     files: tuple[str, ...] = ()
 
 
-class ExplainedEvaluator(Record):
+class ExplainedEvaluator(Record, frozen=True, kw_only=True):
     """One effective evaluator. `options` are those that differ from the type's defaults; `threshold` is the gate's
     score (0-1), None when it is none; `judge` None when it asks none; `children` are what a composite puts together."""
 
@@ -67,21 +67,21 @@ class ExplainedEvaluator(Record):
     children: tuple["ExplainedEvaluator", ...] = ()
 
 
-class ExplainedGate(Record):
+class ExplainedGate(Record, frozen=True, kw_only=True):
     """A gate by its full name, and where an annotation goes when it fails."""
 
     name: str
     location: Location
 
 
-class ExplainedFile(Record):
+class ExplainedFile(Record, frozen=True, kw_only=True):
     """A file that the test depends on, relative to the repository, and what it is."""
 
     path: str
     role: str
 
 
-class Explanation(Record):
+class Explanation(Record, frozen=True, kw_only=True):
     """One test, effective. `time_limit` is in seconds."""
 
     suite: str

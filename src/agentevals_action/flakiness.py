@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
@@ -69,7 +70,7 @@ def _alarm(result: TestResult, samples: Sequence[SampleResult]) -> float:
     """The share of ordered pairs of two different samples of which the second is worse: without bias whatever the true rates are."""
     alike = Counter((sample.verdict, sample.gates_failed) for sample in samples)
     ones = {
-        key: result.model_copy(update={"verdict": key[0], "gates_failed": key[1]}) for key in alike
+        key: replace(result, verdict=key[0], gates_failed=key[1]) for key in alike
     }  # what_fell looks at these and at the gates that the test declares
     falls = sum(alike[base] * alike[head] for base in alike for head in alike if what_fell(ones[head], ones[base]))
     return falls / (len(samples) * (len(samples) - 1))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import scoring
 from agentevals_action.errors import AttemptError
@@ -94,7 +95,7 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
     if not told:
         return result
     over = _over((*result.samples, *told), [gate.name for gate in result.gates])
-    return result.model_copy(update={**over, "confirming": result.confirming + len(told)})
+    return replace(result, **over, confirming=result.confirming + len(told))
 
 
 def error_result(error: AttemptError, tally: Tally) -> SampleResult:

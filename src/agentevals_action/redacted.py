@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import BaseModel
 
 Record = TypeVar("Record")
 
@@ -38,9 +37,6 @@ class _Walk:
         return self._done[id(value)]
 
     def _within(self, value: Any) -> Any:
-        if isinstance(value, BaseModel):
-            changed = self._changed(value.__dict__.items())
-            return value.model_copy(update=changed) if changed else value
         if isinstance(value, tuple | list):
             items = [self.through(item) for item in value]
             return value if all(map(is_, items, value)) else type(value)(items)

@@ -135,7 +135,7 @@ class Runner:
                     one = _Sample(pending, number, Tally.of(stored))
                     pending.samples.append(await self._told(one, self._grade(one, stored_work(stored))))
         graded = self._result(pending)
-        return graded.model_copy(update={"timestamp": base.timestamp, "eval_path": base.eval_path, "duration_ms": base.duration_ms})
+        return replace(graded, timestamp=base.timestamp, eval_path=base.eval_path, duration_ms=base.duration_ms)
 
     async def again(self, suite: Suite, turns: Sequence[Test], first: int, count: int) -> Sequence[SampleResult]:
         """Fresh samples of the last of these tests, numbered from `first`; those before it, earlier turns of its conversation, are run

@@ -219,6 +219,12 @@ def _level(text: str) -> float:
     return level
 
 
+#: Where GitHub itself is, for a runner that says nothing else.
+_API_URL = "https://api.github.com"
+_SERVER_URL = "https://github.com"
+_GRAPHQL_URL = "https://api.github.com/graphql"
+
+
 class Runner(Struct, frozen=True):
     """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have no slash at their end."""
 
@@ -228,9 +234,9 @@ class Runner(Struct, frozen=True):
     sha: str
     ref: str
     workspace: Path
-    api_url: str = "https://api.github.com"
-    server_url: str = "https://github.com"
-    graphql_url: str = "https://api.github.com/graphql"
+    api_url: str = _API_URL
+    server_url: str = _SERVER_URL
+    graphql_url: str = _GRAPHQL_URL
     run_id: int = 0
     run_attempt: int = 1
     actor: str = ""
@@ -266,9 +272,9 @@ class Runner(Struct, frozen=True):
             "repository": take("GITHUB_REPOSITORY", r"[^\s/]+/[^\s/]+"),
             "sha": take("GITHUB_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}"),
             "ref": take("GITHUB_REF", r"[^\s]*", ""),
-            "api_url": take("GITHUB_API_URL", url, cls.api_url).rstrip("/"),
-            "server_url": take("GITHUB_SERVER_URL", url, cls.server_url).rstrip("/"),
-            "graphql_url": take("GITHUB_GRAPHQL_URL", url, cls.graphql_url).rstrip("/"),
+            "api_url": take("GITHUB_API_URL", url, _API_URL).rstrip("/"),
+            "server_url": take("GITHUB_SERVER_URL", url, _SERVER_URL).rstrip("/"),
+            "graphql_url": take("GITHUB_GRAPHQL_URL", url, _GRAPHQL_URL).rstrip("/"),
             "actor": environ.get("GITHUB_ACTOR", ""),
         }
         workspace = Path(take("GITHUB_WORKSPACE", r"/.*"))

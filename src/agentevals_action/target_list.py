@@ -22,21 +22,21 @@ _SERVERS = ("base_url", "endpoint")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
-class ListedVariable(Record):
+class ListedVariable(Record, frozen=True, kw_only=True):
     """A variable that a target needs; `is_set` in every suite that uses the target, or sees it where none does. Never its value."""
 
     name: str
     is_set: bool
 
 
-class ListedPrice(Record):
+class ListedPrice(Record, frozen=True, kw_only=True):
     """US dollars per million tokens."""
 
     input: float
     output: float
 
 
-class ListedCheck(Record):
+class ListedCheck(Record, frozen=True, kw_only=True):
     """What became of a trial: `kind` (as of AttemptError), `problem` and `hint` in words when the target does not answer, `duration_ms`
     when it does."""
 
@@ -47,7 +47,7 @@ class ListedCheck(Record):
     duration_ms: float | None = None
 
 
-class Limits(Record):
+class Limits(Record, frozen=True, kw_only=True):
     """The limits of a target as in its definition, None where it sets none, what it costs, and the globs of files (relative to the
     repository) by which replies are cached."""
 
@@ -71,7 +71,7 @@ class Limits(Record):
         return (*told, *([f"${self.price.input:g} in, ${self.price.output:g} out per million tokens"] if self.price else []))
 
 
-class ListedTarget(Limits):
+class ListedTarget(Limits, frozen=True, kw_only=True):
     """One target. `what` is its model, command or address, short; `agent_of` and `judge_of` are the suites that use it so, `unread` those
     that see it and have faults, so that it is not known whether they do. `check` is None when it was not tried."""
 

@@ -159,7 +159,7 @@ def _without(summary: SuiteSummary | None, results: Iterable[TestResult | None])
         "errored": errored,
         "pass_rate": passed / (total - errored) if total > errored else None,
     }
-    return summary.model_copy(update=changed)
+    return replace(summary, **changed)
 
 
 def _told_entry(entry: Quarantine, tests: Sequence[TestComparison]) -> str:

@@ -1,7 +1,8 @@
 """`run` with a judge that asks a model through its target proxy: what it may ask, what it costs, what it must not see."""
 
-import json
 from pathlib import Path
+
+import msgspec
 
 from agentevals_action.reports.jsonl import read_results
 from tests.support import command
@@ -74,7 +75,7 @@ def test_run__a_judge_whose_model_fails_is_an_error_and_says_so(tmp_path: Path) 
     assert result.verdict is None
     assert result.error is not None
     assert "the judge `model` could not be asked" in result.error.message
-    assert "sk-another-key-of-it" not in json.dumps(result.model_dump()) + done.out + done.err
+    assert "sk-another-key-of-it" not in msgspec.json.encode(result).decode() + done.out + done.err
 
 
 def test_run__without_the_judge_s_key_nothing_is_run(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conftest import Golden
@@ -295,7 +296,7 @@ def test_check__stored_results(tmp_path: Path) -> None:
     code, said = checked(tmp_path)
     assert code == 2
     assert "there is no file 'results.jsonl'" in said["default"]
-    (tmp_path / "results.jsonl").write_text(results.result().model_dump_json(by_alias=True) + "\n")
+    (tmp_path / "results.jsonl").write_text(msgspec.json.encode(results.result()).decode() + "\n")
     assert checked(tmp_path)[0] == 0
 
 

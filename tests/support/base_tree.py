@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agentevals_action.baselines.base import BaseTree, Freshness
 from agentevals_action.fingerprint import Fingerprints
 from agentevals_action.model.comparison import BaselineInfo, Selection
@@ -63,7 +65,7 @@ def results_of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = N
 
 
 def jsonl(rows: Sequence[TestResult]) -> str:
-    return "".join(row.model_dump_json(by_alias=True) + "\n" for row in rows)
+    return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
 
 
 def select(*paths: str) -> tuple[Selection, ...]:

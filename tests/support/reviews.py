@@ -42,8 +42,8 @@ def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
     read, wrote = all_of.pop("tokens", (None, None))
     made = results.result(id, verdict, **{key: all_of[key] for key in _BUILDER & all_of.keys()})  # type: ignore[arg-type]  # a verdict by name
     trace = TraceSummary(cost_usd=all_of["cost_usd"], input_tokens=read, output_tokens=wrote) if verdict else None
-    samples = tuple(sample.model_copy(update={"trace_summary": trace}) for sample in made.samples)
-    return made.model_copy(update={"samples": samples, **{key: value for key, value in all_of.items() if key not in _BUILDER}})
+    samples = tuple(replace(sample, trace_summary=trace) for sample in made.samples)
+    return replace(made, samples=samples, **{key: value for key, value in all_of.items() if key not in _BUILDER})
 
 
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
@@ -55,7 +55,7 @@ def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: An
     samples = (*bad.samples * (trials - held), *good.samples * held)
     score, combined, gates = scoring.combine_samples(samples)
     shown = good if combined == "pass" else bad
-    return shown.model_copy(update={"score": score, "verdict": combined, "gates_failed": gates, "samples": samples})
+    return replace(shown, score=score, verdict=combined, gates_failed=gates, samples=samples)
 
 
 def confirmed(result: TestResult, held: int, trials: int) -> TestResult:
@@ -242,7 +242,7 @@ def conversations() -> Review:
         turn("refund", 1, unpriced_replies=1),
         turn("refund", 2),
     )
-    head = tuple(one.model_copy(update={"error": one.error.model_copy(update={"kind": "budget"})}) if one.error else one for one in head)
+    head = tuple(replace(one, error=replace(one.error, kind="budget")) if one.error else one for one in head)
     base = (
         *(turn("booking", number, answer="Your room costs 90 EUR.", replies=1) for number in (1, 2, 3)),
         *(turn("complaint", number, replies=1) for number in (1, 2, 3)),

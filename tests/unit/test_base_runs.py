@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.base_runs import sound_samples, whole_run
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun
@@ -61,7 +62,7 @@ def test_whole_run__a_test_twice(suite: Suite) -> None:
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
 def test_whole_run__another_digest(suite: Suite, part: str) -> None:
-    other = base_tree.fingerprints(suite)["greets"].model_copy(update={part: "0" * 64})
+    other = replace(base_tree.fingerprints(suite)["greets"], **{part: "0" * 64})
     assert read(suite, greets={"print": other}) == f"the test `greets` was run with another {part} than the base has"
 
 
@@ -72,7 +73,7 @@ def test_whole_run__several_digests_of_several_tests(suite: Suite) -> None:
 
 
 def test_whole_run__without_a_fingerprint(suite: Suite) -> None:
-    rows = [row.model_copy(update={"fingerprint": None}) for row in base_tree.results_of(suite)]
+    rows = [replace(row, fingerprint=None) for row in base_tree.results_of(suite)]
     assert "were run with another" in str(whole_run(suite, rows, base_tree.fingerprints(suite)))
 
 
@@ -83,21 +84,20 @@ def test_whole_run__an_error_is_no_result(suite: Suite) -> None:
 def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
     """Only samples are believed, and of them only what fits together."""
     rows = base_tree.results_of(suite)
-    forged = rows[0].model_copy(update={"samples": (sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail"))})
+    forged = replace(rows[0], samples=(sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail")))
     words = whole_run(suite, (forged, rows[1]), base_tree.fingerprints(suite))
     assert words == "the test `greets` ended in an error there"
-    lying = rows[0].model_copy(update={"verdict": "pass", "samples": (sample(0.1, "fail"),)})
+    lying = replace(rows[0], verdict="pass", samples=(sample(0.1, "fail"),))
     run = whole_run(suite, (lying, rows[1]), base_tree.fingerprints(suite))
     assert isinstance(run, SuiteRun)
     assert run.results[0].verdict == "fail"
 
 
 def test_sound_samples__without_those_that_confirmed_and_errors() -> None:
-    told = results.result().model_copy(
-        update={
-            "samples": (sample(), sample(None, None, error=ErrorInfo(kind="target", message="down")), sample(0.2, "fail"), sample()),
-            "confirming": 1,
-        }
+    told = replace(
+        results.result(),
+        samples=(sample(), sample(None, None, error=ErrorInfo(kind="target", message="down")), sample(0.2, "fail"), sample()),
+        confirming=1,
     )
     assert sound_samples(told) == (sample(), sample(0.2, "fail"))
-    assert sound_samples(told.model_copy(update={"confirming": 9})) == ()
+    assert sound_samples(replace(told, confirming=9)) == ()

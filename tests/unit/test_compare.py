@@ -1,6 +1,7 @@
 """Head against base: what a test became, and what is never called a regression."""
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action import compare
 from agentevals_action.compare import Knowledge, Side
@@ -129,9 +130,7 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
         outer = EvaluatorResult(name="outer", type="composite", score=1.0, passed=True, evaluator_results=(inner,))
         sample = SampleResult(verdict="pass", score=1.0, output_messages=({"role": "assistant", "content": "hi"},), file_changes=changes)
         fingerprint = Fingerprint(question="q", grading=digest, agent="a")
-        return results.result(verdict="pass").model_copy(
-            update={"evaluator_results": (outer,), "samples": (sample,), "fingerprint": fingerprint}
-        )
+        return replace(results.result(verdict="pass"), evaluator_results=(outer,), samples=(sample,), fingerprint=fingerprint)
 
     assert compare.needs_regrading(graded("code_judge", "new", None), graded("code_judge", "old", None))
     assert compare.needs_regrading(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
@@ -145,7 +144,7 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
 
 def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
     wavering = (SampleResult(verdict="pass", score=1.0), SampleResult(verdict="fail", score=0.0), SampleResult(verdict="fail", score=0.0))
-    base = results.result(verdict="fail").model_copy(update={"samples": wavering})
+    base = replace(results.result(verdict="fail"), samples=wavering)
     assert one(results.result(verdict="pass"), base).change is Change.UNCHANGED
-    steady = base.model_copy(update={"samples": wavering[1:]})
+    steady = replace(base, samples=wavering[1:])
     assert one(results.result(verdict="pass"), steady).change is Change.IMPROVED

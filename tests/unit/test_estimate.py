@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.estimate import Figures, Tally, sentence, tally
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
@@ -24,7 +25,7 @@ def test_tally__sums_each_suite() -> None:
 def test_tally__cached_replies_and_errors_tell_nothing() -> None:
     added = Tally()
     added.add(result(cached_replies=1))
-    added.add(result(samples=0).model_copy(update={"samples": (SampleResult(cached=True),)}))
+    added.add(replace(result(samples=0), samples=(SampleResult(cached=True),)))
     added.add(result(error=ErrorInfo(kind="budget", message="over"), cost_usd=None))
     assert added.figures() == {}
 

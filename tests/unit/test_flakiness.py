@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentevals_action import flakiness
 from agentevals_action.model.comparison import History
@@ -22,19 +23,17 @@ SAFE = (GateRecord(name="safe", path="EVAL.yaml", line=4),)
 
 
 def result(samples: Sequence[SampleResult], **fields: object) -> TestResult:
-    known: dict[str, object] = {"gates": SAFE, "cost_usd": None, **fields}
-    return TestResult.model_validate(
-        {
-            "timestamp": "t",
-            "eval_id": "a",
-            "dataset": "s",
-            "score": None,
-            "verdict": None,
-            "eval_path": "EVAL.yaml",
-            "samples": samples,
-            **known,
-        }
+    plain = TestResult(
+        timestamp="t",
+        eval_id="a",
+        dataset="s",
+        score=None,
+        verdict=None,
+        eval_path="EVAL.yaml",
+        samples=tuple(samples),
+        gates=SAFE,
     )
+    return replace(plain, **fields)
 
 
 def test_measure__counts_what_was_seen_and_leaves_errors_aside() -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from agentevals_action.model.comparison import Change
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
@@ -30,7 +32,7 @@ def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
     result = results.result("a", evaluator_results=(results.evaluated(details=details),))
     clean = redacted(result, redact)
     assert clean.evaluator_results[0].details == {"a": ["***", {"b": ("***", 1, None)}], "***": True}
-    assert clean.model_copy(update={"evaluator_results": result.evaluator_results}) == result
+    assert replace(clean, evaluator_results=result.evaluator_results) == result
 
 
 def test_redacted__what_holds_no_secret_is_itself() -> None:

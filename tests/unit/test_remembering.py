@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.remembering import WithEarlierTurns, may_remember, remembered_in
@@ -82,7 +84,7 @@ def heard(folder: Path) -> list[str]:
 
 def ids(folder: Path) -> list[str]:
     lines = (folder / "agentevals-report/results.jsonl").read_text().splitlines()
-    return [TestResult.model_validate_json(line).eval_id for line in lines]
+    return [msgspec.json.decode(line, type=TestResult).eval_id for line in lines]
 
 
 def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite, Test
@@ -34,7 +35,7 @@ def test_place__of_a_row_whose_test_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
 def test_place__none_where_what_the_result_depends_on_is_another(tmp_path: Path, part: str) -> None:
-    row = results.result("a", print=PRINT.model_copy(update={part: "other"}))
+    row = results.result("a", print=replace(PRINT, **{part: "other"}))
 
     assert asked(tmp_path, "a").place(row) is None
 
@@ -43,8 +44,8 @@ def test_place__none_where_nothing_was_told_or_it_is_not_known_of_what(tmp_path:
     known = asked(tmp_path, "a")
 
     assert known.place(results.result("a", None)) is None
-    assert known.place(results.result("a").model_copy(update={"fingerprint": None})) is None
-    assert known.place(results.result("a").model_copy(update={"eval_path": "other/EVAL.yaml"})) is None
+    assert known.place(replace(results.result("a"), fingerprint=None)) is None
+    assert known.place(replace(results.result("a"), eval_path="other/EVAL.yaml")) is None
     assert asked(tmp_path, "a", samples=3).place(results.result("a")) is None
 
 

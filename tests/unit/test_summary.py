@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, SampleResult, TestResult, TraceSummary
 from agentevals_action.summary import summarise
 from tests.support import results
@@ -30,7 +32,7 @@ def test_summary__nothing_scored_has_no_rate_and_no_cost() -> None:
 
 
 def sampled(*figures: TraceSummary | None) -> TestResult:
-    return results.result("a").model_copy(update={"samples": tuple(SampleResult(trace_summary=one) for one in figures)})
+    return replace(results.result("a"), samples=tuple(SampleResult(trace_summary=one) for one in figures))
 
 
 def test_summary__what_agents_took_over_all_samples() -> None:
@@ -51,19 +53,19 @@ def test_summary__what_no_trace_tells_is_unknown_and_not_zero() -> None:
 
 
 def test_summary__a_row_without_samples_has_its_own_figures() -> None:
-    row = results.result("a").model_copy(update={"samples": (), "trace_summary": TraceSummary(cost_usd=0.5)})
+    row = replace(results.result("a"), samples=(), trace_summary=TraceSummary(cost_usd=0.5))
     assert summarise("e", "s", [row]).agent_cost_usd == 0.5
 
 
 def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
     paid = {"cost_usd": 0.0, "replies": 4, "cached_replies": 3, "unpriced_replies": 1}
-    tests = [results.result("a").model_copy(update=paid), results.result("b", cost_usd=0.25, replies=2)]
+    tests = [replace(results.result("a"), **paid), results.result("b", cost_usd=0.25, replies=2)]
     summary = summarise("e", "s", tests)
     assert (summary.cost_usd, summary.replies, summary.cached_replies, summary.unpriced_replies) == (0.25, 6, 3, 1)
 
 
 def test_summary__a_failed_gate_without_a_score_counts_as_failed() -> None:
-    test = results.result("a", "fail").model_copy(update={"score": None, "error": ErrorInfo(kind="judge", message="m")})
+    test = replace(results.result("a", "fail"), score=None, error=ErrorInfo(kind="judge", message="m"))
     summary = summarise("e", "s", [test])
     assert (summary.failed, summary.errored, summary.pass_rate, summary.average_score) == (1, 0, 0.0, None)
 
@@ -96,5 +98,5 @@ def test_summary__of_very_many_different_misses_keeps_the_frequent_ones() -> Non
 
 
 def test_summary__means_are_not_blurred_by_how_many_there_are() -> None:
-    summary = summarise("e", "s", (results.result(f"t{number}").model_copy(update={"score": 0.1}) for number in range(10_000)))
+    summary = summarise("e", "s", (replace(results.result(f"t{number}"), score=0.1) for number in range(10_000)))
     assert summary.average_score == 0.1

@@ -169,14 +169,13 @@ def _sample(past: PastSample, answer: PastAnswer | None) -> SampleResult:
     sample = SampleResult(score=past.score, verdict=past.verdict, gates_failed=past.gates_failed, cached=past.cached, trace_summary=figures)
     if answer is None:
         return sample
-    whole = sample.model_copy(
-        update={
-            "output_messages": answer.output_messages,
-            "file_changes": answer.file_changes,
-            "trace_summary": answer.trace_summary or figures,
-        }
+    whole = replace(
+        sample,
+        output_messages=answer.output_messages,
+        file_changes=answer.file_changes,
+        trace_summary=answer.trace_summary or figures,
     )
-    return whole.model_copy(update={"candidate_answer": stored_work(whole).trace.output})
+    return replace(whole, candidate_answer=stored_work(whole).trace.output)
 
 
 def _told(run: SuiteRun) -> SuiteRun:
@@ -186,4 +185,4 @@ def _told(run: SuiteRun) -> SuiteRun:
 
 def _with_answer(result: TestResult) -> TestResult:
     last = next((sample for sample in result.samples if sample.output_messages and sample.verdict == result.verdict), None)
-    return result.model_copy(update={"candidate_answer": last.candidate_answer}) if last else result
+    return replace(result, candidate_answer=last.candidate_answer) if last else result

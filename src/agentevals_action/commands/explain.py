@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agentevals_action import console, explaining, wiring
 from agentevals_action.console import Line
 from agentevals_action.errors import ExitCode, InvalidInput
@@ -57,7 +59,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     explained = (redacted(explain(suite, test), redact) for suite, test in found)
     if as_json:
         # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
-        print(json.dumps([one.model_dump(mode="json", by_alias=True) for one in explained], indent=2))
+        print(json.dumps(msgspec.to_builtins(list(explained)), indent=2))
         return ExitCode.PASSED
     for number, one in enumerate(explained):
         if number:
@@ -106,7 +108,7 @@ def _lines(one: Explanation) -> Iterator[Line]:
     yield from _section("evaluators", _evaluators(one.evaluators, 1))
     yield from _section("gates", (Line(1, f"- {gate.name}", str(gate.location)) for gate in one.gates))
     yield from _section("files", (Line(1, f"- {file.path}", file.role) for file in one.files))
-    yield from _section("fingerprint", (Line(1, name, digest) for name, digest in one.fingerprint.model_dump().items()))
+    yield from _section("fingerprint", (Line(1, name, digest) for name, digest in msgspec.to_builtins(one.fingerprint).items()))
 
 
 def _turn(turn: ExplainedTurn) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import console, gate, interrupts, waivers, wiring
 from agentevals_action.compare import Side, compare_suite
@@ -257,11 +258,11 @@ class _Left:
     def _shortened(self, result: TestResult, held: Quarantine | None) -> TestResult:
         if result.verdict != "pass" and self._shown < console.SHOWN:
             self._shown += 1
-            return result.model_copy(update=_UNSHOWN)
+            return replace(result, **_UNSHOWN)
         # By the entry too: the one that stands for all alike is in quarantine as they are.
         key = (result.verdict, result.gates_failed, result.error is None, held)
         if key not in self._alike:
-            self._alike[key] = result.model_copy(update={**_UNSHOWN, "hits": (), "misses": (), "question": ""})
+            self._alike[key] = replace(result, **_UNSHOWN, hits=(), misses=(), question="")
         return self._alike[key]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentevals_action import console, flakiness, interrupts, selftesting, wiring
 from agentevals_action.engine import Engine, engine_for
@@ -104,7 +105,7 @@ async def _run(asked: _Asked, engine: Engine, redactor: Redactor, output: Path, 
                 clean = redacted(result, redactor.redact)
                 writer.add(place, clean)
                 # The answers are in the file; the figures need none of them.
-                results.append(clean.model_copy(update={"samples": tuple(_slim(clean)), "evaluator_results": (), "candidate_answer": ""}))
+                results.append(replace(clean, samples=tuple(_slim(clean)), evaluator_results=(), candidate_answer=""))
                 bars.advance("tests", clean)
 
             await engine.runner.run(asked.tests(), keep, refusal)
@@ -115,7 +116,7 @@ async def _run(asked: _Asked, engine: Engine, redactor: Redactor, output: Path, 
 
 def _slim(result: TestResult) -> Iterator[object]:
     unneeded = {"output_messages": (), "evaluator_results": (), "candidate_answer": "", "file_changes": None}
-    return (sample.model_copy(update=unneeded) for sample in result.samples)
+    return (replace(sample, **unneeded) for sample in result.samples)
 
 
 def _print(found: SelfTest, alpha: float) -> None:

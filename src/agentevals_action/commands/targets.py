@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from time import monotonic
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -107,7 +108,7 @@ async def _checked(
             async with turns:
                 check = await _try(one, target, engine, timeout)
             asked(target.name)
-            return target.model_copy(update={"check": check})
+            return replace(target, check=check)
 
         try:
             return list(await asyncio.gather(*map(tried, seen, targets)))
@@ -149,7 +150,7 @@ def _exit_code(targets: Sequence[ListedTarget]) -> int:
 def _print(targets: Sequence[ListedTarget], wanted: Wanted) -> None:
     if wanted.as_json:
         # ASCII alone: a lone surrogate in a name could not be written otherwise.
-        print(json.dumps([target.model_dump(mode="json", by_alias=True) for target in targets], indent=2))
+        print(json.dumps(msgspec.to_builtins(targets), indent=2))
     elif wanted.check:
         _print_checks(targets)
     elif sys.stdout.isatty():

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.errors import AttemptError
@@ -140,16 +140,20 @@ async def grade(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     options = evaluator.options
     if not isinstance(options, Options):
         raise TypeError(f"{evaluator.type} has no evaluator behind it")
-    common = {"name": evaluator.name, "type": evaluator.type, "weight": evaluator.weight, "required": evaluator.threshold or False}
     try:
-        score = await options.evaluate(case, evaluator)
+        return _result(evaluator, await options.evaluate(case, evaluator))
     except AttemptError as error:
-        message = error.sentence
-        return EvaluatorResult(**common, score=None, error=ErrorInfo(kind=error.kind, message=message))
-    return _result(evaluator, score, common)
+        return EvaluatorResult(
+            name=evaluator.name,
+            type=evaluator.type,
+            weight=evaluator.weight,
+            required=evaluator.threshold or False,
+            score=None,
+            error=ErrorInfo(kind=error.kind, message=error.sentence),
+        )
 
 
-def _result(evaluator: Evaluator, score: Score, common: Mapping[str, object]) -> EvaluatorResult:
+def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
     value, best, hits, misses = score.value, _best(score), score.hits, score.misses
     if evaluator.negate and value is not None and best is not None:
         # What is unknown counts against it, negated or not.
@@ -159,8 +163,11 @@ def _result(evaluator: Evaluator, score: Score, common: Mapping[str, object]) ->
     own = (evaluator.name,) if evaluator.threshold is not None and passed is False else ()
     inner = tuple(gate_path(evaluator.name, gate) for gate in score.gates_failed)
     return EvaluatorResult(
-        **common,
-        score=value,
+        name=evaluator.name,
+        type=evaluator.type,
+        weight=evaluator.weight,
+        required=evaluator.threshold or False,
+        score=value if value is None else float(value),  # a type may well say 1
         hits=hits,
         misses=misses,
         reasoning=score.reasoning,
@@ -169,7 +176,7 @@ def _result(evaluator: Evaluator, score: Score, common: Mapping[str, object]) ->
         gates_failed=tuple(dict.fromkeys(own + inner)),
         evaluator_results=score.children,
         error=score.error,
-        best=None if best == value else best,
+        best=UNSET if best is None or best == value else best,
     )
 
 

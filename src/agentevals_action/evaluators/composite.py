@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
+from msgspec import UnsetType
 from msgspec.structs import replace
 from pydantic import (
     AfterValidator,
@@ -125,10 +126,10 @@ class Composite(Options):
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:
     """A result as it might be if what the trace lacks were known."""
-    if result.best is None:
+    if isinstance(result.best, UnsetType):
         return result
     passed = reaches(result.best, result.required or PASS_SCORE) and not result.gates_failed
-    return result.model_copy(update={"score": result.best, "passed": passed})
+    return replace(result, score=result.best, passed=passed)
 
 
 def _inside(name: str, error: ErrorInfo) -> ErrorInfo:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from agentevals_action import figures
 from agentevals_action.evaluators.base import Case
 from agentevals_action.messages import content_text, prompt_text, wire_messages
@@ -38,7 +40,7 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "guidelineFiles": guidelines,
         "inputFiles": inputs,
         "inputMessages": lists["input"],
-        "traceSummary": {**summary.model_dump(by_alias=True), "toolCallsByName": by_name},
+        "traceSummary": {**msgspec.to_builtins(summary), "toolCallsByName": by_name},
         "config": evaluator.config,
         "metadata": test.metadata,
         "note": test.note,
@@ -47,7 +49,7 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "messages": lists["output"],
         "expected_output": lists["expected"],
         "input_files": inputs,
-        "trace_summary": {**summary.model_dump(), "tool_calls_by_name": by_name},
+        "trace_summary": {**msgspec.structs.asdict(summary), "tool_calls_by_name": by_name},
         "token_usage": _token_usage(trace),
         "cost_usd": trace.cost_usd,
         "duration_ms": trace.duration_ms,

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from msgspec import UNSET, Struct, UnsetType, field
 
 Verdict = Literal["pass", "borderline", "fail"]
 
@@ -13,25 +11,23 @@ PASS_SCORE = 0.8
 BORDERLINE_SCORE = 0.6
 
 
-class Record(BaseModel):
-    """Base of everything in a results file; unknown fields of later versions are left alone."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", defer_build=True)
+class Record(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of everything in a results file, in whose JSON names are camelCase; unknown fields of later versions are left alone."""
 
 
-class ErrorInfo(Record):
+class ErrorInfo(Record, frozen=True, kw_only=True):
     """Why something could not be told; kinds as in `errors.AttemptError`."""
 
     kind: str
     message: str
 
 
-class EvaluatorResult(Record):
+class EvaluatorResult(Record, frozen=True, kw_only=True):
     """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's threshold or False;
     `passed` whether it reached its threshold (0.8 for one that is no gate) with no gate inside it failed, None when it cannot be told.
     `gates_failed` are gate names from this evaluator down, its own and those inside it, which may be known beside an `error`;
-    a closed `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the trace lacks were known, None
-    when nothing is unknown; no part of a results file."""
+    a closed `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the trace lacks were known, not
+    set when nothing is unknown."""
 
     name: str
     type: str
@@ -40,16 +36,16 @@ class EvaluatorResult(Record):
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
-    details: Mapping[str, Any] = Field(default_factory=dict)
-    required: float | Literal[False] = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+    required: float | bool = False
     passed: bool | None = None
     gates_failed: tuple[str, ...] = ()
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
-    best: float | None = Field(default=None, exclude=True, repr=False)
+    best: float | UnsetType = UNSET
 
 
-class TraceSummary(Record):
+class TraceSummary(Record, frozen=True, kw_only=True):
     """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is in milliseconds."""
 
     event_count: int = 0
@@ -63,7 +59,7 @@ class TraceSummary(Record):
     duration_ms: float | None = None
 
 
-class Fingerprint(Record):
+class Fingerprint(Record, frozen=True, kw_only=True):
     """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's section 7."""
 
     question: str
@@ -71,7 +67,7 @@ class Fingerprint(Record):
     agent: str
 
 
-class GateRecord(Record):
+class GateRecord(Record, frozen=True, kw_only=True):
     """A gate that the test declares: its name and where it stands (`path` relative to the repository)."""
 
     name: str
@@ -79,7 +75,7 @@ class GateRecord(Record):
     line: int
 
 
-class SampleResult(Record):
+class SampleResult(Record, frozen=True, kw_only=True):
     """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again, `file_changes` (unified
     diff, None without a workspace) what the agent did to its files. `cached` says that the answer is a stored one. `cost_usd` is what the
     agent and the judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all of them,
@@ -101,7 +97,7 @@ class SampleResult(Record):
     error: ErrorInfo | None = None
 
 
-class TestResult(Record):
+class TestResult(Record, frozen=True, kw_only=True):
     """One line of a results file: one test over all its samples.
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
@@ -149,7 +145,7 @@ class TestResult(Record):
         return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
 
 
-class EvaluatorSummary(Record):
+class EvaluatorSummary(Record, frozen=True, kw_only=True):
     """How one evaluator did over a suite."""
 
     name: str
@@ -159,7 +155,7 @@ class EvaluatorSummary(Record):
     average_score: float | None
 
 
-class SuiteSummary(Record):
+class SuiteSummary(Record, frozen=True, kw_only=True):
     """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored. `cost_usd` is what the run cost (cached
     replies nothing). `agent_cost_usd`, `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs
     can be compared; None when no trace tells them. Of `samples` in all, `samples_with_cost` and `samples_with_tokens` (both kinds of them)
@@ -168,10 +164,10 @@ class SuiteSummary(Record):
     eval_path: str
     dataset: str
     total: int
-    passed: int = Field(alias="pass")
+    passed: int = field(name="pass")
     borderline: int
-    failed: int = Field(alias="fail")
-    errored: int = Field(alias="error")
+    failed: int = field(name="fail")
+    errored: int = field(name="error")
     pass_rate: float | None
     average_score: float | None
     by_evaluator: tuple[EvaluatorSummary, ...] = ()

@@ -204,4 +204,4 @@ def _sample(result: "TestResult", attempt: int) -> "SampleResult":
         sample = SampleResult(candidate_answer=result.candidate_answer, trace_summary=result.trace_summary, error=result.error)
     if sample.output_messages or not sample.candidate_answer:
         return sample
-    return sample.model_copy(update={"output_messages": ({"role": "assistant", "content": sample.candidate_answer},)})
+    return replace(sample, output_messages=({"role": "assistant", "content": sample.candidate_answer},))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
+import msgspec
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
@@ -134,7 +134,7 @@ def read_back(path: Path, seal: bytes) -> Iterator[TestResult]:
             for number, line in enumerate(file, 1):
                 if seal[(number - 1) * _DIGEST : number * _DIGEST] != _digest(line):
                     raise _changed(path, f"row {number} is not what was written")
-                yield TestResult.model_validate_json(line)
+                yield msgspec.json.decode(line, type=TestResult)
     except OSError as error:
         raise _changed(path, f"it cannot be read any more ({error.strerror})") from error
     if number * _DIGEST != len(seal):
@@ -178,10 +178,11 @@ def _read(path: Path, number: int, line: bytes, whole: bool) -> TestResult | Non
 
 def _row(result: TestResult) -> bytes:
     try:
-        return result.model_dump_json(by_alias=True).encode()
-    except PydanticSerializationError:
+        return msgspec.json.encode(result)
+    except (TypeError, ValueError):
         # Text of an agent that is no Unicode (a lone surrogate), or details of a judge that are no JSON.
-        return json.dumps(_storable(result.model_dump(by_alias=True)), ensure_ascii=False, allow_nan=False).encode()
+        data = _storable(msgspec.to_builtins(result, str_keys=True, enc_hook=str))
+        return json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _storable(value: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from agentevals_action import __version__
@@ -153,7 +154,9 @@ def _difference(found: Difference | None) -> dict[str, Any] | None:
 
 
 def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
-    return summary.model_dump(by_alias=True, exclude={"eval_path", "dataset"}) if summary else None
+    if summary is None:
+        return None
+    return {name: value for name, value in msgspec.to_builtins(summary).items() if name not in ("evalPath", "dataset")}
 
 
 def _test(test: TestComparison) -> dict[str, Any]:

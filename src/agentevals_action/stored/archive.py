@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
+import msgspec
 from msgspec import Struct
-from pydantic import ValidationError
 
 from agentevals_action.model.result import TestResult
 
@@ -32,7 +32,7 @@ def read_archive(content: bytes, suites: Collection[str]) -> ReportArchive | str
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(archive, suites)
-    except ValidationError:
+    except msgspec.DecodeError:
         return "its results are not as they were written"
     except _DAMAGED as error:  # whatever else an archive can be made to raise
         return f"it is no whole archive ({type(error).__name__})"
@@ -57,7 +57,7 @@ def _read(archive: zipfile.ZipFile, suites: Collection[str]) -> ReportArchive | 
     results: dict[str, list[TestResult]] = {}
     with archive.open(found[0]) as lines:
         for line in lines:
-            result = TestResult.model_validate_json(line) if line.strip() else None
+            result = msgspec.json.decode(line, type=TestResult) if line.strip() else None
             if result is not None and result.eval_path in suites:
                 results.setdefault(result.eval_path, []).append(result)
     return ReportArchive(commit, {path: tuple(found) for path, found in results.items()})

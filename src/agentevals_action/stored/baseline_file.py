@@ -3,10 +3,11 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
-from pydantic import Field, ValidationError
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from agentevals_action.base_runs import sound_samples
 from agentevals_action.model.result import Fingerprint, GateRecord, Record, SampleResult, TestResult
@@ -30,23 +31,23 @@ class StoredSuite(Struct, frozen=True):
     results: tuple[TestResult, ...]
 
 
-class _Head(Record):
+class _Head(Record, frozen=True, kw_only=True):
     agentevals_baseline: int
 
 
-class _SuiteLine(Record):
+class _SuiteLine(Record, frozen=True, kw_only=True):
     suite: str
     name: str
     commit: str
     time: str
-    tests: int = Field(ge=0)
+    tests: Annotated[int, Meta(ge=0)]
 
 
-class _TestLine(Record):
+class _TestLine(Record, frozen=True, kw_only=True):
     id: str
     fingerprint: Fingerprint
     gates: tuple[str, ...] = ()
-    samples: tuple[SampleResult, ...] = Field(min_length=1)
+    samples: Annotated[tuple[SampleResult, ...], Meta(min_length=1)]
     cost_usd: float | None = None
     duration_ms: float | None = None
 
@@ -61,7 +62,7 @@ def written(suites: Iterable[StoredSuite]) -> tuple[str, tuple[str, ...]]:
     cut: list[str] = []
     for suite in sorted(suites, key=lambda one: one.path):
         head = _SuiteLine(suite=suite.path, name=suite.name, commit=suite.commit, time=suite.time, tests=len(suite.results))
-        lines.append(_json(head.model_dump(by_alias=True)))
+        lines.append(_json(msgspec.to_builtins(head)))
         for result in sorted(suite.results, key=lambda one: one.eval_id):
             row, whole = _row(result)
             lines.append(_json(row))
@@ -106,7 +107,7 @@ def _row(result: TestResult) -> tuple[dict[str, Any], bool]:
         rows[-1] |= {name: value for name, value in answer.items() if value}
     row = {
         "id": result.eval_id,
-        "fingerprint": result.fingerprint.model_dump(by_alias=True) if result.fingerprint else None,
+        "fingerprint": msgspec.to_builtins(result.fingerprint) if result.fingerprint else None,
         "gates": list(dict.fromkeys(gate.name for gate in result.gates)),
         "samples": rows,
         "costUsd": _rounded(result.cost_usd, 6),
@@ -121,7 +122,7 @@ def _sample(sample: SampleResult) -> dict[str, Any]:
     if sample.gates_failed:
         row["gatesFailed"] = list(sample.gates_failed)
     if sample.trace_summary:
-        known = sample.trace_summary.model_dump(by_alias=True, exclude_defaults=True)
+        known = {name: value for name, value in msgspec.to_builtins(sample.trace_summary).items() if value not in (None, [], 0)}
         row["traceSummary"] = known | {
             name: _rounded(known[name], digits) for name, digits in (("costUsd", 6), ("durationMs", 0)) if name in known
         }
@@ -129,7 +130,7 @@ def _sample(sample: SampleResult) -> dict[str, Any]:
 
 
 def _result(head: _SuiteLine, row: _TestLine) -> TestResult:
-    samples = tuple(sample.model_copy(update={"candidate_answer": stored_work(sample).trace.output}) for sample in row.samples)
+    samples = tuple(replace(sample, candidate_answer=stored_work(sample).trace.output) for sample in row.samples)
     score, verdict, gates = combine_samples(samples)
     return TestResult(
         timestamp=head.time,
@@ -151,17 +152,16 @@ def _result(head: _SuiteLine, row: _TestLine) -> TestResult:
 
 def _line(kind: type[Any], number: int, text: str) -> Any:
     try:
-        return kind.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise Damaged(f"line {number}: {'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}") from error
+        return msgspec.json.decode(text, type=kind)
+    except ValueError as error:
+        raise Damaged(f"line {number}: {error}") from error
 
 
 def _rounded(value: float | None, digits: int) -> float | int | None:
     """Digits that say nothing would show as a change; what is no number is not known."""
     if value is None or not math.isfinite(value):
         return None
-    return round(value, digits) if digits else round(value)
+    return float(round(value, digits)) if digits else round(value)
 
 
 def _json(data: Mapping[str, Any] | Sequence[Any]) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import Struct
 
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
@@ -79,7 +80,7 @@ def can_be_kept(answer: PastAnswer) -> bool:
 
 def _text(answer: PastAnswer) -> bytes:
     """An answer as JSON with its keys in order: its size, and what tells two apart."""
-    figures = answer.trace_summary.model_dump(mode="json") if answer.trace_summary else None
+    figures = msgspec.to_builtins(answer.trace_summary) if answer.trace_summary else None
     data = [answer.output_messages, figures, answer.file_changes]
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
 

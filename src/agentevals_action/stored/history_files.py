@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action import scoring
@@ -141,7 +142,7 @@ def _sample(file: _File, row: _Row) -> PastSample:
 def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
     for message in answer.messages:
         read_message(message)  # ValueError for what could not be graded again
-    figures = TraceSummary.model_validate(answer.trace) if answer.trace is not None else None
+    figures = msgspec.convert(answer.trace, TraceSummary) if answer.trace is not None else None
     past = PastAnswer((*_run(file, answer.r), answer.n), tuple(answer.messages), figures, answer.changes)
     if not history.can_be_kept(past):
         raise ValueError("an answer is larger than those that are kept, or holds what is no JSON")
@@ -172,13 +173,17 @@ def _text(kept: SuiteHistory) -> str:
 
 def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     rows = [_row(sample, numbers) for sample in series.samples]
-    data: dict[str, Any] = {**series.fingerprint.model_dump(), "used": series.used, "samples": rows}
+    data: dict[str, Any] = {**msgspec.to_builtins(series.fingerprint), "used": series.used, "samples": rows}
     if answer := series.answer:
         time, commit, place = answer.at
-        figures = answer.trace_summary.model_dump(mode="json", by_alias=True, exclude_none=True) if answer.trace_summary else None
+        figures = _known(answer.trace_summary) if answer.trace_summary else None
         whole = {"messages": answer.output_messages, "trace": figures, "changes": answer.file_changes}
         data["answer"] = {"r": numbers[time, commit], "n": place, **{key: value for key, value in whole.items() if value is not None}}
     return data
+
+
+def _known(figures: TraceSummary) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(figures).items() if value is not None}
 
 
 def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from agentevals_action import process
 from agentevals_action.errors import AttemptError
@@ -38,12 +39,12 @@ class Facts(Struct, frozen=True):
 
     def payload(self) -> str:
         """The JSON on a hook's standard input."""
-        return json.dumps(self.__dict__, default=str)
+        return json.dumps(asdict(self), default=str)
 
     def words(self) -> Mapping[str, str]:
         """What stands for `{{name}}` in a command; empty what is not known."""
         metadata = json.dumps(self.case_metadata, default=str) if self.case_metadata else ""
-        return {**self.__dict__, "case_input": self.case_input or "", "case_metadata": metadata}
+        return {**asdict(self), "case_input": self.case_input or "", "case_metadata": metadata}
 
 
 class Hooks(Struct, frozen=True):

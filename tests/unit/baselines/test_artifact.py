@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.baselines.artifact import ArtifactStore
 from agentevals_action.errors import HostError
@@ -108,7 +109,7 @@ def test_artifact__results_of_another_commit_than_the_runs(suite: Suite) -> None
 
 
 def test_artifact__with_other_digests(suite: Suite) -> None:
-    other = base_tree.fingerprints(suite)["short"].model_copy(update={"agent": "0"})
+    other = replace(base_tree.fingerprints(suite)["short"], agent="0")
     words = problem(suite, Host({NEAR: [report(suite, NEAR, short={"print": other})]}))
     assert words == "the run 100 on 111111111111: the test `short` was run with another agent than the base has"
 

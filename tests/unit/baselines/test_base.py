@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Freshness, instant, origin, sorted_out
 from agentevals_action.model.comparison import Selection
@@ -37,8 +38,8 @@ def test_freshness__by_age_in_days(time: str | None, days: float, stale: bool) -
 
 
 def test_origin__latest_time_and_fewest_samples() -> None:
-    one = results.result("a").model_copy(update={"timestamp": "2026-01-01T23:00:00-02:00"})
-    other = results.result("b").model_copy(update={"timestamp": "2026-01-01T23:30:00Z", "samples": one.samples * 3})
+    one = replace(results.result("a"), timestamp="2026-01-01T23:00:00-02:00")
+    other = replace(results.result("b"), timestamp="2026-01-01T23:30:00Z", samples=one.samples * 3)
     told = origin("file", results.run(one, other), "c" * 40, 4, Freshness(base_tree.NOW, 5))
     assert (told.source, told.commit, told.distance, told.time) == ("file", "c" * 40, 4, "2026-01-01T23:00:00-02:00")
     assert (told.samples, told.stale) == (1, True)

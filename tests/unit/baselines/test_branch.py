@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.errors import HostError
@@ -110,7 +111,7 @@ def test_base__an_answer_of_another_verdict_is_not_shown_as_its_own(suite: Suite
 
 def test_base__samples_have_their_figures(suite: Suite) -> None:
     told = SampleResult(score=1.0, verdict="pass", trace_summary=TraceSummary(cost_usd=0.5, duration_ms=7.0, input_tokens=3))
-    changed = [one.model_copy(update={"samples": (told,)}) for one in run(suite).results]
+    changed = [replace(one, samples=(told,)) for one in run(suite).results]
     short = by_id(given(suite, remembered(suite, {BASE: results.run(*changed, path=suite.path)})))["short"]
     assert short.samples[0].trace_summary == TraceSummary(cost_usd=0.5, duration_ms=7.0)
 
@@ -152,20 +153,20 @@ def test_missing_test__takes_an_older_commit_or_fails(suite: Suite) -> None:
 
 def test_test_that_ended_in_an_error__is_missing(suite: Suite) -> None:
     error = SampleResult(error=ErrorInfo(kind="target", message="down"))
-    broken = [one.model_copy(update={"samples": (error,)}) if one.eval_id == "short" else one for one in run(suite).results]
+    broken = [replace(one, samples=(error,)) if one.eval_id == "short" else one for one in run(suite).results]
     words = problem(suite, remembered(suite, {BASE: results.run(*broken, path=suite.path)}))
     assert words.endswith("the test `short` of 2 is not in it")
 
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
 def test_another_fingerprint__fails_and_says_which(suite: Suite, part: str) -> None:
-    other = base_tree.fingerprints(suite)["short"].model_copy(update={part: "0" * 64})
+    other = replace(base_tree.fingerprints(suite)["short"], **{part: "0" * 64})
     words = problem(suite, remembered(suite, {BASE: run(suite, {"short": {"print": other}})}))
     assert words == f"the results on `agentevals-data` of {BASE[:12]}: the test `short` was run with another {part} than the base has"
 
 
 def test_another_fingerprint__of_the_same_commit_does_not_hide_the_right_one(suite: Suite) -> None:
-    other = base_tree.fingerprints(suite)["short"].model_copy(update={"agent": "0" * 64})
+    other = replace(base_tree.fingerprints(suite)["short"], agent="0" * 64)
     (kept,) = remembered(suite, {BASE: run(suite)}).kept.values()
     later = history.of_run(run(suite, {"short": {"print": other}}), BASE, "2026-01-09T00:00:00Z")[0]
     assert given(suite, Memory({suite.path: history.merged(kept, later)})).origins[suite.path].commit == BASE

@@ -64,7 +64,7 @@ def test_file__that_leads_out_of_the_repository(suite: Suite, tmp_path_factory: 
 
 def test_file__that_is_none(suite: Suite) -> None:
     (suite.root / NAME).write_text("tests: []\n")
-    assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: line 1: the line: Invalid JSON")
+    assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: line 1: JSON is malformed")
     (suite.root / NAME).write_bytes(b"\xff\xfe")
     assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: 'utf-8' codec")
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
@@ -26,12 +28,12 @@ def sample(answer: str = "hi", figures: TraceSummary | None = FIGURES, **fields:
 
 
 def row(id: str = "first", *samples: SampleResult, path: str = "EVAL.yaml", **fields: Any) -> TestResult:
-    return results.result(id, path=path).model_copy(update={"samples": samples or (sample(),), "question": "", **fields})
+    return replace(results.result(id, path=path), **{"samples": samples or (sample(),), "question": "", **fields})
 
 
 def write(path: Path, *rows: TestResult | Mapping[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [one.model_dump_json(by_alias=True) if isinstance(one, TestResult) else json.dumps(one) for one in rows]
+    lines = [msgspec.json.encode(one).decode() if isinstance(one, TestResult) else json.dumps(one) for one in rows]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
@@ -90,7 +92,7 @@ def test_complete__samples_are_used_in_turn(tmp_path: Path) -> None:
 
 
 def test_complete__a_row_without_samples_is_its_answer(tmp_path: Path) -> None:
-    write(tmp_path / "results.jsonl", row().model_copy(update={"samples": (), "candidate_answer": "alone", "trace_summary": FIGURES}))
+    write(tmp_path / "results.jsonl", replace(row(), samples=(), candidate_answer="alone", trace_summary=FIGURES))
     (trace,) = replay(request(tmp_path))
     assert (trace.output, trace.input_tokens) == ("alone", 11)
 
@@ -194,7 +196,7 @@ def test_complete__a_secret_in_a_question_accepts_no_other(tmp_path: Path) -> No
     [
         (None, "there is no file 'results.jsonl'"),
         ("", "results.jsonl holds no result"),
-        ("{}\n", "results.jsonl:1: no result: timestamp: Field required"),
+        ("{}\n", "results.jsonl:1: no result: Object missing required field `timestamp`"),
         ("\nnonsense\n", "results.jsonl:2: no result: "),
         ('{"test_id": "a", "score": 7}\n', "a score of 7 is not in 0-1"),
     ],
@@ -208,7 +210,7 @@ def test_complete__a_file_that_cannot_be_used(tmp_path: Path, content: str | Non
 
 
 def test_complete__a_last_row_that_a_killed_run_left_broken_is_missing(tmp_path: Path) -> None:
-    whole = row("first").model_dump_json(by_alias=True)
+    whole = msgspec.json.encode(row("first")).decode()
     (tmp_path / "results.jsonl").write_text(f"{whole}\n{whole.replace('first', 'second')[:100]}")
     assert replay(request(tmp_path))[0].output == "hi"
     assert "no result of the test `second`" in str(refused(request(tmp_path, eval_id="second")))

@@ -1,5 +1,7 @@
 """Remarks on lines: which, where, and which first."""
 
+from msgspec.structs import replace
+
 from agentevals_action.hosts.base import Annotation
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.result import GateRecord
@@ -31,7 +33,7 @@ def test_annotations__a_failure_at_the_gate_s_own_entry() -> None:
 
 def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() -> None:
     head = reviews.told("a", "fail", failed=("elsewhere", "unknown"), line=7)
-    head = head.model_copy(update={"gates": (GateRecord(name="elsewhere", path="cases.jsonl", line=44),)})
+    head = replace(head, gates=(GateRecord(name="elsewhere", path="cases.jsonl", line=44),))
     found, _ = annotations(reviews.review(reviews.compared((head,), None)), 10)
     assert [(one.path, one.line) for one in found] == [("cases.jsonl", 44), (reviews.PATH, 7)]
 

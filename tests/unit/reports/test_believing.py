@@ -232,16 +232,16 @@ def test_baseline__sources_that_did_not_serve_say_why() -> None:
 
 def test_baseline__an_answer_that_is_not_stored_is_not_called_empty() -> None:
     kept = reviews.history("a", 2, 3, answer="the latest")
-    bare = [sample.model_copy(update={"candidate_answer": "", "output_messages": ()}) for sample in kept.samples]
-    base = kept.model_copy(update={"candidate_answer": "", "samples": (*bare[:-1], kept.samples[-1])})
+    bare = [replace(sample, candidate_answer="", output_messages=()) for sample in kept.samples]
+    base = replace(kept, candidate_answer="", samples=(*bare[:-1], kept.samples[-1]))
     text = comment(reviews.compared((reviews.told("a", "fail"),), (base,)))
     assert "the latest" in text
-    text = comment(reviews.compared((reviews.told("a", "fail"),), (base.model_copy(update={"samples": tuple(bare)}),)))
+    text = comment(reviews.compared((reviews.told("a", "fail"),), (replace(base, samples=tuple(bare)),)))
     assert "*(not stored)*" in text
 
 
 def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None:
-    fresh = reviews.told("a").samples[0].model_copy(update={"cost_usd": 0.5, "replies": 2})
+    fresh = replace(reviews.told("a").samples[0], cost_usd=0.5, replies=2)
     found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
     head, base = (reviews.told("a", "fail", cost_usd=0.25),), (reviews.told("a", cost_usd=7.0),)
     suite = reviews.compared(head, base, knowledge=Knowledge(evidence=found), origin=Origin("branch"))

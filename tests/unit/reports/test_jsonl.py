@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agentevals_action.errors import InvalidInput, OutputError
@@ -122,7 +123,7 @@ def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", [b"{", b"[]", b'{"evalId": "x"}', b"nonsense", b"\xff\xff", b'{"evalId": 1, "score": NaN}'])
 def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "r.jsonl"
-    good = results.result("a").model_dump_json(by_alias=True).encode()
+    good = msgspec.json.encode(results.result("a"))
     path.write_bytes(good + b"\n\n" + broken + b"\n" + good + b"\n")
     with pytest.raises(InvalidInput, match=r"r\.jsonl:3: no result"):
         list(read_results(path))

@@ -160,7 +160,7 @@ def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
 def test_errors__their_kinds_are_told_in_words() -> None:
     def error(name: str, kind: str) -> TestResult:
         made = reviews.told(name, None, error="why")
-        return made.model_copy(update={"error": ErrorInfo(kind=kind, message="why")})
+        return replace(made, error=ErrorInfo(kind=kind, message="why"))
 
     head = (error("a", "budget"), error("b", "workspace"), error("c", "budget"), error("d", "of <another> tool"))
     text = markdown.comment(reviews.review(reviews.compared(head, None), baseline=BaselineInfo("none", wanted=False)), NOWHERE)
@@ -331,7 +331,7 @@ def test_gone__is_told_at_every_level() -> None:
 
 def test_entry__facts_of_a_gate_samples_and_grading() -> None:
     head = reviews.told("a", "fail", gates=("held", "failed", "new"), failed=("held", "failed", "new"))
-    head = head.model_copy(update={"samples": (*head.samples * 2, results.result().samples[0])})
+    head = replace(head, samples=(*head.samples * 2, results.result().samples[0]))
     base = reviews.told("a", "fail", gates=("held", "failed"), failed=("failed",))
     again = replace(reviews.compared((head,), (base,)).tests[0], regraded=True)
     suite = replace(reviews.compared((head,), (base,)), tests=(again,))

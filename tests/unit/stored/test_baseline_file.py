@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
 from agentevals_action.stored import baseline_file
@@ -32,7 +33,7 @@ def sampled(id: str, *scores: float, answer: str = "an answer") -> TestResult:
         )
         for score in scores
     )
-    return results.result(id).model_copy(update={"samples": samples, "cost_usd": 0.1234567891, "duration_ms": 99.9})
+    return replace(results.result(id), samples=samples, cost_usd=0.1234567891, duration_ms=99.9)
 
 
 def test_file__reads_what_it_wrote() -> None:
@@ -85,7 +86,7 @@ def test_file__keeps_no_more_than_the_latest_samples() -> None:
 
 
 def test_file__leaves_out_what_confirmed_a_suspicion() -> None:
-    row = sampled("a", 1.0, 0.0, 0.0).model_copy(update={"confirming": 2})
+    row = replace(sampled("a", 1.0, 0.0, 0.0), confirming=2)
     (suite,) = baseline_file.read(text(stored(row)))
     assert [sample.score for sample in suite.results[0].samples] == [1.0]
 
@@ -97,15 +98,15 @@ WHOLE = text(stored(sampled("a", 1), sampled("b", 1)))
     ("damaged", "words"),
     [
         ("", "it does not begin as a baseline file"),
-        ("{}\n", "line 1: agentevalsBaseline: Field required"),
+        ("{}\n", "line 1: Object missing required field `agentevalsBaseline`"),
         ('{"agentevalsBaseline":2}\n', "it does not begin as a baseline file of version 1"),
-        ("name: a suite\n", "line 1: the line: Invalid JSON"),
+        ("name: a suite\n", "line 1: JSON is malformed"),
         ("\n".join(WHOLE.split("\n")[:3]), "line 2: the suite `evals/EVAL.yaml` has 1 of its 2 tests"),
-        (WHOLE.replace('"tests":2', '"tests":1'), "line 4: suite: Field required"),
+        (WHOLE.replace('"tests":2', '"tests":1'), "line 4: Object missing required field `suite`"),
         (WHOLE + "\n".join(WHOLE.split("\n")[1:]), "line 5: the suite `evals/EVAL.yaml` is there twice"),
-        (WHOLE.replace('"verdict":"pass"', '"verdict":"great"', 1), "line 3: samples.0.verdict: Input should be"),
-        (WHOLE + "<<<<<<< HEAD\n", "line 5: the line: Invalid JSON"),
-        (WHOLE[:-40], "line 4: the line: Invalid JSON"),
+        (WHOLE.replace('"verdict":"pass"', '"verdict":"great"', 1), "line 3: Invalid enum value 'great' - at `$.samples[0].verdict`"),
+        (WHOLE + "<<<<<<< HEAD\n", "line 5: JSON is malformed"),
+        (WHOLE[:-40], "line 4: Input data was truncated"),
     ],
 )
 def test_file__damaged_is_never_half_read(damaged: str, words: str) -> None:
@@ -117,5 +118,5 @@ def test_file__damaged_is_never_half_read(damaged: str, words: str) -> None:
 def test_storable__neither_an_error_nor_what_depends_on_nobody_knows_what() -> None:
     assert baseline_file.storable(results.result()) == ""
     assert baseline_file.storable(results.result(verdict=None)) == "it ended in an error"
-    bare = results.result().model_copy(update={"fingerprint": None})
+    bare = replace(results.result(), fingerprint=None)
     assert baseline_file.storable(bare) == "it does not say what it depends on (no fingerprint)"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from agentevals_action.model.fault import Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.quarantine import read_quarantines
 from agentevals_action.suites.schema import configuration_schema
@@ -45,7 +46,7 @@ quarantine:
 """
     found = read(tmp_path, text)
     assert found == Quarantines(
-        (Quarantine(("refund-*", "!refund-over-limit"), "@ada", "the provider flakes", TODAY, ("evals/support/**",)),)
+        (Quarantine(("refund-*", "!refund-over-limit"), "@ada", "the provider flakes", TODAY, ("evals/support/**",), Location(FILE, 3, 5)),)
     )
     assert str(found.head[0].location) == ".agentevals.yaml:3:5"
 
