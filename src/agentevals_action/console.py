@@ -1,4 +1,4 @@
-"""What a person sees while waiting (standard error) and at the end (standard output); the only owner of rich."""
+"""What a person sees while waiting (standard error) and at the end (standard output)."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,16 +12,15 @@ from agentevals_action import kinds
 from agentevals_action.conversations import Turns, together
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.result import SuiteSummary, TestResult
+from agentevals_action.terminal import Column, Styled, print_line, print_table, printable, rich_console
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
 T = TypeVar("T")
 
 _SILENCE = 10.0  # seconds between two lines of progress where there is no terminal
-_WIDE = 100_000  # columns: without a terminal no line is wrapped
 _ROOM = 120  # columns of a terminal from which the table of suites has all its own
 SHOWN = 50  # tests that a table lists beneath the suites
 
@@ -48,23 +47,6 @@ class Progress(Protocol):
         ...
 
 
-def printable(text: str, limit: int = 200) -> str:
-    """One line that steers neither a terminal nor a runner: control characters become `�`, a leading `::` is moved off the line's
-    beginning, and it is cut to `limit` characters."""
-    line = "".join(char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
-    line = f"| {line}" if line.lstrip().startswith("::") else line
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def console_for(stream: IO[str]) -> "Console":
-    """Colours and wrapping only where there is a terminal."""
-    from rich.console import Console
-
-    if stream.isatty():
-        return Console(file=stream, highlight=False)
-    return Console(file=stream, highlight=False, width=_WIDE, no_color=True, force_terminal=False)
-
-
 @contextmanager
 def progress() -> Iterator[Progress]:
     """Progress on standard error: bars on a terminal, else a line now and then."""
@@ -81,7 +63,7 @@ def progress() -> Iterator[Progress]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[last]}"),
     )
-    with Bars(*columns, console=console_for(sys.stderr), transient=True) as bars:
+    with Bars(*columns, console=rich_console(sys.stderr), transient=True) as bars:
         yield _Bars(bars)
 
 
@@ -139,24 +121,18 @@ def suite_table(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
     """A row for each suite that head has: how many passed, were borderline, failed, ended in an error, the pass rate and the mean score,
     the time, and what its agents took, against base where there is one; nothing of what nobody knows. On a narrow terminal what they took
     stands beneath."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
-    console, rows = console_for(stream), [(suite.head, suite.base) for suite in suites if suite.head]
+    rows = [(suite.head, suite.base) for suite in suites if suite.head]
     taken = [_taken(head, base) for head, base in rows]
     known = list(dict.fromkeys(title for row in taken for title in row))
-    beside = known if console.width >= _ROOM else []
-    listed = Table(box=SIMPLE, pad_edge=False)
-    listed.add_column("suite", overflow="fold")
-    for title in ("pass", "borderline", "fail", "error", "pass rate", "score", "time", *beside):
-        listed.add_column(title, justify="right", no_wrap=True)
+    beside = known if not stream.isatty() or rich_console(stream).width >= _ROOM else []
+    titles = ("pass", "borderline", "fail", "error", "pass rate", "score", "time", *beside)
+    listed: list[list[Styled]] = []
     for (head, _base), row in zip(rows, taken, strict=True):
         counts = {"pass": head.passed, "borderline": head.borderline, "fail": head.failed, "error": head.errored}
-        cells = [Text(str(count), style=_STYLES[name] if count else "dim") for name, count in counts.items()]
+        cells = [(str(count), _STYLES[name] if count else "dim") for name, count in counts.items()]
         figures = (rate(head.pass_rate), figure(head.average_score), f"{head.duration_ms / 1000:.1f} s")
-        listed.add_row(Text(printable(head.eval_path)), *cells, *map(Text, figures), *(Text(row.get(title, "–")) for title in beside))
-    console.print(listed)
+        listed.append([printable(head.eval_path), *cells, *figures, *(row.get(title, "–") for title in beside)])
+    print_table(stream, [Column("suite"), *(Column(title, is_figure=True) for title in titles)], listed)
     if not beside:
         for (head, _base), row in zip(rows, taken, strict=True):
             words = ", ".join(f"{title} {figures}" for title, figures in row.items())
@@ -176,29 +152,21 @@ def _taken(head: SuiteSummary, base: SuiteSummary | None) -> dict[str, str]:
 
 def remarks(sentences: Iterable[str], stream: IO[str]) -> None:
     """Sentences for the reader, a line each, cut at 1000 characters and never wrapped; empty ones are left out."""
-    from rich.text import Text
-
-    console = console_for(stream)
     for sentence in filter(None, sentences):
-        console.print(Text(printable(sentence, 1000)), soft_wrap=True)
+        print_line(stream, printable(sentence, 1000))
 
 
 def not_passed(results: Iterable[TestResult], turns: Turns, stream: IO[str]) -> None:
     """What did not pass and why, a line each, turns of one conversation side by side; the first fifty, the rest counted."""
     from itertools import islice
 
-    from rich.text import Text
-
-    console, left = console_for(stream), iter(results)
+    left = iter(results)
     for result in _side_by_side(islice(left, SHOWN), turns, lambda result: result):
-        line = Text.assemble(
-            (f"{mark(result):<10}", _STYLES[mark(result)]),
-            f" {result.path}:{result.line} {printable(result.eval_id, 80)}{in_conversation(turns, result)}",
-        )
-        line.append(f"  {printable(why(result))}", style="dim")
-        console.print(line, soft_wrap=True)
+        verdict = (f"{mark(result):<10}", _STYLES[mark(result)])
+        place = f" {printable(result.path)}:{result.line} {printable(result.eval_id, 80)}{in_conversation(turns, result)}"
+        print_line(stream, verdict, place, (f"  {printable(why(result))}", "dim"))
     if more := sum(1 for _ in left):
-        console.print(f"… and {more} more")
+        print_line(stream, f"… and {more} more")
 
 
 def in_conversation(turns: Turns, result: TestResult | None) -> str:
@@ -236,11 +204,8 @@ def why(result: TestResult) -> str:
 
 def comparison_lines(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
     """What became of every test that is not unchanged, a line each, with what fresh samples said, and why it does not count."""
-    from rich.text import Text
-
     from agentevals_action.reports.view import waiving
 
-    console = console_for(stream)
     colours = {Change.REGRESSED: "red", Change.IMPROVED: "green", Change.UNDECIDED: "yellow"}
     for suite in suites:
         turns, tests = by_conversation(suite.tests)
@@ -249,56 +214,37 @@ def comparison_lines(suites: Sequence[SuiteComparison], stream: IO[str]) -> None
                 continue
             head, base = (mark(side) if side else "–" for side in (test.head, test.base))
             what, *rest = waiving.became(test)
-            line = Text.assemble(
+            print_line(
+                stream,
                 (f"{what:<17}", "" if test.accepted_by or test.quarantine else colours.get(test.change, "")),
                 f" {printable(suite.path)} {printable(test.id, 80)}{in_conversation(turns, test.head)}: {base} → {head}",
                 (f"  {printable('; '.join(rest), 500)}" if rest else "", "dim"),
             )
-            console.print(line, soft_wrap=True)
 
 
 def outline(lines: Iterable[Line], stream: IO[str]) -> None:
     """Labels with their texts, indented by depth; a line is cut at 1000 characters and never wrapped."""
-    from rich.text import Text
-
-    console = console_for(stream)
     for line in lines:
         label = printable(line.label, 1000)
-        text = Text.assemble("  " * line.depth, (f"{label:<11}  " if line.text else label, "dim" if line.depth > 1 else "bold"))
-        text.append(printable(line.text, 1000))
-        console.print(text, soft_wrap=True)
+        shown = (f"{label:<11}  " if line.text else label, "dim" if line.depth > 1 else "bold")
+        print_line(stream, "  " * line.depth, shown, printable(line.text, 1000))
 
 
 def table(heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
     """A heading, and rows of texts under titles; what is too long for its column is folded, never cut."""
-    _table(heading, titles, rows, stream)
+    cells = [[printable(cell, 1000) for cell in row] for row in rows]
+    print_table(stream, [Column(title) for title in titles], cells, printable(heading))
 
 
 def figures_table(titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
     """Rows of cells as text under their titles, the first column on the left."""
-    _table("", titles, rows, stream, figures=True)
-
-
-def _table(heading: str, titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str], figures: bool = False) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text(printable(heading), style="bold") if heading else None
-    listed = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False)
-    for place, name in enumerate(titles):
-        listed.add_column(name, justify="right" if figures and place else "left", no_wrap=figures, overflow="fold")
-    for row in rows:
-        listed.add_row(*(Text(printable(cell, 200 if figures else 1000)) for cell in row))
-    console_for(stream).print(listed)
+    columns = [Column(title, is_figure=place > 0) for place, title in enumerate(titles)]
+    print_table(stream, columns, [[printable(cell) for cell in row] for row in rows])
 
 
 def told(good: bool, name: str, text: str, stream: IO[str]) -> None:
     """One line of what became of something: its name, green or red, and words that are cut at 1000 characters and never wrapped."""
-    from rich.text import Text
-
-    line = Text.assemble((printable(name), _STYLES["pass" if good else "fail"]), f": {printable(text, 1000)}")
-    console_for(stream).print(line, soft_wrap=True)
+    print_line(stream, (printable(name), _STYLES["pass" if good else "fail"]), f": {printable(text, 1000)}")
 
 
 @contextmanager
@@ -308,7 +254,7 @@ def asking(total: int, what: str) -> Iterator[Callable[[str], None]]:
         yield lambda _name: None
         return
     done = 0
-    with console_for(sys.stderr).status(f"asking {total} {what} …") as status:
+    with rich_console(sys.stderr).status(f"asking {total} {what} …") as status:
 
         def answered(name: str) -> None:
             from rich.markup import escape

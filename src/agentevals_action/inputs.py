@@ -1,6 +1,5 @@
 """The inputs and outputs that `action.yml`, the README and the command line agree with, and the words that inputs are written in."""
 
-import difflib
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -153,6 +152,8 @@ def word(text: str, known: Collection[str]) -> str:
     """One of a few words; ValueError lists them and names the nearest."""
     if text in known:
         return text
+    import difflib  # late: nobody misspells most of the time
+
     near = difflib.get_close_matches(text, known, 1)
     raise ValueError(f"write {'`' + near[0] + '`, or ' if near else ''}one of {', '.join(f'`{one}`' for one in known)}")
 

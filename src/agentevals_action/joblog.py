@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentevals_action import console, escaping
+from agentevals_action import console, escaping, terminal
 from agentevals_action.errors import AgentEvalsError, InvalidInput
 from agentevals_action.hosts import limits, workflow_commands
 from agentevals_action.model.comparison import Review, SuiteComparison, TestComparison
@@ -58,7 +58,7 @@ def say(line: str, in_actions: bool) -> None:
     """One line of the log, at most 1000 characters: where the job's log is read, or on standard error; no command to a runner or a
     terminal."""
     stream = sys.stdout if in_actions else sys.stderr
-    print(workflow_commands.safe_log_line(console.printable(line, 1000)), file=stream, flush=True)
+    print(workflow_commands.safe_log_line(terminal.printable(line, 1000)), file=stream, flush=True)
 
 
 def refuse(error: AgentEvalsError, summary: Path | None) -> None:
@@ -77,7 +77,7 @@ def tell(review: Review, published: "Published", notices: Sequence[str]) -> None
     from agentevals_action.reports.view import spending  # late: a run on this machine folds its log, and has no view
 
     for suite in review.suites:
-        print(workflow_commands.group(console.printable(_title(suite))))
+        print(workflow_commands.group(terminal.printable(_title(suite))))
         for line in _tests(suite.tests):
             print(workflow_commands.safe_log_line(line))
         print(workflow_commands.endgroup())
@@ -106,7 +106,7 @@ def _tell_decision(review: Review) -> None:
     print(workflow_commands.safe_log_line(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}"))
     for line in (*decision.waived, waiving.undecided(test for suite in review.suites for test in suite.tests)):
         if line:
-            print(workflow_commands.safe_log_line(console.printable(line, 1000)))
+            print(workflow_commands.safe_log_line(terminal.printable(line, 1000)))
 
 
 def _tell_notices(notices: Iterable[str]) -> None:
@@ -116,7 +116,9 @@ def _tell_notices(notices: Iterable[str]) -> None:
         said.add(notice)
     for number, notice in enumerate(said.told()):
         shown = number < limits.COMMANDS_A_STEP
-        print(workflow_commands.warning(notice) if shown else workflow_commands.safe_log_line(console.printable(f"notice: {notice}", 1000)))
+        print(
+            workflow_commands.warning(notice) if shown else workflow_commands.safe_log_line(terminal.printable(f"notice: {notice}", 1000))
+        )
 
 
 def append_summary(path: Path | None, markdown: str) -> None:
@@ -149,14 +151,14 @@ def _tests(tests: Sequence[TestComparison]) -> Iterable[str]:
     turns, ordered = console.by_conversation(tests)
     for test in ordered:
         if test.head is None:
-            yield f"{'–':<10} {console.printable(test.id)}  ({_became(test)})"
+            yield f"{'–':<10} {terminal.printable(test.id)}  ({_became(test)})"
             continue
-        reason = "" if test.head.verdict == "pass" else f"  {console.printable(console.why(test.head), _ANSWER)}"
+        reason = "" if test.head.verdict == "pass" else f"  {terminal.printable(console.why(test.head), _ANSWER)}"
         turn = console.in_conversation(turns, test.head)
-        yield f"{console.mark(test.head):<10} {console.printable(test.id)}{turn}  ({_became(test)}){reason}"
+        yield f"{console.mark(test.head):<10} {terminal.printable(test.id)}{turn}  ({_became(test)}){reason}"
 
 
 def _became(test: TestComparison) -> str:
     from agentevals_action.reports.view import waiving
 
-    return console.printable("; ".join(waiving.became(test)), _BECAME)
+    return terminal.printable("; ".join(waiving.became(test)), _BECAME)

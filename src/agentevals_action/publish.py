@@ -10,7 +10,8 @@ from agentevals_action import compare, reports
 from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport, Host
 from agentevals_action.model.comparison import Change, Outcome, Review
 from agentevals_action.reports import annotations, markdown
-from agentevals_action.reports.view import Links, spending, waiving
+from agentevals_action.reports.view import spending, waiving
+from agentevals_action.reports.view.links import Links
 
 
 class Manner(Struct, frozen=True):

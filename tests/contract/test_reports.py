@@ -8,7 +8,7 @@ import pytest
 from agentevals_action import reports
 from agentevals_action.errors import OutputError
 from agentevals_action.reports.base import Report, write_whole
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view.links import Links
 from tests.support import reviews
 
 #: Modules that are no format of a review: the contract, what all formats share, remarks for a host, and rows that are written while running.

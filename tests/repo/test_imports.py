@@ -62,7 +62,7 @@ OWNERS = {
     "github": ("hosts",),
     "httpx": ("providers", "apis.endpoint"),
     "jinja2": ("rendering",),
-    "rich": ("console",),
+    "rich": ("console", "terminal"),
     "subprocess": ("process",),
     "typer": ("cli", "options"),
     "aiosqlite": ("caching.cache",),

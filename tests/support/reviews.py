@@ -25,7 +25,7 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view.links import Links
 from agentevals_action.summary import summarise
 from tests.support import results
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from agentevals_action.model.comparison import Change
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view.links import Links
 from tests.support import results, reviews
 
 SECRET = "sk_live_c0ffee1234567890|*"

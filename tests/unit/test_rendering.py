@@ -6,7 +6,9 @@ import pytest
 
 from agentevals_action import rendering
 from agentevals_action.errors import InvalidInput
-from agentevals_action.reports.view import Limits, Links, view_of
+from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.making import view_of
+from agentevals_action.reports.view.shapes import Limits
 from tests.support import reviews
 
 LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)

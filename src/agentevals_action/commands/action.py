@@ -13,7 +13,7 @@ from agentevals_action.hosts.base import CheckReport
 from agentevals_action.hosts.github import GitHubHost, Target
 from agentevals_action.model.comparison import Review
 from agentevals_action.redacted import redacted
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view.links import Links
 from agentevals_action.settings import Runner, Settings
 from agentevals_action.sources import Places
 from agentevals_action.workshop import Place

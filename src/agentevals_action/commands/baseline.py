@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentevals_action import console
+from agentevals_action import terminal
 from agentevals_action.baselines.base import instant
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.git import GitRepository
@@ -70,7 +70,7 @@ def _read(path: Path, repository: GitRepository) -> _Source:
         why = "it is there twice" if result.eval_id in known else baseline_file.storable(result)
         known[result.eval_id] = result
         if why:
-            faults.append(console.printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
+            faults.append(terminal.printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
     if faults:
         more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
         hint = "run the suites again; a baseline without these tests would hide what becomes of them"
@@ -99,18 +99,18 @@ def _stored(path: str, rows: Mapping[str, TestResult], commit: str) -> StoredSui
 
 def _tell(name: str, source: _Source, suites: Mapping[str, StoredSuite], kept: Mapping[str, StoredSuite]) -> None:
     tests = sum(len(suite.results) for suite in suites.values())
-    print(f"{console.printable(name)}: {_counted(len(suites), 'suite')}, {_counted(tests, 'test')}, results of {source.commit[:12]}")
+    print(f"{terminal.printable(name)}: {_counted(len(suites), 'suite')}, {_counted(tests, 'test')}, results of {source.commit[:12]}")
     left = sorted(suites.keys() - source.suites.keys())
     for path in left:
-        print(f"  kept as it was: {console.printable(path)} (results of {console.printable(suites[path].commit[:12])})")
+        print(f"  kept as it was: {terminal.printable(path)} (results of {terminal.printable(suites[path].commit[:12])})")
     for path in sorted(kept.keys() - suites.keys()):
-        print(f"  dropped: {console.printable(path)} (no such suite any more)")
-    print(f"commit it, and set `baseline-file: {console.printable(name)}`")
+        print(f"  dropped: {terminal.printable(path)} (no such suite any more)")
+    print(f"commit it, and set `baseline-file: {terminal.printable(name)}`")
 
 
 def _tell_cut(cut: tuple[str, ...]) -> None:
     for name in cut[:_SHOWN]:
-        print(f"warning: {console.printable(name, 500)}: its answer is too long to be kept and cannot be graded again", file=sys.stderr)
+        print(f"warning: {terminal.printable(name, 500)}: its answer is too long to be kept and cannot be graded again", file=sys.stderr)
     if len(cut) > _SHOWN:
         print(f"warning: and {len(cut) - _SHOWN} more", file=sys.stderr)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentevals_action import console, explaining, wiring
+from agentevals_action import console, explaining, terminal, wiring
 from agentevals_action.console import Line
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.explained_workspace import ExplainedWorkspace
@@ -47,7 +47,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     broken = [suite for suite in loaded if isinstance(suite, BrokenSuite)]
     found = _find(suites, broken, wanted)
     for suite in broken:
-        print(f"warning: {console.printable(suite.path)} has faults and was not looked into", file=sys.stderr)
+        print(f"warning: {terminal.printable(suite.path)} has faults and was not looked into", file=sys.stderr)
     fingerprints = Fingerprints(settings.watch)
     redact = Redactor.from_environ(environ, settings.env).redact
     turns = cache(lambda path: explaining.conversations(next(suite for suite in suites if suite.path == path)))
@@ -122,7 +122,7 @@ def _workspace(workspace: ExplainedWorkspace) -> Iterator[Line]:
     for repo in workspace.repos:
         commit = f"{repo.commit or 'HEAD'}{f'~{repo.ancestor}' if repo.ancestor else ''}"
         only = f", only {', '.join(repo.sparse)}" if repo.sparse else ""
-        yield Line(1, f"repo {console.printable(repo.path)}", _cut(f"{repo.source} at {commit}{only}"))
+        yield Line(1, f"repo {terminal.printable(repo.path)}", _cut(f"{repo.source} at {commit}{only}"))
     for hook in workspace.hooks:
         command = hook.command if isinstance(hook.command, str) else shlex.join(hook.command)
         yield Line(1, hook.name, f"{_cut(command)} in {hook.cwd}, at most {hook.timeout_seconds:g} s ({hook.location})")
@@ -144,7 +144,7 @@ def _messages(messages: Sequence[ExplainedMessage]) -> Iterator[Line]:
 def _evaluators(evaluators: Sequence[ExplainedEvaluator], depth: int) -> Iterator[Line]:
     for number, evaluator in enumerate(evaluators, 1):
         source = f", {_ORIGINS[evaluator.origin]}" if depth == 1 else ""
-        yield Line(depth, f"{number} {console.printable(evaluator.name)}", f"{evaluator.type}{source} ({evaluator.location})")
+        yield Line(depth, f"{number} {terminal.printable(evaluator.name)}", f"{evaluator.type}{source} ({evaluator.location})")
         for name, value in evaluator.options.items():
             yield from _option(name, value, depth + 1)
         if evaluator.config:
@@ -172,12 +172,12 @@ def _short(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return console.printable(text, _CUT)
+    return terminal.printable(text, _CUT)
 
 
 def _target(target: ExplainedTarget) -> str:
     if target.name is None:
         return f"none: {target.reason}"
-    what = f"{target.provider} {console.printable(target.what, _WHAT)}".rstrip()
+    what = f"{target.provider} {terminal.printable(target.what, _WHAT)}".rstrip()
     defined = f" ({what}, {target.location})" if target.location else ""
     return f"{target.name}{defined}: {target.reason}"

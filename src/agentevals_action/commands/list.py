@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agentevals_action import activity, console, discover, trees, wiring
+from agentevals_action import activity, discover, terminal, trees, wiring
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.git import GitRepository
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -52,13 +52,13 @@ def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, obje
 
 def _print(listed: Sequence[Mapping[str, object]]) -> None:
     for entry in listed:
-        print(console.printable(str(entry["path"])))
+        print(terminal.printable(str(entry["path"])))
         for key in ("reasons", "faults"):
             for line in _lines(entry.get(key)):
-                print(f"  {console.printable(str(line), 1000)}")
+                print(f"  {terminal.printable(str(line), 1000)}")
         for test in _lines(entry.get("tests")):
             if isinstance(test, Mapping):
-                print(f"  - {console.printable(str(test['id']))}  ({console.printable(str(test['path']))}:{test['line']})")
+                print(f"  - {terminal.printable(str(test['id']))}  ({terminal.printable(str(test['path']))}:{test['line']})")
 
 
 def _lines(value: object) -> Sequence[object]:

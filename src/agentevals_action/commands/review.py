@@ -7,7 +7,7 @@ from pathlib import Path
 from agentevals_action import activity, publish, workshop
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.local import LocalHost
-from agentevals_action.reports.view import Links
+from agentevals_action.reports.view.links import Links
 from agentevals_action.settings import Settings
 from agentevals_action.sources import Places
 

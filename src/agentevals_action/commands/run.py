@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action import console, gate, interrupts, waivers, wiring
+from agentevals_action import console, gate, interrupts, terminal, waivers, wiring
 from agentevals_action.compare import Side, compare_suite
 from agentevals_action.conversations import Turns
 from agentevals_action.engine import Engine, engine_for
@@ -268,6 +268,6 @@ class _Left:
 
 def _tell(decision: Decision, output: Path) -> None:
     for waived in decision.waived:
-        print(console.printable(waived, 500))
+        print(terminal.printable(waived, 500))
     print(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}")
     print(f"results: {output}", file=sys.stderr)

@@ -9,7 +9,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action import console, flakiness, interrupts, selftesting, wiring
+from agentevals_action import console, flakiness, interrupts, selftesting, terminal, wiring
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.flakiness import Flakiness
@@ -85,7 +85,7 @@ def _results(asked: _Asked, settings: Settings, environ: Mapping[str, str], fold
         print(f"{asked.count} tests, {settings.samples} samples each", file=sys.stderr)
         results = interrupts.run(_run(asked, engine, redactor, output, folder))
         for notice in engine.notices:
-            print(console.printable(redactor.redact(notice), 1000), file=sys.stderr)
+            print(terminal.printable(redactor.redact(notice), 1000), file=sys.stderr)
     print(f"samples: {output}; drawing pull requests from them", file=sys.stderr, flush=True)
     return results
 
@@ -131,7 +131,7 @@ def _print(found: SelfTest, alpha: float) -> None:
     if ended := [test for test in found.tests if test.errors]:
         _print_errors(ended, found.samples)
     print(_LEGEND)
-    print(console.printable(f"Advice: {selftesting.advice(found, alpha)}.", 1000))
+    print(terminal.printable(f"Advice: {selftesting.advice(found, alpha)}.", 1000))
 
 
 def _print_suites(found: SelfTest) -> None:
@@ -197,7 +197,7 @@ def _test_row(test: Flakiness) -> Sequence[str]:
 def _print_errors(tests: Sequence[Flakiness], samples: int) -> None:
     print("Samples that could not be told, and are in none of these figures:")
     for test in tests[:_SHOWN]:
-        print(f"  {console.printable(f'{test.suite} {test.test}: {test.errors} of {samples}: {test.problem}', 300)}")
+        print(f"  {terminal.printable(f'{test.suite} {test.test}: {test.errors} of {samples}: {test.problem}', 300)}")
     if len(tests) > _SHOWN:
         print(f"  … and {len(tests) - _SHOWN} more tests")
 

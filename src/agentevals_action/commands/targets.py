@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action import console, interrupts, wiring
+from agentevals_action import console, interrupts, terminal, wiring
 from agentevals_action.engine import Engine, engine_for
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.model.suite import BrokenSuite, Message, Suite
@@ -73,9 +73,9 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
 
 def _tell_faults(broken: Sequence[BrokenSuite]) -> None:
     for fault in dict.fromkeys(str(fault) for suite in broken for fault in suite.faults):
-        print(console.printable(fault, _LINE), file=sys.stderr)
+        print(terminal.printable(fault, _LINE), file=sys.stderr)
     for suite in broken:
-        print(f"warning: {console.printable(suite.path)} has faults: which targets its tests use is not known", file=sys.stderr)
+        print(f"warning: {terminal.printable(suite.path)} has faults: which targets its tests use is not known", file=sys.stderr)
 
 
 def _refuse_nothing(suites: Sequence[Suite], wanted: Wanted) -> None:
@@ -176,14 +176,14 @@ def _print_checks(targets: Sequence[ListedTarget]) -> None:
 
 
 def _row(target: ListedTarget) -> Sequence[str]:
-    what = f"{target.provider} {console.printable(target.what, _SHOWN)}".rstrip()
+    what = f"{target.provider} {terminal.printable(target.what, _SHOWN)}".rstrip()
     uses, limits, needs = "; ".join(_uses(target, _SUITES)), ", ".join(_limits(target)), ", ".join(_needs(target))
     return str(target.location.line), target.name, what, uses, limits, needs
 
 
 def _lines(target: ListedTarget) -> Iterator[console.Line]:
     place = f"{target.location.path}:{target.location.line}"
-    what = f" {console.printable(target.what, _SHOWN)}" if target.what else ""
+    what = f" {terminal.printable(target.what, _SHOWN)}" if target.what else ""
     yield console.Line(0, target.name, f"{target.provider}{what} ({place})")
     for label, words in (("used as", _uses(target)), ("limits", _limits(target)), ("needs", _needs(target))):
         if words:

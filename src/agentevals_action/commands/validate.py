@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentevals_action import console, wiring
+from agentevals_action import terminal, wiring
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.suite import BrokenSuite
 from agentevals_action.settings import Settings
@@ -26,11 +26,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, pa
         if isinstance(suite, BrokenSuite):
             broken += 1
             for fault in suite.faults:
-                print(console.printable(str(fault), _LINE))
+                print(terminal.printable(str(fault), _LINE))
             continue
         for warning in suite.warnings:
-            print(f"warning: {console.printable(str(warning), _LINE)}", file=sys.stderr)
-        print(f"{console.printable(suite.path)}: valid, {suite.test_count} test{'' if suite.test_count == 1 else 's'}")
+            print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
+        print(f"{terminal.printable(suite.path)}: valid, {suite.test_count} test{'' if suite.test_count == 1 else 's'}")
     return ExitCode.INVALID if broken else ExitCode.PASSED
 
 
@@ -38,7 +38,7 @@ def _quarantines(checkout: wiring.Checkout) -> int:
     """How many faults `.agentevals.yaml` has; they are printed."""
     read = read_quarantines(checkout.root, datetime.now(UTC).date())
     for fault in read.faults:
-        print(console.printable(str(fault), _LINE))
+        print(terminal.printable(str(fault), _LINE))
     for warning in read.warnings:
-        print(f"warning: {console.printable(str(warning), _LINE)}", file=sys.stderr)
+        print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
     return len(read.faults)

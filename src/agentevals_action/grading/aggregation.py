@@ -1,6 +1,5 @@
 """Pure: how the scores of several evaluators become one, as a suite asks for it (specification, section 3, composite)."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -54,6 +53,8 @@ def refusal(title: str, faults: Sequence[Fault]) -> ValidationError:
 
 
 def _meant(word: str, known: Sequence[str]) -> str:
+    import difflib  # late: nobody misspells most of the time
+
     if near := difflib.get_close_matches(word, known, n=1):
         return f"did you mean `{near[0]}`?"
     return f"write {'one of ' if len(known) > 1 else ''}{', '.join(f'`{name}`' for name in known)}"

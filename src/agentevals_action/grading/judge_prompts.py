@@ -1,6 +1,5 @@
 """What a judge is asked: a packaged prompt or the suite's own, and the variables of both."""
 
-import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -131,6 +130,8 @@ def check_variables(text: str) -> None:
     from agentevals_action import rendering  # late, as above
 
     for name in rendering.unknown_variables(text, VARIABLES):
+        import difflib  # late: nobody misspells most of the time
+
         near = difflib.get_close_matches(name, VARIABLES, n=1)
         advice = f"did you mean {{{{{near[0]}}}}}?" if near else f"known are {', '.join(sorted(VARIABLES))}"
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}} in it; {advice}")

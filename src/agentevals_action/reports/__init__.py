@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from agentevals_action.reports.base import Report
 
 if TYPE_CHECKING:
-    from agentevals_action.reports.view import Links
+    from agentevals_action.reports.view.links import Links
 
 
 def files(links: "Links", custom: Path | None = None) -> tuple[Report, ...]:

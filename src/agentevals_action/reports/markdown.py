@@ -11,7 +11,10 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import plain
 from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.reports.base import write_whole
-from agentevals_action.reports.view import MARKER, Limits, Links, headline, view_of
+from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.making import view_of
+from agentevals_action.reports.view.shapes import MARKER, Limits
+from agentevals_action.reports.view.verdict import headline
 
 # GitHub takes 65,536 characters; what its host adds (the marker of the comment) has room in what is left.
 COMMENT_LIMIT = 65_000

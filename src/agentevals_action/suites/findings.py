@@ -1,6 +1,5 @@
 """What is found wrong with a file while it is read: faults and warnings, each at its place, and pydantic's errors in plain words."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -154,6 +153,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _nearest(word: str, known: frozenset[str]) -> str | None:
+    import difflib  # late: nobody misspells most of the time
+
     return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.6)), None)
 
 

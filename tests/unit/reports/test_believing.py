@@ -12,7 +12,8 @@ from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import FILE, Quarantine
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
-from agentevals_action.reports.view import Links, differences, evidence, spending, waiving
+from agentevals_action.reports.view import differences, evidence, spending, waiving
+from agentevals_action.reports.view.links import Links
 from tests.support import reviews
 
 HELD = Quarantine(("*",), "grace", "the service moves", date(2026, 3, 1))

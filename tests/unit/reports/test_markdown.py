@@ -29,7 +29,8 @@ from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
-from agentevals_action.reports.view import MARKER, Links
+from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.shapes import MARKER
 from tests.conftest import Golden
 from tests.support import markdown as oracle
 from tests.support import results, reviews
