@@ -5,7 +5,7 @@ import hashlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from agentevals_action.workspaces.lifecycle import Workspaces
 
 log = logging.getLogger(__name__)
+
+#: Seconds after which samples that wait for nothing let others have a turn.
+_IN_ONE_GO = 0.05
 
 #: A test with its place in the run (from 0) and its suite.
 Placed = tuple[int, Suite, Test]
@@ -98,6 +101,7 @@ class Runner:
         self._workspaces = workspaces
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._run = secrets.token_hex(8)
+        self._let = monotonic()
 
     async def run(self, tests: Iterable[Placed], on_result: OnResult, refusal: AttemptError | None = None) -> None:
         """Runs tests as they come; no more of them are held in memory than run at once, beside those that wait for one before them.
@@ -105,24 +109,42 @@ class Runner:
         With a `refusal` (the tree could not be prepared) nothing is called and every test ends in that error.
         """
         workspaces = self._workspaces()
-        lanes = Lanes(workspaces)
+        samples, lanes, in_order = self._samples(tests, workspaces, refusal), Lanes(workspaces), asyncio.Lock()
+
+        async def work() -> None:
+            # One sample after the other in one task: what an answer leads to, up to the next request, is done in one go. In tasks of their
+            # own, answers that come together would be worked off in turns, and all that is sent next would wait for the last of them.
+            while True:
+                async with in_order:
+                    if (one := next(samples, None)) is None:
+                        return
+                    place = await lanes.place(one.suite, one.test, one.number)
+                if place:
+                    tasks.create_task(self._in_turn(place, one, on_result))
+                else:
+                    await self._run_sample(one, on_result)
+                await self._let_others()
+
         async with asyncio.TaskGroup() as tasks:
-            for index, suite, test in tests:
-                pending = _Pending(index, suite, test, monotonic(), workspaces, refusal, [None] * self._options.samples)
-                for sample in range(self._options.samples):
-                    if place := await lanes.place(suite, test, sample):
-                        tasks.create_task(self._in_turn(place, pending, sample, on_result))
-                    else:
-                        await self._slots.acquire()
-                        tasks.create_task(self._run_sample(pending, sample, on_result))
+            for _ in range(self._options.max_concurrency):
+                tasks.create_task(work())
         await workspaces.close()
 
-    async def _in_turn(self, place: Turn, pending: _Pending, sample: int, on_result: OnResult) -> None:
+    async def _let_others(self) -> None:
+        """Lets signals and other tasks have their turn now and then: samples that wait for nothing would keep it to themselves."""
+        if (now := monotonic()) - self._let >= _IN_ONE_GO:
+            self._let = now
+            await asyncio.sleep(0)
+
+    def _samples(self, tests: Iterable[Placed], workspaces: "Workspaces", refusal: AttemptError | None) -> Iterator[_Sample]:
+        for index, suite, test in tests:
+            pending = _Pending(index, suite, test, monotonic(), workspaces, refusal, [None] * self._options.samples)
+            yield from (_Sample(pending, number) for number in range(self._options.samples))
+
+    async def _in_turn(self, place: Turn, one: _Sample, on_result: OnResult) -> None:
         """A sample that others have to be over before; while it waits it takes no room in the pool."""
         async with place:
-            await self._slots.acquire()
-            pending.started = pending.started if any(pending.samples) else monotonic()
-            await self._run_sample(pending, sample, on_result)
+            await self._run_sample(one, on_result)
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The base's stored answers graded by this suite's evaluators without a call to the agent; what has no answer is left out."""
@@ -156,13 +178,12 @@ class Runner:
                 result = await self._told(one, self._attempt(one))
             return result
 
-    async def _run_sample(self, pending: _Pending, sample: int, on_result: OnResult) -> None:
-        one = _Sample(pending, sample)
-        try:
-            pending.samples[sample] = await self._told(one, self._attempt(one))
-        finally:
-            self._slots.release()
-        if all(result is not None for result in pending.samples):
+    async def _run_sample(self, one: _Sample, on_result: OnResult) -> None:
+        pending = one.pending
+        async with self._slots:
+            pending.started = pending.started if any(pending.samples) else monotonic()
+            pending.samples[one.number] = await self._told(one, self._attempt(one))
+        if all(pending.samples):
             on_result(pending.index, pending.suite, self._result(pending))
 
     async def _attempt(self, one: _Sample) -> SampleResult:
