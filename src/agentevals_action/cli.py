@@ -7,9 +7,8 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from agentevals_action import __version__
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
@@ -33,24 +32,6 @@ _SELFTEST_INPUTS = (
 )  # fmt: skip
 _READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
 
-app = typer.Typer(
-    name="agentevals-action",
-    help="The merge gate for AI agents: EVAL.yaml suites on every pull request, compared with the base branch.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-
-baseline_app = typer.Typer(help="Base results that the repository keeps.", no_args_is_help=True)
-app.add_typer(baseline_app, name="baseline")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"agentevals-action {__version__}")
-        raise typer.Exit
-
-
 _RESUME_HELP = (
     "Keep results that the output holds and whose test, grading and target are unchanged; what else the agent is made of is not seen."
 )
@@ -58,14 +39,22 @@ _KEEP_HELP = (
     "Keep the workspaces of tests that did not pass, in `workspaces` of the report folder, as the agent left them: secrets included."
 )
 _PATHS_HELP = "Suites, or folders that hold them; all of the repository's when left out."
-Paths = Annotated[list[Path] | None, typer.Argument(help=_PATHS_HELP, show_default=False)]
-Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")]
-TestGlobs = Annotated[list[str] | None, typer.Option(help="Only tests whose id matches this glob; may be repeated.", metavar="ID-GLOB")]
+_PATHS = click.argument("paths", nargs=-1, type=Path, help=_PATHS_HELP)
+_JSON_LINES = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
 
 
-@app.callback()
-def _root(version: Version = False) -> None:
-    pass
+class _Commands(click.Group):
+    """Commands in the order in which they are written here, each with its whole sentence: Click would sort them and cut it."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # the signature is Click's
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+
+
+@click.group(cls=_Commands, context_settings={"max_content_width": 120})
+@click.version_option(__version__, prog_name="agentevals-action", message="%(prog)s %(version)s", help="Print the version and leave.")
+def app() -> None:
+    """The merge gate for AI agents: EVAL.yaml suites on every pull request, compared with the base branch."""
 
 
 @app.command()
@@ -73,136 +62,115 @@ def action() -> None:
     """Gate the event that the runner's environment describes: the container's entry point."""
     from agentevals_action.commands import action as command
 
-    raise typer.Exit(command.main(os.environ))
+    sys.exit(command.main(os.environ))
 
 
 @app.command()
+@click.option("--base", required=True, help="The revision to compare with; its merge base with HEAD is the base.")
 @takes_inputs(*_REVIEW_INPUTS)
-def review(
-    inputs: dict[str, str],
-    base: Annotated[str, typer.Option(help="The revision to compare with; its merge base with HEAD is the base.")],
-) -> None:
+def review(base: str, **inputs: str | None) -> None:
     """Review the working tree against a base as a pull request would be: the comment, the report folder, the exit code."""
     from agentevals_action.commands import review as command
 
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base))
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base))
 
 
 @app.command()
+@_PATHS
+@click.option("--output", type=Path, help="Where the results go; `results.jsonl` of the report folder when left out.")
+@click.option("--test", multiple=True, metavar="ID-GLOB", help="Only tests whose id matches this glob; may be repeated.")
+@click.option("--resume", is_flag=True, help=_RESUME_HELP)
+@click.option("--keep-workspaces", is_flag=True, help=_KEEP_HELP)
 @takes_inputs(*_RUN_INPUTS)
 def run(
-    inputs: dict[str, str],
-    paths: Paths = None,
-    output: Annotated[Path | None, typer.Option(help="Where the results go; `results.jsonl` of the report folder when left out.")] = None,
-    test: TestGlobs = None,
-    resume: Annotated[bool, typer.Option("--resume", help=_RESUME_HELP)] = False,
-    keep_workspaces: Annotated[bool, typer.Option("--keep-workspaces", help=_KEEP_HELP)] = False,
+    paths: tuple[Path, ...], output: Path | None, test: tuple[str, ...], resume: bool, keep_workspaces: bool, **inputs: str | None
 ) -> None:
     """Run suites as they are and say what came out."""
     from agentevals_action.commands import run as command
 
-    wanted = command.Wanted(tuple(paths or ()), output, tuple(test or ()), resume, keep_workspaces)
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), wanted))
+    wanted = command.Wanted(paths, output, test, resume, keep_workspaces)
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), wanted))
 
 
 @app.command()
-def compare(
-    base: Annotated[Path, typer.Argument(metavar="BASE.jsonl", help="Results of the base.")],
-    head: Annotated[Path, typer.Argument(metavar="HEAD.jsonl", help="Results of the head.")],
-    fail_on: Annotated[str, typer.Option(help="What ends with exit code 1: gates, regressions, failures, never.")] = "gates,regressions",
-) -> None:
+@click.argument("base", metavar="BASE.jsonl", type=Path, help="Results of the base.")
+@click.argument("head", metavar="HEAD.jsonl", type=Path, help="Results of the head.")
+@click.option(
+    "--fail-on",
+    default="gates,regressions",
+    show_default=True,
+    help="What ends with exit code 1: gates, regressions, failures, never.",
+)
+def compare(base: Path, head: Path, fail_on: str) -> None:
     """Compare two files of results, test by test."""
     from agentevals_action.commands import compare as command
 
-    raise typer.Exit(command.main(base, head, fail_on))
+    sys.exit(command.main(base, head, fail_on))
 
 
 @app.command()
+@_PATHS
 @takes_inputs(*_READ_INPUTS)
-def validate(inputs: dict[str, str], paths: Paths = None) -> None:
+def validate(paths: tuple[Path, ...], **inputs: str | None) -> None:
     """Read suites and say every fault with file, line and column."""
     from agentevals_action.commands import validate as command
 
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), tuple(paths or ())))
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), paths))
 
 
 @app.command(name="list")
+@click.option("--base", help="Only suites that the change since this revision touches, and why.")
+@_JSON_LINES
 @takes_inputs(*_READ_INPUTS, "select", "watch")
-def list_(
-    inputs: dict[str, str],
-    base: Annotated[str | None, typer.Option(help="Only suites that the change since this revision touches, and why.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
-) -> None:
+def list_(base: str | None, as_json: bool, **inputs: str | None) -> None:
     """List suites and tests, and with a base why each suite would run."""
     from agentevals_action.commands import list as command
 
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base, as_json))
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), base, as_json))
 
 
 @app.command()
+@click.argument("test", metavar="TEST", help="The id of a test, or a glob over ids.")
+@_PATHS
+@click.option("--json", "as_json", is_flag=True, help="One JSON document, nothing cut, instead of an outline.")
 @takes_inputs(*_READ_INPUTS, "timeout", "watch")
-def explain(
-    inputs: dict[str, str],
-    test: Annotated[str, typer.Argument(help="The id of a test, or a glob over ids.", metavar="TEST", show_default=False)],
-    paths: Paths = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, nothing cut, instead of an outline.")] = False,
-) -> None:
+def explain(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> None:
     """Explain what one test comes to: messages, evaluators and where each came from, target, judges, gates."""
     from agentevals_action.commands import explain as command
 
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), test, tuple(paths or ()), as_json))
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), test, paths, as_json))
 
 
 @app.command()
+@_PATHS
+@click.option("--name", multiple=True, metavar="NAME-GLOB", help="Only targets of this name, a glob; may be repeated.")
+@click.option("--check", is_flag=True, help="Send each that is used, or named, one token's worth of a request.")
+@_JSON_LINES
 @takes_inputs(*_READ_INPUTS, "env", "timeout")
-def targets(
-    inputs: dict[str, str],
-    paths: Paths = None,
-    name: Annotated[list[str] | None, typer.Option(help="Only targets of this name, a glob; may be repeated.", metavar="NAME-GLOB")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Send each that is used, or named, one token's worth of a request.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of lines.")] = False,
-) -> None:
+def targets(paths: tuple[Path, ...], name: tuple[str, ...], check: bool, as_json: bool, **inputs: str | None) -> None:
     """List the targets that suites see, where each comes from and what it needs; with --check, whether it answers."""
     from agentevals_action.commands import targets as command
 
-    wanted = command.Wanted(tuple(paths or ()), tuple(name or ()), check, as_json)
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), wanted))
+    wanted = command.Wanted(paths, name, check, as_json)
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), wanted))
 
 
 @app.command()
+@_PATHS
+@click.option("--samples", type=click.IntRange(2, 100), default=10, show_default=True, help="Runs of each test.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 @takes_inputs(*_SELFTEST_INPUTS)
-def selftest(
-    inputs: dict[str, str],
-    paths: Paths = None,
-    samples: Annotated[int, typer.Option(min=2, max=100, help="Runs of each test.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
-) -> None:
+def selftest(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None) -> None:
     """Run suites many times on this commit and say how often a comparison with itself would block, and which tests are to blame."""
     from agentevals_action.commands import selftest as command
 
     given = as_environment({**inputs, "samples": str(samples)})
-    raise typer.Exit(command.main(os.environ, given, Path.cwd(), tuple(paths or ()), as_json))
-
-
-@baseline_app.command(name="write")
-@takes_inputs("report-dir")
-def baseline_write(
-    inputs: dict[str, str],
-    file: Annotated[Path, typer.Argument(help="The file, for the input `baseline-file`.", metavar="FILE", show_default=False)],
-    results: Annotated[
-        Path | None, typer.Option(help="The results to keep; `results.jsonl` of the report folder when left out.", show_default=False)
-    ] = None,
-) -> None:
-    """Write the results of a run as a file that the repository keeps and people review."""
-    from agentevals_action.commands import baseline as command
-
-    raise typer.Exit(command.main(os.environ, as_environment(inputs), Path.cwd(), file, results))
+    sys.exit(command.main(os.environ, given, Path.cwd(), paths, as_json))
 
 
 @app.command()
-def schema(
-    config: Annotated[bool, typer.Option("--config", help="That of `.agentevals.yaml` instead.")] = False,
-) -> None:
+@click.option("--config", is_flag=True, help="That of `.agentevals.yaml` instead.")
+def schema(config: bool) -> None:
     """Print the JSON Schema of EVAL.yaml, for editors."""
     from agentevals_action import evaluators
     from agentevals_action.suites.schema import configuration_schema
@@ -217,7 +185,23 @@ def demo() -> None:
     """Review a made pull request, without a key and without a network: what a reviewer would see."""
     from agentevals_action.commands import demo as command
 
-    raise typer.Exit(command.main(os.environ))
+    sys.exit(command.main(os.environ))
+
+
+@app.group(cls=_Commands)
+def baseline() -> None:
+    """Base results that the repository keeps."""
+
+
+@baseline.command(name="write")
+@click.argument("file", metavar="FILE", type=Path, help="The file, for the input `baseline-file`.")
+@click.option("--results", type=Path, help="The results to keep; `results.jsonl` of the report folder when left out.")
+@takes_inputs("report-dir")
+def baseline_write(file: Path, results: Path | None, **inputs: str | None) -> None:
+    """Write the results of a run as a file that the repository keeps and people review."""
+    from agentevals_action.commands import baseline as command
+
+    sys.exit(command.main(os.environ, as_environment(inputs), Path.cwd(), file, results))
 
 
 def main() -> None:
@@ -235,9 +219,12 @@ def main() -> None:
         print(f"interrupted by {error}", file=sys.stderr)
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # The reader (`| head`) has left; there is nobody to tell, and the interpreter must not complain at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.PASSED)
+        # The reader (`2>&1 | head`) left before Click's own words; what a command prints to nobody ends in this code within Click. There is
+        # nobody to tell, the interpreter must not complain at its exit, and nothing has passed.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        sys.exit(ExitCode.FAILED)
     except Exception:
         _tell_crash()
         print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)

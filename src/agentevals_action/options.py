@@ -1,45 +1,31 @@
 """The action's inputs as options of the command line: one table for both, so that names, words and checks are the same."""
 
-import functools
-import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
 
-import typer
+import click
 
-from agentevals_action.settings import INPUTS
+from agentevals_action.inputs import INPUTS
+
+Command = Callable[..., None]
 
 
-def takes_inputs(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command an option for each named input; the command gets those that were given as `inputs`, by their input name."""
+def takes_inputs(*names: str) -> Callable[[Command], Command]:
+    """Gives a command an option for each named input, and as arguments their values with `_` for `-`: None where one was not given."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def call(**values: Any) -> None:
-            given = {name: values.pop(_parameter(name)) for name in names}
-            command(**values, inputs={name: value for name, value in given.items() if value is not None})
-
-        signature = inspect.signature(command)
-        own = [parameter for parameter in signature.parameters.values() if parameter.name != "inputs"]
-        shared = [_option(name) for name in names]
-        call.__signature__ = signature.replace(parameters=own + shared)  # type: ignore[attr-defined]  # what typer reads
-        call.__annotations__ = {parameter.name: parameter.annotation for parameter in own + shared}
-        return call
+    def decorate(command: Command) -> Command:
+        for name in reversed(names):  # Click shows the option that was added last first
+            command = _option(name)(command)
+        return command
 
     return decorate
 
 
-def as_environment(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Options as the runner would hand them over, for the one reader of inputs."""
-    return {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+def as_environment(inputs: Mapping[str, str | None]) -> dict[str, str]:
+    """The options that were given, as the runner would hand them over, for the one reader of inputs."""
+    return {f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items() if value is not None}
 
 
-def _parameter(name: str) -> str:
-    return f"input_{name.replace('-', '_')}"
-
-
-def _option(name: str) -> inspect.Parameter:
+def _option(name: str) -> Callable[[Command], Command]:
     described = INPUTS[name]
     words = described.description + (f" [default: {described.default}]" if described.default else "")
-    annotation = Annotated[str | None, typer.Option(f"--{name}", help=words, metavar=described.kind.upper(), show_default=False)]
-    return inspect.Parameter(_parameter(name), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return click.option(f"--{name}", metavar=described.kind.upper(), help=words)

@@ -64,7 +64,7 @@ OWNERS = {
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
     "subprocess": ("process",),
-    "typer": ("cli", "options"),
+    "click": ("cli", "options"),
     "aiosqlite": ("caching.cache",),
     "sqlite3": ("caching.cache", "caching.schema"),
 }

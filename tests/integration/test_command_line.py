@@ -1,0 +1,117 @@
+"""What the command line says of itself, and what it refuses before a command has begun."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentevals_action import __version__
+from agentevals_action.inputs import INPUTS
+from tests.support import command
+
+COMMANDS = ("action", "review", "run", "compare", "validate", "list", "explain", "targets", "selftest", "schema", "demo", "baseline")
+
+
+def helped(folder: Path, *arguments: str, columns: int = 80) -> str:
+    done = command.run(folder, *arguments, "--help", env={"COLUMNS": str(columns)})
+    assert (done.code, done.err) == (0, "")
+    return done.out
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [80, 120, 300])
+def test_help__names_every_command_in_order_with_its_whole_sentence(tmp_path: Path, columns: int) -> None:
+    shown = helped(tmp_path, columns=columns)
+
+    listed = shown.partition("Commands:\n")[2]
+    assert tuple(line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " ") == COMMANDS
+    assert "how often a comparison with itself would block, and which tests are to blame." in words(listed)
+    assert "..." not in listed
+    assert max(map(len, shown.splitlines())) <= min(columns, 120)
+
+
+def test_help_of_a_group__names_its_commands(tmp_path: Path) -> None:
+    assert "write Write the results of a run as a file that the repository keeps and people review." in words(helped(tmp_path, "baseline"))
+
+
+def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_path: Path) -> None:
+    shown = words(helped(tmp_path, "run"))
+
+    marks = [
+        "Usage: python -m agentevals_action run [OPTIONS] [PATHS]...",
+        "[PATHS]... Suites, or folders",
+        "--output PATH",
+        "--test ID-GLOB",
+    ]
+    marks += ["--resume Keep", "--keep-workspaces Keep", "--suites LIST", "--watch LIST", "--help Show"]
+    assert sorted(marks, key=shown.index) == marks
+
+
+def test_help_of_a_command__says_of_an_input_what_the_action_does(tmp_path: Path) -> None:
+    shown = words(helped(tmp_path, "review"))
+
+    for name in ("samples", "fail-on", "baseline", "alpha", "comment-template", "select"):
+        described = INPUTS[name]
+        default = f" [default: {described.default}]" if described.default else ""
+        assert f"--{name} {described.kind.upper()} {described.description}{default}" in shown
+
+
+def test_version__is_printed(tmp_path: Path) -> None:
+    assert command.run(tmp_path, "--version") == command.Done(0, f"agentevals-action {__version__}\n", "")
+
+
+@pytest.mark.parametrize(("group", "named"), [((), "selftest"), (("baseline",), "write")])
+def test_a_group__alone_shows_its_help_and_is_exit_code_2(tmp_path: Path, group: tuple[str, ...], named: str) -> None:
+    done = command.run(tmp_path, *group)
+
+    assert done.code == 2
+    assert f"  {named} " in done.err
+    assert "Error" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nope", "No such command 'nope'"),
+        ("baseline nope", "No such command 'nope'"),
+        ("run --nope", "No such option '--nope'"),
+        ("run --samples", "Option '--samples' requires an argument"),
+        ("validate --samples 2", "No such option '--samples'"),
+        ("list extra", "unexpected extra argument (extra)"),
+        ("review", "Missing option '--base'"),
+        ("explain", "Missing argument 'TEST'"),
+        ("compare a.jsonl", "Missing argument 'HEAD.jsonl'"),
+        ("selftest --samples 1", "Invalid value for '--samples': 1 "),
+        ("selftest --samples 101", "Invalid value for '--samples': 101 "),
+        ("selftest --samples many", "Invalid value for '--samples': 'many' "),
+    ],
+)
+def test_arguments__that_mean_nothing_are_exit_code_2_and_told(tmp_path: Path, arguments: str, said: str) -> None:
+    done = command.run(tmp_path, *arguments.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["--help"], ["list"]])
+def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "EVAL.yaml").write_text("name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: a}]}]\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*command.COMMAND, *arguments],
+            cwd=tmp_path,
+            env=command.environment({"PYTHONUNBUFFERED": "1"}),
+            stdout=writing,
+            stderr=writing,
+            timeout=100,
+        )
+    finally:
+        os.close(writing)
+
+    assert done.returncode == 1
