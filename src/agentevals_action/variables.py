@@ -12,11 +12,9 @@ _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 _NEVER = re.compile(r"INPUT_|ACTIONS_|GITHUB_TOKEN$")
 #: Bytes of a `.env` file that are read at most.
 _DOTENV_LIMIT = 1024 * 1024
-_ASSIGNMENT = re.compile(
-    r"""^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
-    (?:'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)"|(?P<plain>[^\n]*))""",
-    re.MULTILINE | re.VERBOSE | re.DOTALL,
-)
+#: Compiled where it is used: few folders have such a file.
+_ASSIGNMENT = r"""(?msx)^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
+    (?:'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)"|(?P<plain>[^\n]*))"""
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 
 
@@ -102,7 +100,7 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
 def parse_dotenv(text: str) -> Mapping[str, str]:
     """The assignments of a `.env` file: `export`, quotes (double ones with escapes, both over several lines) and comments are
     understood; any other line is left aside, as every reader of such files does. Nothing is expanded or run."""
-    return {match["name"]: _value(match) for match in _ASSIGNMENT.finditer(text.replace("\r\n", "\n"))}
+    return {match["name"]: _value(match) for match in re.finditer(_ASSIGNMENT, text.replace("\r\n", "\n"))}
 
 
 def _value(match: re.Match[str]) -> str:
