@@ -60,9 +60,11 @@ async def confirmed(
         path: {name: extended(result, fresh_base.get((path, name), ())) for name, result in results.items()}
         for path, results in runs.regraded.items()
     }
+    # Fresh samples are graded as head grades: beside those of a test that base graded otherwise they would be taken for base's own.
+    own_base = {(path, name): samples for (path, name), samples in fresh_base.items() if name not in runs.regraded.get(path, {})}
     return Runs(
         head={path: _extended_run(path, run, fresh_head) for path, run in runs.head.items()},
-        base=replace(runs.base, suites={path: _extended_run(path, run, fresh_base) for path, run in runs.base.suites.items()}),
+        base=replace(runs.base, suites={path: _extended_run(path, run, own_base) for path, run in runs.base.suites.items()}),
         regraded=regraded,
         evidence=evidence,
     )

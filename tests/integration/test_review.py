@@ -121,6 +121,23 @@ def test_review__another_question_is_no_regression(repository: Repository) -> No
     assert "question" in done.out.lower()
 
 
+@pytest.mark.parametrize("grading", ["Good day", "day"])
+def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(repository: Repository, grading: str) -> None:
+    """A thin base is sampled again, and graded as head grades: no part of a row that holds base's own grading."""
+    same = grading == "Good day"
+    repository.commit("worse, by another measure", {"evals/EVAL.yaml": SUITE.replace("Good day", grading), **agent(NAMELESS)})
+    done = review(repository)
+    assert done.code == 1, done.out
+    assert "held in 5 of 5 samples on base" in done.out
+
+    row = results(repository, "base.jsonl")["greets"]
+    assert isinstance(row["samples"], list)
+    assert (len(row["samples"]), row["confirming"]) == ((6, 5) if same else (1, 0))
+    told = {hit for sample in row["samples"] for result in sample["evaluatorResults"] for hit in result["hits"]}
+    assert any("Good day" in hit for hit in told)
+    assert not any('"day"' in hit for hit in told)
+
+
 def test_review__a_removed_gate_is_shown(repository: Repository) -> None:
     repository.commit("no gate", {"evals/EVAL.yaml": SUITE.replace(", required: true", ""), **agent(NAMELESS)})
     done = review(repository)
