@@ -2,6 +2,7 @@
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace
+from agentevals_action.wording import cost, dollars
 
 
 class Budget:
@@ -21,7 +22,7 @@ class Budget:
         """AttemptError of kind `budget` when nothing may be spent any more."""
         if self._limit is not None and self.spent >= self._limit:
             self.refused += 1
-            raise AttemptError("budget", f"`max-cost-usd` ({self._limit:g}) is reached", "raise it, or run fewer tests or samples")
+            raise AttemptError("budget", f"`max-cost-usd` ({dollars(self._limit)}) is reached", "raise it, or run fewer tests or samples")
 
     def add(self, target: str, reply: Trace) -> None:
         """A reply of a target; one out of a cache costs nothing."""
@@ -38,7 +39,7 @@ class Budget:
             return ()
         told = []
         if self.refused:
-            told.append(f"`max-cost-usd` ({self._limit:g}) was reached after ${self.spent:.4f}; {_calls(self.refused)} not made.")
+            told.append(f"`max-cost-usd` ({dollars(self._limit)}) was reached after {cost(self.spent)}; {_calls(self.refused)} not made.")
         if self.unknown:
             names = ", ".join(f"`{name}`" for name in sorted(self.unknown))
             told.append(f"The cost of calls to {names} is not known and not counted in `max-cost-usd`; give the target a `price`.")

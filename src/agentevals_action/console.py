@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
-from agentevals_action import kinds
+from agentevals_action import kinds, wording
 from agentevals_action.conversations import Turns, together
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.result import SuiteSummary, TestResult
@@ -141,9 +141,9 @@ def suite_table(suites: Sequence[SuiteComparison], stream: IO[str]) -> None:
 
 def _taken(head: SuiteSummary, base: SuiteSummary | None) -> dict[str, str]:
     """What a suite's agents took, in words by its name; without what is known of neither side."""
-    from agentevals_action.reports.view import figures, spending
+    from agentevals_action.reports.view import spending
 
-    kinds_of = (("cost", figures.cost, spending.agent_cost), ("tokens", figures.tokens, spending.agent_tokens))
+    kinds_of = (("cost", wording.cost, spending.agent_cost), ("tokens", wording.tokens, spending.agent_tokens))
     known = ((title, words, amount(head), amount(base) if base else None) for title, words, amount in kinds_of)
     return {
         title: spending.against(words, there, here) for title, words, here, there in known if {here.total, there and there.total} != {None}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.view.figures import cost, counted, time
+from agentevals_action.wording import cost, counted, dollars, time, tokens
 
 
 class Figures(Struct, frozen=True):
@@ -85,7 +85,7 @@ def sentence(
     if unpriced := sum(tests[path] for path, before in known.items() if before.cost_usd is None):
         words = f"{words}; what {counted(unpriced, 'test')} cost is not known"
     if total.cost_usd is not None and limit is not None and total.cost_usd > limit:
-        words = f"{words}; that is above `max-cost-usd` ({limit:g}), so that some will not be made"
+        words = f"{words}; that is above `max-cost-usd` ({dollars(limit)}), so that some will not be made"
     return words
 
 
@@ -114,14 +114,5 @@ def _each(value: float | None, total: _Sum) -> float | None:
 
 
 def _worth(total: _Sum) -> str:
-    tokens = None if total.tokens is None else f"{_short(total.tokens)} tokens"
-    return " and ".join(filter(None, (None if total.cost_usd is None else cost(total.cost_usd), tokens)))
-
-
-def _short(number: int) -> str:
-    """A count in thousands or millions, as a reader takes it in."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if number >= size:
-            shown = number / size
-            return f"{shown:.0f}{unit}" if shown >= 10 else f"{shown:.1f}{unit}"
-    return str(number)
+    worth = (None if total.cost_usd is None else cost(total.cost_usd), None if total.tokens is None else f"{tokens(total.tokens)} tokens")
+    return " and ".join(filter(None, worth))

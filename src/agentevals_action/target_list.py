@@ -15,6 +15,7 @@ from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.records import agent_name
+from agentevals_action.wording import dollars, plain
 
 #: What of its options says which agent or model it is; the first that is there does.
 _TELLING = ("model", "deployment", "url", "command", "path")
@@ -64,11 +65,11 @@ class Limits(Record, frozen=True, kw_only=True):
         limits = {
             "{} at once": self.max_concurrency,
             "{} a minute": self.requests_per_minute,
-            "{} s": None if self.timeout_seconds is None else f"{self.timeout_seconds:g}",
+            "{} s": None if self.timeout_seconds is None else plain(self.timeout_seconds),
             "{} retries": self.retries,
         }
         told = [words.format(value) for words, value in limits.items() if value is not None]
-        return (*told, *([f"${self.price.input:g} in, ${self.price.output:g} out per million tokens"] if self.price else []))
+        return (*told, *([f"{dollars(self.price.input)} in, {dollars(self.price.output)} out per million tokens"] if self.price else []))
 
 
 class ListedTarget(Limits, frozen=True, kw_only=True):

@@ -23,10 +23,10 @@ def test_budget__a_reached_limit_refuses_and_says_so() -> None:
     budget.add("a", reply(0.1))
     budget.check()
     budget.add("a", reply(0.2))
-    with pytest.raises(AttemptError, match=r"`max-cost-usd` \(0\.3\) is reached") as caught:
+    with pytest.raises(AttemptError, match=r"`max-cost-usd` \(\$0\.30\) is reached") as caught:
         budget.check()
     assert caught.value.kind == "budget"
-    assert budget.notices() == ("`max-cost-usd` (0.3) was reached after $0.3000; 1 call was not made.",)
+    assert budget.notices() == ("`max-cost-usd` ($0.30) was reached after $0.3000; 1 call was not made.",)
 
 
 def test_budget__stored_replies_cost_nothing() -> None:
@@ -46,3 +46,11 @@ def test_budget__what_cannot_be_counted_is_named() -> None:
     budget = Budget(1)
     budget.add("agent", reply())
     assert budget.notices() == ("The cost of calls to `agent` is not known and not counted in `max-cost-usd`; give the target a `price`.",)
+
+
+def test_budget__a_large_limit_is_shown_as_money() -> None:
+    budget = Budget(1_000_000)
+    budget.add("a", reply(1_000_000.5))
+    with pytest.raises(AttemptError, match=r"`max-cost-usd` \(\$1,000,000\) is reached"):
+        budget.check()
+    assert budget.notices() == ("`max-cost-usd` ($1,000,000) was reached after $1,000,000.50; 1 call was not made.",)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agentevals_action import wording
 from agentevals_action.estimate import Figures, Tally, sentence, tally
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
 
@@ -70,5 +71,13 @@ def test_sentence__nothing_but_time() -> None:
 def test_sentence__above_the_limit() -> None:
     last = {"a": Figures(1, 0.5, None, 1000)}
     above = sentence({"a": 3}, samples=1, sides=1, at_once=8, last=last, limit=1)
-    assert above.endswith("; that is above `max-cost-usd` (1), so that some will not be made")
+    assert above.endswith("; that is above `max-cost-usd` ($1), so that some will not be made")
     assert "max-cost-usd" not in sentence({"a": 2}, samples=1, sides=1, at_once=8, last=last, limit=1)
+
+
+def test_sentence__words_tokens_and_money_as_the_tables_do() -> None:
+    last = {"a": Figures(1, None, 1234, 1000)}
+    assert f"about {wording.tokens(1234)} tokens" in sentence({"a": 1}, samples=1, sides=1, at_once=8, last=last)
+    dear = sentence({"a": 3}, samples=1, sides=1, at_once=8, last={"a": Figures(1, 5e5, None, 1000)}, limit=1_000_000)
+    assert "about $1,500,000.00, " in dear
+    assert dear.endswith("; that is above `max-cost-usd` ($1,000,000), so that some will not be made")

@@ -23,6 +23,7 @@ from agentevals_action.runner import Placed
 from agentevals_action.selftesting import DROP, LADDER, SelfTest, SuiteFigures, Way
 from agentevals_action.settings import Settings
 from agentevals_action.simulation import Conditions
+from agentevals_action.wording import cost
 
 #: The same samples give the same figures.
 _SEED = "selftest"
@@ -189,7 +190,7 @@ def _test_row(test: Flakiness) -> Sequence[str]:
         f"{low:.0%} to {high:.0%}",
         ", ".join(seen) + (f", error {test.errors}" if test.errors else ""),
         "–" if test.alarm is None else _percent(test.alarm),
-        "–" if test.cost_usd is None else f"${test.cost_usd:.4f}",
+        cost(test.cost_usd),
         "–" if needed is None else str(needed),
     )
 

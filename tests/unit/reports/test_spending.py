@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentevals_action.reports.view.figures import cost, tokens
 from agentevals_action.reports.view.spending import Amount, Spent, against, of_review
+from agentevals_action.wording import cost, tokens
 from tests.support import reviews
 
 UNKNOWN = Amount()

@@ -8,9 +8,9 @@ from agentevals_action.escaping import code, prose
 from agentevals_action.model.comparison import Origin, Review, SuiteComparison
 from agentevals_action.reports.view import differences
 from agentevals_action.reports.view.entries import listing
-from agentevals_action.reports.view.figures import counted, joined
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.shapes import Listing
+from agentevals_action.wording import counted, joined
 
 _RERUN = "run again in this job with the base's own files"
 _SOURCES = {"branch": "stored results", "artifact": "the report of an earlier run", "file": "the baseline file"}

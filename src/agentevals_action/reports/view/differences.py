@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from agentevals_action.model.comparison import Difference, SuiteComparison
-from agentevals_action.reports.view.figures import time
+from agentevals_action.wording import time
 
 
 def lines(suite: SuiteComparison) -> tuple[str, ...]:

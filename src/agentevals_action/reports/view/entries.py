@@ -7,10 +7,10 @@ from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.reports.view import evidence, waiving
-from agentevals_action.reports.view.figures import counted, delta, moved, score
 from agentevals_action.reports.view.grouping import Grouping, Placed, name
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.shapes import Answer, Entry, Limits, Listing
+from agentevals_action.wording import counted, delta, moved, score
 
 _MISSES = 5  # of a test told at length
 _KIND = 60  # characters of a kind of error: one of another tool may be any text

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from agentevals_action.model.comparison import Change, Evidence, Finding, History, TestComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.view.figures import counted, percent
+from agentevals_action.wording import counted, percent
 
 _THIN = 5  # samples of base under which its history says little
 _FLAKY = 0.2  # share of base's samples that fell, from which it is itself the trouble

@@ -13,11 +13,11 @@ from agentevals_action.notices import Notices
 from agentevals_action.reports.view import evidence, spending, verdict, waiving
 from agentevals_action.reports.view.baseline import BaselineTeller
 from agentevals_action.reports.view.entries import Teller, listing
-from agentevals_action.reports.view.figures import counted, joined, score, time
 from agentevals_action.reports.view.grouping import Grouping, Line, Placed
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.rows import columns, rows
 from agentevals_action.reports.view.shapes import MARKER, Limits, Listing, View, Worse
+from agentevals_action.wording import counted, joined, score, time
 
 _NOTICES = 4  # that stand open; more are folded
 _NO_BASE = frozenset({Change.NEW, Change.QUESTION_CHANGED, Change.NOT_COMPARABLE, Change.BASE_ERROR})

@@ -8,9 +8,9 @@ from agentevals_action.escaping import code
 from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.view import differences, spending, waiving
-from agentevals_action.reports.view.figures import NOISE, UNKNOWN, cost, counted, delta, moved, percent, score, time, tokens
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.shapes import Columns, SuiteRow
+from agentevals_action.wording import NOISE, UNKNOWN, cost, counted, delta, moved, percent, score, time, tokens
 
 WORSE, DOUBT, FINE = "❌", "⚠️", "✅"
 Figure = TypeVar("Figure", int, float)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentevals_action.model.comparison import Review, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteSummary
-from agentevals_action.reports.view.figures import NOISE, cost, step
+from agentevals_action.wording import NOISE, cost, step
 
 
 class Amount(Struct, frozen=True):

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
 from agentevals_action.reports.view import waiving
-from agentevals_action.reports.view.figures import counted, joined
+from agentevals_action.wording import counted, joined
 
 #: Reasons that still make one sentence.
 IN_SENTENCE = 3

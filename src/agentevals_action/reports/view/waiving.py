@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from agentevals_action.escaping import plain
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.reports.view import evidence
-from agentevals_action.reports.view.figures import counted
+from agentevals_action.wording import counted
 
 _SHOWN = 3  # people who accepted something that the first sentence names
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 
 UNKNOWN = "–"
 #: Said of a difference whose interval holds 0.
@@ -30,6 +31,19 @@ def cost(usd: float | None) -> str:
     if 0 < usd < 0.0001:
         return "<$0.0001"
     return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def dollars(usd: float) -> str:
+    """US dollars as they were given, with all digits, and to the cent at least where they are not whole."""
+    whole, _, part = plain(usd).partition(".")
+    return f"${whole}.{part:0<2}" if part else f"${whole}"
+
+
+def plain(number: float) -> str:
+    """A number as it was given: all its digits, and never an exponent."""
+    whole, _, part = f"{Decimal(repr(number)):,f}".partition(".")
+    part = part.rstrip("0")
+    return f"{whole}.{part}" if part else whole
 
 
 def tokens(number: float | None) -> str:
