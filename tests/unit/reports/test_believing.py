@@ -169,6 +169,12 @@ def with_differences(**fields: Any) -> SuiteComparison:
         ({"score": Difference(-0.8, -0.8, -0.8, 0.0, 9, 9)}, "score −0.80: lower than on base"),
         ({"cost": Difference(0.002, 0.001, 0.003, 0.001, 9, 9)}, "cost +$0.0020 (+$0.0010 to +$0.0030): more expensive than on base"),
         ({"duration": Difference(-2000.0, -3000.0, -1000.0, 1.0, 9, 9)}, "time −2.0 s (−3.0 s to −1.0 s): faster than on base"),
+        ({"duration": Difference(400.0, 20.0, 780.0, 1.0, 9, 9)}, "time +0.4 s (just above 0 to +0.8 s): slower than on base"),
+        ({"duration": Difference(-400.0, -780.0, -20.0, 1.0, 9, 9)}, "time −0.4 s (−0.8 s to just under 0): faster than on base"),
+        ({"duration": Difference(400.0, -20.0, 780.0, 1.0, 9, 9)}, "time +0.4 s (just under 0 to +0.8 s): no change that this"),
+        ({"duration": Difference(400.0, 0.0, 800.0, 1.0, 9, 9)}, "time +0.4 s (0.0 s to +0.8 s): no change that this suite"),
+        ({"cost": Difference(0.002, 0.00001, 0.004, 0.001, 9, 9)}, "cost +$0.0020 (just above 0 to +$0.0040): more expensive than on base"),
+        ({"score": Difference(0.01, 0.00001, 0.02, 0.1, 9, 9)}, "score +0.01 (just above 0 to +0.02): higher than on base"),
     ],
 )
 def test_differences__in_words(fields: dict[str, Difference], told: str) -> None:
@@ -179,6 +185,8 @@ def test_differences__in_words(fields: dict[str, Difference], told: str) -> None
 def test_differences__that_no_figure_shows_are_not_told() -> None:
     nothing, tiny = Difference(0.0, 0.0, 0.0, 0.0, 9, 9), Difference(0.000001, -1.0, 1.0, 1.0, 9, 9)
     assert differences.lines(with_differences(score=nothing, cost=tiny, duration=tiny)) == ()
+    sure = Difference(0.00004, 0.00001, 0.00007, 0.0, 9, 9)
+    assert differences.lines(with_differences(score=sure, cost=sure, duration=sure)) == ()
     assert differences.lines(with_differences()) == ()
 
 

@@ -44,13 +44,13 @@ def _spread(parts: Sequence[float]) -> float:
 
 def _shows(difference: Difference, figure: Callable[[float], str]) -> bool:
     nothing = figure(0.0)
-    if figure is _score:
+    if figure is _score and not difference.is_change:
         return any(figure(abs(value)) != nothing for value in (difference.mean, difference.low, difference.high))
     return figure(abs(difference.mean)) != nothing
 
 
 def _told(difference: Difference, figure: Callable[[float], str], words: tuple[str, str]) -> str:
-    mean, low, high = (_signed(value, figure) for value in (difference.mean, difference.low, difference.high))
+    mean, low, high = _signed(difference.mean, figure), _bound(difference.low, figure), _bound(difference.high, figure)
     between = f" ({low} to {high})" if low != high else ""
     if difference.is_change:
         return f"{mean}{between}: {words[difference.mean < 0]} than on base"
@@ -65,8 +65,14 @@ def _signed(value: float, figure: Callable[[float], str]) -> str:
     return told if told == figure(0.0) else f"{'+' if value > 0 else '−'}{told}"
 
 
-def _score(value: float) -> str:
+def _bound(value: float, figure: Callable[[float], str]) -> str:
     # A bound that is not 0 is never told as 0: an interval would seem to hold what it leaves out.
+    if value and figure(abs(value)) == figure(0.0):
+        return "just above 0" if value > 0 else "just under 0"
+    return _signed(value, figure)
+
+
+def _score(value: float) -> str:
     return f"{value:.2f}" if value == 0 or value >= 0.005 else f"{value:.1g}" if value >= 0.00005 else "0.00"
 
 
