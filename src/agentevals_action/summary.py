@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agentevals_action import scoring
 from agentevals_action.model.result import EvaluatorResult, EvaluatorSummary, SuiteSummary, TestResult
 
 _TOP_MISSES = 10
@@ -110,12 +111,19 @@ def _count(misses: "Counter[str]", more: Iterable[str]) -> None:
         misses.update(dict(kept))
 
 
+def _own_score(result: TestResult) -> float | None:
+    """A test's score by the run's own samples, None when it has no verdict."""
+    if result.verdict is None or not result.confirming:
+        return result.score if result.verdict else None
+    return scoring.combine_samples(result.main_samples)[0]
+
+
 def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSummary:
     """Totals over one suite's results, which are gone through once and not held.
 
-    Pass rate = pass / (total - error), None when nothing was scored; the mean score is over what was scored; costs (US dollars) and tokens
-    sum what is known, None when nothing is; duration (milliseconds) sums the tests'. Misses come by how often, then by first seen, at
-    most ten.
+    Pass rate = pass / (total - error), None when nothing was scored; the mean score is over what was scored, without samples that
+    confirmed a suspicion, as is the difference to base; costs (US dollars) and tokens sum what is known, None when nothing is; duration
+    (milliseconds) sums the tests'. Misses come by how often, then by first seen, at most ten.
     """
     verdicts: Counter[str] = Counter()
     misses: Counter[str] = Counter()
@@ -124,7 +132,7 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
     for result in results:
         verdicts[result.verdict or "error"] += 1
         _count(misses, result.misses)
-        scores.add(result.score if result.verdict else None)
+        scores.add(_own_score(result))
         durations.add(result.duration_ms)
         spending.add(result)
         for evaluated in result.evaluator_results:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+import pytest
 from msgspec.structs import replace
 
 from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, SampleResult, TestResult, TraceSummary
 from agentevals_action.summary import summarise
-from tests.support import results
+from tests.support import results, reviews
 
 
 def test_summary__counts_rates_and_means() -> None:
@@ -68,6 +69,14 @@ def test_summary__a_failed_gate_without_a_score_counts_as_failed() -> None:
     test = replace(results.result("a", "fail"), score=None, error=ErrorInfo(kind="judge", message="m"))
     summary = summarise("e", "s", [test])
     assert (summary.failed, summary.errored, summary.pass_rate, summary.average_score) == (1, 0, 0.0, None)
+
+
+def test_summary__fresh_samples_count_for_verdicts_and_not_for_the_mean() -> None:
+    fell = reviews.confirmed(results.result("a", "fail"), 5, 5)
+    assert fell.verdict == "pass"
+    assert fell.score == pytest.approx((0.2 + 5) / 6)
+    summary = summarise("e", "s", [fell, results.result("b")])
+    assert (summary.passed, summary.pass_rate, summary.average_score) == (2, 1.0, 0.6)
 
 
 def test_summary__evaluators_with_their_errors() -> None:

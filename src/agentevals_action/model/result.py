@@ -156,10 +156,11 @@ class EvaluatorSummary(Record, frozen=True, kw_only=True):
 
 
 class SuiteSummary(Record, frozen=True, kw_only=True):
-    """Totals of a suite; `pass_rate` = pass / (total - error), None when nothing was scored. `cost_usd` is what the run cost (cached
-    replies nothing). `agent_cost_usd`, `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs
-    can be compared; None when no trace tells them. Of `samples` in all, `samples_with_cost` and `samples_with_tokens` (both kinds of them)
-    tell theirs: where these are fewer, the sums are of a part."""
+    """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all samples, None when nothing was scored;
+    `average_score` is over the run's own samples alone. `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`,
+    `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs can be compared; None when no trace
+    tells them. Of `samples` in all, `samples_with_cost` and `samples_with_tokens` (both kinds of them) tell theirs: where these are fewer,
+    the sums are of a part."""
 
     eval_path: str
     dataset: str

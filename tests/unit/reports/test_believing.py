@@ -212,6 +212,20 @@ def test_table__what_may_be_noise_is_never_called_a_change() -> None:
     assert "$0.0720 →&nbsp;$0.1350 (+88%)" in row
 
 
+def test_table__its_mean_score_and_the_interval_are_of_the_same_samples() -> None:
+    fell = reviews.confirmed(reviews.told("t0", "fail"), 5, 5)
+    rest = tuple(reviews.told(f"t{number}") for number in range(1, 5))
+    base = (reviews.told("t0"), *rest)
+    text = comment(
+        reviews.compared((fell, *rest), base, knowledge=Knowledge(evidence={"t0": reviews.evidence(Finding.CLEARED, (1, 1), (5, 5))}))
+    )
+    row = next(line for line in text.splitlines() if line.startswith("| ✅"))
+    assert "| 100% | 1.00 →&nbsp;0.84 (within&nbsp;noise) |" in row
+    assert "- score −0.16 (" in text
+    assert "Fresh samples count for verdicts and so for the pass rate, not for mean scores" in text
+    assert "Fresh samples" not in comment(reviews.compared((reviews.told("t0", "fail"), *rest), base))
+
+
 def origin_told(origin: Origin) -> str:
     head = base = tuple(reviews.told(f"t{number}") for number in range(3))
     lines = comment(reviews.compared(head, base, origin=origin)).splitlines()

@@ -15,6 +15,7 @@ from agentevals_action.wording import counted, joined
 _RERUN = "run again in this job with the base's own files"
 _SOURCES = {"branch": "stored results", "artifact": "the report of an earlier run", "file": "the baseline file"}
 _NOISE = "Mean differences per sample with their 95 % intervals; one whose interval holds 0 is no change."
+_FRESH = "Fresh samples count for verdicts and so for the pass rate, not for mean scores and their differences."
 
 
 class BaselineTeller:
@@ -62,7 +63,12 @@ class BaselineTeller:
             noise = noise or bool(sure)
         lines += [f"{code(rung.source)} did not serve: {prose(rung.problem, 500)}" for rung in self._review.baseline.tried]
         found = listing("Baseline and noise" if noise else "How the baseline was got", lines, len(lines), limit)
-        return Listing(found.title, found.lines, found.left, _NOISE if noise else "") if found else None
+        return Listing(found.title, found.lines, found.left, self._meaning() if noise else "") if found else None
+
+    def _meaning(self) -> str:
+        """What the differences are of; where fresh samples were taken, why verdicts may tell otherwise."""
+        sides = (side for suite in self._review.suites for test in suite.tests for side in (test.head, test.base))
+        return f"{_NOISE} {_FRESH}" if any(side and side.confirming for side in sides) else _NOISE
 
     def commit(self, sha: str | None) -> str:
         """A commit, short and linked; empty without one."""
