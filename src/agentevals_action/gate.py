@@ -43,7 +43,7 @@ def _decide(policy: Policy, suites: Sequence[SuiteComparison], baseline: Baselin
     if failed:
         return Decision(Outcome.FAILED, ExitCode.FAILED, "failure", reasons)
     if unknown:
-        return _inconclusive(policy, reasons)
+        return inconclusive(reasons, policy.on_inconclusive)
     return Decision(Outcome.PASSED, ExitCode.PASSED, "success")
 
 
@@ -60,13 +60,14 @@ def invalid(reasons: Sequence[str]) -> Decision:
     return Decision(Outcome.INVALID, ExitCode.INVALID, "failure", tuple(reasons))
 
 
-def _inconclusive(policy: Policy, reasons: tuple[str, ...]) -> Decision:
+def inconclusive(reasons: Sequence[str], on_inconclusive: str) -> Decision:
+    """The decision on what could not be told; `on_inconclusive` as in the policy."""
     exit_code, conclusion = {
         "fail": (ExitCode.COULD_NOT_TELL, "failure"),
         "neutral": (ExitCode.PASSED, "neutral"),
         "pass": (ExitCode.PASSED, "success"),
-    }[policy.on_inconclusive]
-    return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, reasons)
+    }[on_inconclusive]
+    return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, tuple(reasons))
 
 
 def _failures(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:

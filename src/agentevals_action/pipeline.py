@@ -161,8 +161,13 @@ def _review(job: Job, settings: Settings, host: Host, bench: Bench, sides: _Side
 
 
 def refused(job: Job, reasons: Sequence[str]) -> Review:
-    """The review of a job that could not begin."""
+    """The review of a job that means nothing."""
     return Review(head_sha=job.head_sha, base_sha=None, decision=gate.invalid(reasons))
+
+
+def broken_off(job: Job, settings: Settings, reasons: Sequence[str]) -> Review:
+    """The review of a job that could not be brought to its end, whatever its change is like."""
+    return Review(head_sha=job.head_sha, base_sha=None, decision=gate.inconclusive(reasons, settings.on_inconclusive))
 
 
 @contextmanager

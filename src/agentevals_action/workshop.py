@@ -1,5 +1,6 @@
 """One review with its adapters built: the same for a pull request and for a working tree."""
 
+import errno
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from agentevals_action import console, pipeline, wiring
 from agentevals_action.activity import Job
 from agentevals_action.bench import Bench
 from agentevals_action.engine import engine_for
-from agentevals_action.errors import InvalidInput
+from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import Host
 from agentevals_action.model.comparison import Review
@@ -19,8 +20,12 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
+from agentevals_action.reports.base import WRITABLE
 from agentevals_action.settings import Settings
 from agentevals_action.sources import Places
+
+#: Refusals that are the machine's and say nothing of what was asked for.
+_DISK = frozenset({errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS})
 
 
 class Place(Struct, frozen=True, dict=True):
@@ -37,7 +42,7 @@ class Place(Struct, frozen=True, dict=True):
 
     def begin_report(self) -> None:
         """Makes the report folder without results of an earlier run, which must not be taken for this one's; InvalidInput when it cannot
-        be a folder of the workspace: what stands there may have come with the change."""
+        be a folder of the workspace: what stands there may have come with the change. OutputError when the disk refuses it."""
         name, hint = self.settings.report_dir, "name a folder of its own, which is not in the repository"
         if not self.report.resolve().is_relative_to(self.folder.resolve()):
             raise InvalidInput(f"`report-dir` {name!r} leads out of the workspace", hint)
@@ -46,6 +51,8 @@ class Place(Struct, frozen=True, dict=True):
             for left in ("results.jsonl", "base.jsonl"):
                 (self.report / left).unlink(missing_ok=True)
         except OSError as error:
+            if error.errno in _DISK:
+                raise OutputError(f"{self.report} cannot be written: {error.strerror}", WRITABLE) from error
             raise InvalidInput(f"`report-dir` {name!r} cannot be used: {error.strerror}", hint) from error
 
     @cached_property

@@ -301,6 +301,29 @@ def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> 
     assert gate.server.check_runs[0].conclusion == "failure"
 
 
+def many(number: int) -> str:
+    return "name: greeter\ntests:\n" + "".join(
+        f"  - {{id: t{place}, input: x, assert: [{{type: contains, value: Good}}]}}\n" for place in range(number)
+    )
+
+
+@pytest.mark.parametrize(("wish", "code", "conclusion"), [("fail", 3, "failure"), ("neutral", 0, "neutral")], ids=["fail", "neutral"])
+def test_gate__a_full_disk_is_inconclusive_and_told_everywhere(gate: Gate, wish: str, code: int, conclusion: str) -> None:
+    gate.push({"evals/EVAL.yaml": many(60)}, "evals/EVAL.yaml")
+    done = gate.job(kilobytes=32, inputs={"on-inconclusive": wish}, env={"PYTHONDONTWRITEBYTECODE": "1"}).finish()
+    assert done.code == code, done.log
+    (body,) = gate.shown()
+    assert "> [!WARNING]\n> **Inconclusive:** " in body
+    assert "results.jsonl cannot be written: File too large" in body
+    assert "invalid" not in body.lower()
+    (check,) = gate.server.check_runs
+    assert (check.status, check.conclusion) == ("completed", conclusion)
+    assert done.outputs["outcome"] == "inconclusive"
+    assert (done.outputs["passed"], done.outputs["pass-rate"]) == ("0", "")
+    assert "see that there is room on the disk" in done.summary
+    assert "Traceback" not in done.log
+
+
 def test_gate__a_template_that_fails_on_this_review_is_told_by_our_own(gate: Gate) -> None:
     template = '{% extends "comment.md.j2" %}{% block regressions %}{{ view.regressions.nothing.at.all }}{% endblock %}'
     gate.push({"comment.j2": template, "agent.sh": NAMELESS + "#"}, "comment.j2", "agent.sh")

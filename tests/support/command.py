@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +35,6 @@ def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, tim
 
 def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
     """The same where no file can grow larger than this: what a full disk does, in the middle of a row."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, kilobytes * 1024))
-
     done = subprocess.run(
         [*COMMAND, *arguments],
         cwd=folder,
@@ -46,9 +42,17 @@ def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
         capture_output=True,
         text=True,
         timeout=100,
-        preexec_fn=limit,
+        preexec_fn=small_files(kilobytes),
     )
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def small_files(kilobytes: int | None) -> Callable[[], None] | None:
+    """What a child has to do before it begins so that no file of its grows larger; None where they may."""
+    if kilobytes is None:
+        return None
+    size = kilobytes * 1024
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":

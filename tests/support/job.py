@@ -25,7 +25,8 @@ class Finished:
 
 @dataclass
 class Job:
-    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside the defaults."""
+    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside the defaults; `kilobytes` are the most
+    that a file may grow to, where the disk is to be full."""
 
     workspace: Path
     server: GitHubServer
@@ -38,6 +39,7 @@ class Job:
     inputs: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     actor: str = "ada"
+    kilobytes: int | None = None
 
     def environment(self) -> dict[str, str]:
         """The step's environment, its file commands made anew."""
@@ -73,8 +75,8 @@ class Job:
     def start(self) -> "subprocess.Popen[str]":
         """Starts the step, for tests that kill it."""
         words = [*command.COMMAND, "action"]
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(words, cwd=self.workspace, env=self.environment(), text=True, **streams)  # type: ignore[call-overload, no-any-return]  # streams by name
+        ways = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "preexec_fn": command.small_files(self.kilobytes)}
+        return subprocess.Popen(words, cwd=self.workspace, env=self.environment(), text=True, **ways)  # type: ignore[call-overload, no-any-return]  # streams by name
 
     def finish(self, timeout: float = 100) -> Finished:
         """Runs the step to its end."""

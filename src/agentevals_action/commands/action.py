@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentevals_action import activity, joblog, pipeline, publish, trees, workshop
 from agentevals_action.activity import Job
-from agentevals_action.errors import AgentEvalsError, Interrupted, InvalidInput, OutputError
+from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput, OutputError
 from agentevals_action.git import GitRepository
 from agentevals_action.hosts.base import CheckReport
 from agentevals_action.hosts.github import GitHubHost, Target
@@ -94,7 +94,7 @@ def _published(review: Review, host: GitHubHost, manner: publish.Manner, place: 
 
 
 def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost) -> Review:
-    """The review; a job that could not begin is told like any other outcome, where people look."""
+    """The review; a job that could not begin, or be brought to its end, is told like any other outcome, where people look."""
     try:
         place.template()
         places = Places(repository, host, job.pull.base_ref if job.pull else "")
@@ -102,7 +102,9 @@ def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost)
     except AgentEvalsError as error:
         faults = error.faults if isinstance(error, InvalidInput) else ()
         reasons = (*faults, error.sentence)
-        return redacted(pipeline.refused(job, reasons), place.redactor.redact)
+        broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
+        ended = pipeline.broken_off(job, place.settings, reasons) if broken_off else pipeline.refused(job, reasons)
+        return redacted(ended, place.redactor.redact)
 
 
 def _manner(review: Review, place: Place, runner: Runner, template: Path | None = None) -> publish.Manner:

@@ -9,6 +9,9 @@ from typing import Protocol
 from agentevals_action.errors import OutputError
 from agentevals_action.model.comparison import Review
 
+#: What to do where a file cannot be written.
+WRITABLE = "see that there is room on the disk and that the folder may be written to, or name another one, and run again"
+
 
 class Report(Protocol):
     """A file made from a review."""
@@ -41,5 +44,4 @@ def written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "see that there is room on the disk and that the folder may be written to, or name another one, and run again"
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}", hint) from error
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}", WRITABLE) from error
