@@ -15,14 +15,15 @@ from agentevals_action.baselines.none import NoBaseline
 from agentevals_action.baselines.rerun import Rerun
 from agentevals_action.console import Progress
 from agentevals_action.engine import Engine
-from agentevals_action.errors import AttemptError, InvalidInput
+from agentevals_action.errors import AttemptError, InvalidInput, OutputError
 from agentevals_action.model.comparison import BaselineInfo, ChangedFile
 from agentevals_action.model.fault import Fault
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.redacted import redacted
-from agentevals_action.reports.jsonl import ResultsWriter
+from agentevals_action.reports.base import written
+from agentevals_action.reports.jsonl import ResultsWriter, check_unchanged
 from agentevals_action.resampling import Keys, Resampling, Side, is_certain
 from agentevals_action.runner import placed
 from agentevals_action.settings import Settings
@@ -31,6 +32,8 @@ from agentevals_action.suites.quarantine import read_quarantines
 from agentevals_action.summary import summarise
 from agentevals_action.trees import Base
 from agentevals_action.wiring import Checkout
+
+_HEAD, _BASE = "results.jsonl", "base.jsonl"
 
 
 class Bench(Struct, frozen=True):
@@ -48,6 +51,7 @@ class Bench(Struct, frozen=True):
     progress: Progress
     places: Places
     _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
+    _seals: dict[str, bytes] = field(default_factory=dict)
 
     def refusals(self, suite: Suite) -> Sequence[Fault]:
         """Variables that targets of its tests need and that are not set."""
@@ -86,7 +90,7 @@ class Bench(Struct, frozen=True):
             await self.engine.prepare(self.folder)
         except AttemptError as error:
             refusal = error
-        return await self._run("head", suites, self.report / "results.jsonl", refusal)
+        return await self._run("head", suites, _HEAD, refusal)
 
     async def regrade(self, suite: Suite, base: Mapping[str, TestResult]) -> Mapping[str, TestResult]:
         """The base's answers graded by head's evaluators."""
@@ -111,10 +115,25 @@ class Bench(Struct, frozen=True):
             lambda: self._prepared(root or self.folder),
         )
 
-    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
-        """Writes both files of results anew."""
-        for name, runs in (("results.jsonl", head), ("base.jsonl", base)):
-            with ResultsWriter(self.report / name) as writer:
+    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun], grown: bool) -> None:
+        """Leaves both files of results as these runs have it, `grown` since they were written; OutputError when others changed one."""
+        changed = None
+        try:
+            for name in (_HEAD, _BASE):
+                check_unchanged(self.report / name, self._seals.get(name))
+        except OutputError as error:
+            changed = error  # whoever reads the report later must not read what others wrote
+        if grown or changed:
+            self._write_anew(head, base)
+        if changed:
+            raise changed
+
+    def _write_anew(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
+        for name, runs in ((_HEAD, head), (_BASE, base)):
+            path = self.report / name
+            with written(path):
+                path.unlink(missing_ok=True)  # or a link would be followed
+            with ResultsWriter(path) as writer:
                 for place, result in enumerate(result for run in runs for result in run.results):
                     writer.add(place, result)
 
@@ -147,12 +166,12 @@ class Bench(Struct, frozen=True):
             raise InvalidInput(f"for the base, {error}", error.hint) from error
 
     async def _run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
-        return await self._run("base", suites, self.report / "base.jsonl", None)
+        return await self._run("base", suites, _BASE, None)
 
-    async def _run(self, side: str, suites: Sequence[Suite], path: Path, refusal: AttemptError | None) -> Sequence[SuiteRun]:
+    async def _run(self, side: str, suites: Sequence[Suite], name: str, refusal: AttemptError | None) -> Sequence[SuiteRun]:
         results: dict[str, list[tuple[int, TestResult]]] = {suite.path: [] for suite in suites}
         self.progress.expect(side, sum(suite.test_count for suite in suites))
-        with ResultsWriter(path) as writer:
+        with ResultsWriter(self.report / name) as writer:
 
             def keep(index: int, suite: Suite, result: TestResult) -> None:
                 clean = redacted(result, self.redact)
@@ -162,6 +181,7 @@ class Bench(Struct, frozen=True):
                 self.progress.advance(side, clean)
 
             await self.engine.runner.run(placed(suites), keep, refusal)
+        self._seals[name] = writer.seal()
         return [_suite_run(suite, results[suite.path]) for suite in suites]
 
 

@@ -67,8 +67,9 @@ class Bench(Protocol):
         """What runs these tests (suite's path on head, test id) again; `root` is the base's tree, `bases` its suites by path on head."""
         ...
 
-    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
-        """Writes results that have changed since they were run."""
+    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun], grown: bool) -> None:
+        """Leaves what is decided by in the files of results, also where it has `grown` since it was run; OutputError when others changed
+        them meanwhile."""
         ...
 
     def quarantines(self, root: Path | None, by_base: bool) -> Quarantines:
@@ -235,8 +236,7 @@ async def _run(bench: Bench, baseline: Baseline, asked: _Asked, caution: compari
             certain=lambda path: bench.certain(asked.suites[path]),
             sampler=lambda keys: bench.sampler(keys, asked.suites, asked.root, asked.bases()),
         )
-        if told.evidence:
-            bench.keep(tuple(told.head.values()), tuple(told.base.suites.values()))
+        bench.keep(tuple(told.head.values()), tuple(told.base.suites.values()), grown=bool(told.evidence))
         return told
     finally:
         await bench.close()

@@ -324,6 +324,16 @@ def test_gate__a_full_disk_is_inconclusive_and_told_everywhere(gate: Gate, wish:
     assert "Traceback" not in done.log
 
 
+def test_gate__results_that_an_agent_changed_are_inconclusive(gate: Gate) -> None:
+    cheat = "f=agentevals-report/results.jsonl; test -s $f && sed -i s/fail/pass/ $f; echo no\n"
+    gate.push({"agent.sh": cheat}, "agent.sh")
+    done = gate.job(inputs={"max-concurrency": "1"}).finish()
+    assert done.code == 3, done.log
+    assert "results.jsonl was changed while the run went on: row 1 is not what was written" in gate.shown()[0]
+    assert done.outputs["outcome"] == "inconclusive"
+    assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
+
+
 def test_gate__a_template_that_fails_on_this_review_is_told_by_our_own(gate: Gate) -> None:
     template = '{% extends "comment.md.j2" %}{% block regressions %}{{ view.regressions.nothing.at.all }}{% endblock %}'
     gate.push({"comment.j2": template, "agent.sh": NAMELESS + "#"}, "comment.j2", "agent.sh")

@@ -417,6 +417,40 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_mend(
     assert list(temp.iterdir()) == []
 
 
+CHEAT = """\
+import pathlib, sys
+results = pathlib.Path("agentevals-report/results.jsonl")
+rows = results.read_bytes() if results.exists() else b""
+base = results.with_name("base.jsonl")
+if rows:
+    CHANGE
+print("no")
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("""results.write_bytes(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""", "results.jsonl"),
+        ("""results.unlink()""", "results.jsonl"),
+        ("""base.write_bytes(rows)""", "base.jsonl"),
+        ("""base.unlink(missing_ok=True), base.symlink_to("../agent.py")""", "base.jsonl"),
+    ],
+)
+def test_review__an_agent_that_rewrites_the_results_is_told_and_they_are_ours_again(repository: Repository, change: str, said: str) -> None:
+    command_line = TARGETS.replace("[sh, /agent.sh]", "[python3, agent.py]")
+    repository.commit("a cheat", {"agent.py": CHEAT.replace("CHANGE", change), ".agentv/targets.yaml": command_line})
+    done = review(repository, "--max-concurrency", "1", "--baseline", "none")
+
+    assert done.code == 3, done.out + done.err
+    assert f"{said} was changed while the run went on" in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert {name: row["verdict"] for name, row in results(repository).items()} == {"greets": "fail", "short": "pass"}
+    assert results(repository, "base.jsonl") == {}
+    assert (repository.path / "agent.py").read_text().startswith("import")
+
+
 def test_review__a_full_disk_is_one_sentence(repository: Repository) -> None:
     many = "".join(f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: x}}]}}\n" for number in range(100))
     repository.commit("many", {"evals/EVAL.yaml": f"name: greeter\ntests:\n{many}"})

@@ -128,13 +128,27 @@ def read_results(path: Path, whole: bool = False) -> Iterator[TestResult]:
 def read_back(path: Path, seal: bytes) -> Iterator[TestResult]:
     """The results that this run wrote, one at a time, by the `seal` of their writer; OutputError when one is missing, was added, or is
     not what was written: what an agent can write to must not decide about it."""
+    return (msgspec.json.decode(line, type=TestResult) for line in _sealed(path, seal))
+
+
+def check_unchanged(path: Path, seal: bytes | None) -> None:
+    """OutputError when a results file is not what this run wrote, by the `seal` of its writer; None where it wrote none."""
+    if seal is not None:
+        for _ in _sealed(path, seal):
+            pass
+    elif path.is_symlink() or path.exists():
+        raise _changed(path, "it is none of this run's")
+
+
+def _sealed(path: Path, seal: bytes) -> Iterator[bytes]:
+    """The rows of a file, as long as they are those of the seal."""
     number = 0
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if seal[(number - 1) * _DIGEST : number * _DIGEST] != _digest(line):
                     raise _changed(path, f"row {number} is not what was written")
-                yield msgspec.json.decode(line, type=TestResult)
+                yield line
     except OSError as error:
         raise _changed(path, f"it cannot be read any more ({error.strerror})") from error
     if number * _DIGEST != len(seal):
@@ -142,7 +156,7 @@ def read_back(path: Path, seal: bytes) -> Iterator[TestResult]:
 
 
 def _changed(path: Path, how: str) -> OutputError:
-    hint = "see which agent, hook or judge writes there, or name an `--output` outside of their reach, and run again"
+    hint = "see which agent, hook or judge writes there and run again; `run --output` can name a file outside of their reach"
     return OutputError(f"the results file {path} was changed while the run went on: {how}", hint)
 
 
