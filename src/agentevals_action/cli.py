@@ -219,7 +219,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except Interrupted as error:
         print(f"interrupted by {error}", file=sys.stderr)
-        sys.exit(ExitCode.INTERRUPTED)
+        sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader (`2>&1 | head`) left before Click's own words; what a command prints to nobody ends in this code within Click. There is
         # nobody to tell, the interpreter must not complain at its exit, and nothing has passed.

@@ -1,5 +1,6 @@
 """Everything a user can cause to go wrong: one tree, each class with its exit code and what to do about it."""
 
+import signal
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -13,7 +14,6 @@ class ExitCode(IntEnum):
     INVALID = 2
     COULD_NOT_TELL = 3
     BUG = 4
-    INTERRUPTED = 130
 
 
 class AgentEvalsError(Exception):
@@ -92,4 +92,9 @@ class TargetDead(AttemptError):
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM; not an `Exception`, so that nothing on the way swallows it."""
+    """SIGINT or SIGTERM, by its name; not an `Exception`, so that nothing on the way swallows it."""
+
+    @property
+    def exit_code(self) -> int:
+        """As shells tell of a process that a signal ended: 128 and its number."""
+        return 128 + signal.Signals[str(self)]

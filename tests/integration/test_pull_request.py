@@ -350,7 +350,7 @@ def test_gate__sigterm_at_any_moment_leaves_no_check_in_progress(gate: Gate, mom
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)
     log, _ = process.communicate(timeout=30)
-    assert process.returncode in (1, 130, -signal.SIGTERM), log
+    assert process.returncode in (1, 143, -signal.SIGTERM), log
     assert all(check.status == "completed" for check in gate.server.check_runs), log
 
 
@@ -373,7 +373,7 @@ def test_gate__sigterm_leaves_no_check_in_progress(gate: Gate, tmp_path: Path) -
     begun(job, process, tmp_path / "mark")
     process.send_signal(signal.SIGTERM)
     log, _ = process.communicate(timeout=20)
-    assert process.returncode == 130, log
+    assert process.returncode == 143, log
     assert [(check.status, check.conclusion) for check in gate.server.check_runs] == [("completed", "cancelled")]
     worktrees = subprocess.run(["git", "worktree", "list"], cwd=job.workspace, capture_output=True, text=True, check=True)
     assert len(worktrees.stdout.splitlines()) == 1

@@ -117,5 +117,5 @@ def test_selftest__a_signal_ends_it_at_any_time(folder: Path) -> None:
             break
     process.send_signal(signal.SIGTERM)
     _, rest = process.communicate(timeout=60)
-    assert process.returncode == 130, rest
+    assert process.returncode == 143, rest
     assert "interrupted by SIGTERM" in rest
