@@ -104,7 +104,10 @@ class Bench(Struct, frozen=True):
         return {test.id for test in suite.tests if is_certain(suite, test)}
 
     def sampler(self, keys: Keys, heads: Mapping[str, Suite], root: Path | None, bases: Mapping[str, Suite]) -> Resampling:
-        """Runs single tests again; where base's results come from a store, its first samples are fresh ones too."""
+        """Runs single tests again, and says how far that is; where base's results come from a store, its first samples are fresh ones
+        too."""
+        if keys:
+            self.progress.again(len(keys), 0, 0)
         return Resampling(
             self.engine.runner,
             self.engine.fingerprints,
@@ -113,6 +116,7 @@ class Bench(Struct, frozen=True):
             Side(heads, self.settings.samples),
             Side(bases if root else {}, self.settings.samples),
             lambda: self._prepared(root or self.folder),
+            lambda settled, samples: self.progress.again(len(keys), settled, samples),
         )
 
     def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun], grown: bool) -> None:

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentevals_action import compare
-from agentevals_action.confirmation import Evidences, Sampler, Suspect, confirm
+from agentevals_action.confirmation import Evidences, Sampler, Suspect, confirm, to_sample
 from agentevals_action.model.comparison import BaseRun, Evidence, Selection, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.records import extended
@@ -52,7 +52,7 @@ async def confirmed(
     if not suspects:
         return runs
     bases = {path: _graded_as_head(runs, path) for path in runs.base.suites}
-    keys = frozenset(suspect.key for suspect in suspects)
+    keys = frozenset(suspect.key for suspect in to_sample(suspects, caution.confirm))
     evidence = await confirm(suspects, bases, caution.confirm, caution.alpha, sampler(keys))
     fresh_head = {key: found.head_samples for key, found in evidence.items()}
     fresh_base = {key: found.base_samples for key, found in evidence.items()}

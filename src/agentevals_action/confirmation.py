@@ -32,6 +32,10 @@ class Sampler(Protocol):
         """Whether base can be sampled again."""
         ...
 
+    def settled(self, suite: str, test: str) -> None:
+        """What became of the test is known: no more of it is asked for."""
+        ...
+
 
 class Suspect(Struct, frozen=True):
     """A test whose verdict fell; `held` is what it lost. `certain` says that every answer is known to be the same each time, so that one
@@ -53,12 +57,17 @@ class Suspect(Struct, frozen=True):
 Evidences = Mapping[tuple[str, str], Evidence]
 
 
+def to_sample(suspects: Sequence[Suspect], horizon: int) -> Sequence[Suspect]:
+    """Those of the suspects of which there is something to learn from fresh samples, `horizon` of them at most."""
+    return [suspect for suspect in suspects if not suspect.certain and horizon]
+
+
 async def confirm(
     suspects: Sequence[Suspect], bases: Mapping[str, Sequence[TestResult]], horizon: int, alpha: float, sampler: Sampler
 ) -> Evidences:
     """What becomes of each suspect. `bases` are all base results of each suite, for what is usual there; `horizon` fresh samples of head
     at most for each; `alpha` the chance (0-1) of one false regression among all of them. With a horizon of 0 a fall is a regression."""
-    open_ = [suspect for suspect in suspects if not suspect.certain and horizon]
+    open_ = to_sample(suspects, horizon)
     plan = Plan(horizon, alpha / max(len(open_), 1))
     prior = _Priors(bases)
     async with asyncio.TaskGroup() as tasks:
@@ -96,6 +105,11 @@ class _Inquiry:
         self._weigh(suspect.base.samples, sampler.base_open(*suspect.key))
 
     async def run(self) -> Evidence:
+        evidence = await self._inquired()
+        self._sampler.settled(*self._suspect.key)
+        return evidence
+
+    async def _inquired(self) -> Evidence:
         while (step := next_step(self._plan, self._prior, self._known)) in (Step.SAMPLE_HEAD, Step.SAMPLE_BASE):
             problem = await (self._sample_head() if step is Step.SAMPLE_HEAD else self._sample_base())
             if problem:

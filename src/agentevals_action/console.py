@@ -46,6 +46,10 @@ class Progress(Protocol):
         """One more test of a side is done."""
         ...
 
+    def again(self, tests: int, settled: int, samples: int) -> None:
+        """So many tests whose verdict fell are sampled again; what became of how many is settled, after so many fresh samples."""
+        ...
+
 
 @contextmanager
 def progress() -> Iterator[Progress]:
@@ -80,6 +84,11 @@ class _Bars:
 
         self._bars.update(self._tasks[side], advance=1, last=escape(f"{mark(result)} {printable(result.eval_id, 60)}"))
 
+    def again(self, tests: int, settled: int, samples: int) -> None:
+        if "again" not in self._tasks:
+            self.expect("again", tests)
+        self._bars.update(self._tasks["again"], completed=settled, last=wording.counted(samples, "fresh sample"))
+
 
 class _Lines:
     def __init__(self) -> None:
@@ -92,14 +101,18 @@ class _Lines:
 
     def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 - the protocol's; a line now and then names no test
         self._done[side] += 1
-        finished = self._done == self._totals
-        if finished or monotonic() - self._told >= _SILENCE:
+        sides = ", ".join(f"{side}: {self._done[side]} of {total} tests" for side, total in self._totals.items())
+        self._tell(sides, at_once=self._done == self._totals)
+
+    def again(self, tests: int, settled: int, samples: int) -> None:
+        fell = f"{wording.counted(tests, 'test')} whose verdict fell"
+        words = f"sampled again: {settled} of {fell}, {wording.counted(samples, 'fresh sample')}"
+        self._tell(words, at_once=samples == 0 or settled == tests)
+
+    def _tell(self, words: str, at_once: bool) -> None:
+        if at_once or monotonic() - self._told >= _SILENCE:
             self._told = monotonic()
-            print(
-                ", ".join(f"{side}: {self._done[side]} of {total} tests" for side, total in self._totals.items()),
-                file=sys.stderr,
-                flush=True,
-            )
+            print(words, file=sys.stderr, flush=True)
 
 
 def mark(result: TestResult) -> str:

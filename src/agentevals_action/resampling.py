@@ -55,7 +55,7 @@ class Side(Struct, frozen=True):
 
 class Resampling(Struct, frozen=True, dict=True):
     """Runs the tests with these `keys` (suite's path on head, test id) again. `prepare` makes the base's tree ready, once; AttemptError
-    when it cannot be."""
+    when it cannot be. `tell` is told how many tests are settled after how many fresh samples, as that goes on."""
 
     runner: Runner
     fingerprints: Fingerprints
@@ -64,13 +64,17 @@ class Resampling(Struct, frozen=True, dict=True):
     on_head: Side
     on_base: Side
     prepare: Callable[[], Awaitable[None]]
+    tell: Callable[[int, int], None]
     _taken: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _done: Counter[str] = field(default_factory=Counter)
 
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """So many fresh samples of head."""
         turns = self._head_turns[suite, test]
         first = self.on_head.first + self._number("head", suite, test, count)
-        return redacted(tuple(await self.runner.again(self.on_head.suites[suite], turns, first, count)), self.redact)
+        samples = tuple(await self.runner.again(self.on_head.suites[suite], turns, first, count))
+        self._tell(samples=count)
+        return redacted(samples, self.redact)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """So many fresh samples of base, graded by head's evaluators; AttemptError when base cannot be run."""
@@ -80,11 +84,20 @@ class Resampling(Struct, frozen=True, dict=True):
         first = self.on_base.first + self._number("base", suite, test, count)
         there, turns = self.on_base.suites[suite], self._base_turns[suite, test]
         samples = tuple(await self.runner.again(there, turns, first, count))
+        self._tell(samples=count)
         return redacted(await self._as_head_grades(suite, test, samples), self.redact)
 
     def base_open(self, suite: str, test: str) -> bool:
         """Whether base has the test and a tree to run it in."""
         return (suite, test) in self._base_turns
+
+    def settled(self, suite: str, test: str) -> None:  # noqa: ARG002 - how many there are is all that is told
+        """No more of this test is asked for."""
+        self._tell(settled=1)
+
+    def _tell(self, settled: int = 0, samples: int = 0) -> None:
+        self._done.update(settled=settled, samples=samples)
+        self.tell(self._done["settled"], self._done["samples"])
 
     async def _as_head_grades(self, suite: str, test: str, samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
         there, here = self._base_turns[suite, test][-1], self._head_turns[suite, test][-1]

@@ -188,3 +188,6 @@ class _Streams(Struct):
 
     def base_open(self, suite: str, test: str) -> bool:  # noqa: ARG002 - the protocol's: here base is open for all tests or for none
         return self.rerun
+
+    def settled(self, suite: str, test: str) -> None:
+        """Nobody watches a simulation."""

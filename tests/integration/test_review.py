@@ -129,13 +129,16 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(rep
     done = review(repository)
     assert done.code == 1, done.out
     assert "held in 5 of 5 samples on base" in done.out
+    told = [line for line in done.err.splitlines() if line.startswith("sampled again: ")]
+    assert told[0] == "sampled again: 0 of 1 test whose verdict fell, 0 fresh samples"
+    assert told[-1] == "sampled again: 1 of 1 test whose verdict fell, 9 fresh samples"
 
     row = results(repository, "base.jsonl")["greets"]
     assert isinstance(row["samples"], list)
     assert (len(row["samples"]), row["confirming"]) == ((6, 5) if same else (1, 0))
-    told = {hit for sample in row["samples"] for result in sample["evaluatorResults"] for hit in result["hits"]}
-    assert any("Good day" in hit for hit in told)
-    assert not any('"day"' in hit for hit in told)
+    hits = {hit for sample in row["samples"] for result in sample["evaluatorResults"] for hit in result["hits"]}
+    assert any("Good day" in hit for hit in hits)
+    assert not any('"day"' in hit for hit in hits)
 
 
 def test_review__a_removed_gate_is_shown(repository: Repository) -> None:

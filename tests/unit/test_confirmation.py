@@ -33,6 +33,7 @@ class Agent:
     open: bool = True
     failing: frozenset[str] = frozenset()
     asked: list[tuple[str, str, int]] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
     rng: random.Random = field(default_factory=lambda: random.Random(5))
 
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
@@ -45,6 +46,9 @@ class Agent:
 
     def base_open(self, suite: str, test: str) -> bool:
         return self.open
+
+    def settled(self, suite: str, test: str) -> None:
+        self.done.append(test)
 
     def count(self, side: str) -> int:
         return sum(count for where, _, count in self.asked if where == side)
@@ -82,6 +86,7 @@ def test_confirm__a_thin_base_is_sampled_anew_and_only_where_it_matters() -> Non
     assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (History(5, 5), 5)
     assert evidences[SUITE, "slip"].finding is Finding.CLEARED
     assert [test for side, test, _ in agent.asked if side == "base"] == ["broken"]
+    assert sorted(agent.done) == ["broken", "slip"]
 
 
 def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
@@ -109,7 +114,7 @@ def test_confirm__errors_are_no_answer_to_either() -> None:
 def test_confirm__one_answer_is_enough_where_it_is_always_the_same() -> None:
     agent = Agent({})
     evidence = found(agent, suspect("a", [PASS], certain=True))[SUITE, "a"]
-    assert (evidence.finding, agent.asked) == (Finding.REGRESSED, [])
+    assert (evidence.finding, agent.asked, agent.done) == (Finding.REGRESSED, [], [])
 
 
 def test_confirm__without_confirmation_a_fall_is_a_regression() -> None:

@@ -1,0 +1,61 @@
+"""What is said while people wait."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from agentevals_action import console
+from tests.support import command, results
+
+AGAIN = """
+from agentevals_action import console
+from tests.support import results
+with console.progress() as shown:
+    shown.expect("head", 1)
+    shown.advance("head", results.result("a"))
+    shown.again(2, 0, 0)
+    shown.again(2, 0, 6)
+    shown.again(2, 2, 11)
+"""
+
+
+def test_lines__at_the_beginning_and_the_end_of_each_part(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress() as shown:
+        shown.expect("head", 2)
+        shown.expect("base", 1)
+        for side in ("head", "base", "head"):
+            shown.advance(side, results.result("a"))
+        shown.again(2, 0, 0)
+        for settled, samples in ((0, 3), (1, 3), (1, 8), (2, 8)):
+            shown.again(2, settled, samples)
+    assert capsys.readouterr().err.splitlines() == [
+        "head: 2 of 2 tests, base: 1 of 1 tests",
+        "sampled again: 0 of 2 tests whose verdict fell, 0 fresh samples",
+        "sampled again: 2 of 2 tests whose verdict fell, 8 fresh samples",
+    ]
+
+
+def test_bars__show_what_is_sampled_again_on_a_terminal() -> None:
+    ours, theirs = pty.openpty()
+    environment = command.environment({"TERM": "xterm", "COLUMNS": "120"})
+    with subprocess.Popen([sys.executable, "-c", AGAIN], stderr=theirs, env=environment) as child:
+        os.close(theirs)
+        shown = b""
+        while piece := _read(ours):
+            shown += piece
+    os.close(ours)
+    assert child.returncode == 0
+    assert b"again" in shown
+    assert b"2/2" in shown
+    assert b"11 fresh samples" in shown
+
+
+def _read(descriptor: int) -> bytes:
+    """What comes next, nothing at the end: Linux says EIO when the last writer is gone."""
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:
+        return b""
