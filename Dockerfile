@@ -32,6 +32,6 @@ RUN apt-get update \
 COPY --from=build /opt/agentevals /opt/agentevals
 # Imported once: the base has no bytecode of the standard library, and each start would compile it anew.
 RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
-    && /opt/agentevals/bin/python -I -c 'import agentevals_action.cli, asyncio, github, httpx, jinja2.sandbox, rich.progress, rich.table'
+    && /opt/agentevals/bin/python -I -c 'import agentevals_action.cli, asyncio, github, h11, jinja2.sandbox, rich.progress, rich.table, urllib.request'
 # -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can put modules before ours.
 ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

@@ -160,6 +160,6 @@ def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
 
 
 def test_import__of_the_types_is_light() -> None:
-    heavy = "jinja2", "httpx", "github", "rich", "jsonschema", "yaml"
+    heavy = "jinja2", "h11", "github", "rich", "jsonschema", "yaml"
     code = f"import sys; from agentevals_action import evaluators; print([name for name in {heavy!r} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

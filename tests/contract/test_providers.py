@@ -182,6 +182,6 @@ def test_connect__opens_nothing(name: str) -> None:
 
 
 def test_import__nothing_heavy() -> None:
-    code = "import sys, agentevals_action.providers, agentevals_action.calls; print([m for m in ('httpx', 'github', 'jinja2', 'rich') if m in sys.modules])"
+    code = "import sys, agentevals_action.providers, agentevals_action.calls; print([m for m in ('h11', 'github', 'jinja2', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

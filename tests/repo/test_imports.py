@@ -60,7 +60,8 @@ OWNERS = {
     "yaml": ("suites",),
     "jsonschema": ("suites",),
     "github": ("hosts",),
-    "httpx": ("providers", "apis.endpoint"),
+    "h11": ("apis.connection",),
+    "certifi": ("apis.transport",),
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
     "subprocess": ("process",),
@@ -69,7 +70,7 @@ OWNERS = {
     "sqlite3": ("caching.cache", "caching.schema"),
 }
 #: What `validate` must not wait for.
-HEAVY = {"aiosqlite", "github", "httpx", "jinja2", "jsonschema", "rich"}
+HEAVY = {"aiosqlite", "github", "h11", "jinja2", "jsonschema", "rich"}
 
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 320, 50, 8
 #: `module` or `module.function`: why it may be larger.

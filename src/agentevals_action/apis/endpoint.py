@@ -2,22 +2,23 @@
 
 import asyncio
 import email.utils
-import functools
+import http
 import json
 import math
+import ssl
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx
+    from agentevals_action.apis.connection import Connection, Headers, Reply
+    from agentevals_action.apis.proxies import Route
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Not a limit of the rate, though it may be told as 429: no call will do better.
@@ -27,8 +28,8 @@ _NO_CREDIT = frozenset(
 )
 #: Bytes of a reply that are read.
 REPLY_LIMIT = 10 * 1024 * 1024
-#: Headers that are about a body as it travelled.
-_OF_THE_TRANSFER = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+#: Methods whose requests say how long their body is even when there is none.
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _SHOWN = 500  # characters of a vendor's message that an error quotes
 
 
@@ -72,9 +73,8 @@ class Endpoint:
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
-        # A client for each call at once, idle ones last used first: the pool inside one client looks at every connection for every
-        # request, and fifty at once would wait for that and not for the server.
-        self._idle: list[httpx.AsyncClient] = []
+        self._route: Route | None = None
+        self._idle: list[Connection] = []  # the one used last is used next, so that the others can grow old
 
     async def post(self, path: str, body: Any, timeout: float) -> Any:
         """Puts a JSON body to a path below the URL and gives the decoded JSON; raises as `send` does, and AttemptError of kind
@@ -104,68 +104,101 @@ class Endpoint:
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429 and 5xx; TargetDead for 401, 403 and
         what the vendor says for good; AttemptError for any other refusal.
         """
-        import httpx
-
-        client = self._idle.pop() if self._idle else self._opened()
+        route = self._route = self._route or self._found_route()
+        asked = method, self._target(route, path), self._headers(route, method, content, headers or {}), content
+        limit = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout(timeout):
-                request = client.build_request(method, path, content=content, headers=headers)
-                response = await self._whole(await client.send(request, stream=True))
-        except TimeoutError:
-            raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
-        except httpx.TransportError as error:
-            problem = f"the connection to {self.manner.host} failed: {str(error) or type(error).__name__}"
+            async with limit:
+                reply = await self._exchanged(route, *asked)
+        except ssl.SSLCertVerificationError as error:
+            hint = "if its authority is your own, name a file of its certificate in the variable SSL_CERT_FILE"
+            raise TargetDead(f"the certificate of {route.told} is not trusted: {error.verify_message}", hint) from None
+        except OSError as error:  # TimeoutError is one, and so is the system's own
+            if limit.expired():
+                raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
+            problem = self._hidden(f"the connection to {route.told} failed: {str(error) or type(error).__name__}")
             raise TransientError(problem, hint=f"is it running, and is `{self.manner.url_field}` right?") from None
-        except (httpx.InvalidURL, httpx.HTTPError) as error:
-            raise AttemptError("target", f"{self.manner.host} cannot be asked: {str(error) or type(error).__name__}") from None
-        finally:
-            self._idle.append(client)
-        if not response.is_success:
-            raise self._refusal(response)
-        return Answer(response.status_code, response.content)
+        except ValueError as error:
+            raise self.wrong(error) from None
+        return self._answer(route, reply)
 
-    async def _whole(self, response: "httpx.Response") -> "httpx.Response":
-        """The reply with its body, unpacked, of which no more is read than it may have."""
-        import httpx
+    async def _exchanged(self, route: "Route", method: str, target: str, headers: "Headers", content: bytes | None) -> "Reply":
+        from agentevals_action.apis.connection import Connection
 
-        body = bytearray()
+        connection = self._kept() or await Connection.open(route)
         try:
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > REPLY_LIMIT:
-                    raise self.wrong(ValueError(f"the reply is over {REPLY_LIMIT // 1024**2} MB"))
+            return await connection.exchange(method, target, headers, content, REPLY_LIMIT)
         finally:
-            await response.aclose()
-        headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_TRANSFER]
-        return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+            if connection.is_reusable:
+                self._idle.append(connection)
+            else:
+                connection.abort()
+
+    def _kept(self) -> "Connection | None":
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_reusable:
+                return connection
+            connection.abort()
+        return None
 
     async def close(self) -> None:
         """Closes the connections; a call afterwards opens them anew."""
         idle, self._idle = self._idle, []
-        for client in idle:
-            await client.aclose()
+        for connection in idle:
+            await connection.close()
 
-    def _opened(self) -> "httpx.AsyncClient":
-        import httpx
+    def _found_route(self) -> "Route":
+        from agentevals_action.apis.addresses import read_address
+        from agentevals_action.apis.proxies import route_to
 
-        for value in self.manner.headers.values():
-            if not (value.isascii() and value.isprintable()):  # an error of the library would show it
-                raise AttemptError("configuration", "the key has characters that no header can carry")
         try:
-            # A redirect would carry the key to where nobody sent it.
-            return httpx.AsyncClient(
-                base_url=httpx.URL(self.manner.url),
-                headers=dict(self.manner.headers),
-                timeout=None,  # noqa: S113 - the limit is over all of a call, in `send`, not over each read
-                follow_redirects=False,
-                verify=_certificates(),
-            )
-        except (httpx.InvalidURL, ValueError) as error:
+            server = read_address(self.manner.url)
+        except ValueError as error:
             raise AttemptError("configuration", f"`{self.manner.url_field}` cannot be used: {error}") from None
+        return route_to(server)
 
-    def _refusal(self, response: "httpx.Response") -> AttemptError:
-        manner, status = self.manner, response.status_code
-        codes, message, asked = _vendor_error(response)
+    def _target(self, route: "Route", path: str) -> str:
+        try:
+            return route.server.target(path)
+        except ValueError as error:
+            raise AttemptError("target", f"{self.manner.host} cannot be asked: {self._hidden(str(error))}") from None
+
+    def _headers(self, route: "Route", method: str, content: bytes | None, own: Mapping[str, str]) -> "Headers":
+        from agentevals_action.apis.connection import AGENT
+        from agentevals_action.apis.unpacking import ENCODINGS
+
+        headers = {"Host": route.server.netloc, "Accept": "*/*", "Accept-Encoding": ENCODINGS, "User-Agent": AGENT}
+        named = {name.lower(): (name, value) for given in (headers, self.manner.headers, own) for name, value in given.items()}
+        if route.server.authorization:
+            named["authorization"] = ("Authorization", route.server.authorization)
+        if content is not None or method in _WITH_BODY:
+            named["content-length"] = ("Content-Length", str(len(content or b"")))
+        for _, value in named.values():
+            if not (value.isascii() and value.isprintable()):  # never the value: it may be a key
+                raise AttemptError("configuration", "the key has characters that no header can carry")
+        return [(name, value.strip()) for name, value in named.values()]
+
+    def _answer(self, route: "Route", reply: "Reply") -> Answer:
+        """The reply's body, unpacked, when it is one of success."""
+        from agentevals_action.apis.unpacking import unpacked
+
+        is_success = 200 <= reply.status < 300
+        try:
+            body = unpacked(reply.body, reply.headers.get("content-encoding", ""), REPLY_LIMIT)
+        except ValueError as error:
+            if is_success:
+                raise self.wrong(error) from None
+            body = str(error).encode()  # the status says what it is worth, whatever its words were
+        if is_success:
+            return Answer(reply.status, body)
+        if reply.status == 407 and route.forwarder:
+            raise TargetDead(f"the proxy on the way to {route.told} wants to know who asks", route.refusal_hint(reply.status))
+        raise self._refusal(replace(reply, body=body))
+
+    def _refusal(self, reply: "Reply") -> AttemptError:
+        manner, status = self.manner, reply.status
+        codes, message, asked = _vendor_error(reply)
         told = f"{manner.host} answered {status}: {self._hidden(message)}"
         if status in (401, 403) or "API_KEY_INVALID" in codes:
             return TargetDead(told, manner.key_hint)
@@ -174,28 +207,24 @@ class Endpoint:
         if (status == 404 and manner.missing_hint) or not codes.isdisjoint(manner.dead_codes):
             return TargetDead(told, manner.missing_hint or manner.key_hint)
         if status in _TRANSIENT or status >= 500:
-            wait = retry_after(response.headers)
+            wait = retry_after(reply.headers)
             return TransientError(told, asked if wait is None else wait, limited=status == 429)
-        if response.is_redirect:
+        if 300 <= status < 400:
             return AttemptError("target", told, f"set `{manner.url_field}` to where it leads")
         return AttemptError("target", told)
 
 
-@functools.cache
-def _certificates() -> "ssl.SSLContext":
-    """Whom to trust, read once for all clients."""
-    import httpx
-
-    return httpx.create_ssl_context()
+def _phrase(status: int) -> str:
+    return next((known.phrase for known in http.HTTPStatus if known == status), "no words")
 
 
-def _vendor_error(response: "httpx.Response") -> tuple[frozenset[str], str, float | None]:
+def _vendor_error(reply: "Reply") -> tuple[frozenset[str], str, float | None]:
     """The vendor's codes, its message, and the seconds that it asks to wait in the body.
 
     `error` is an object, a string, or the body is the object itself; Google lists what it means under `details`.
     """
     try:
-        data = response.json()
+        data = json.loads(reply.body)
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, list) and data:
@@ -209,8 +238,8 @@ def _vendor_error(response: "httpx.Response") -> tuple[frozenset[str], str, floa
         codes = [error.get(name) for name in ("code", "type", "status")] + [part.get("reason") for part in parts]
         codes += [details.get("error_code")] if isinstance(details, Mapping) else []
         asked = next((_seconds(str(part["retryDelay"]).removesuffix("s")) for part in parts if "retryDelay" in part), None)
-    text = message if isinstance(message, str) else response.text
-    text = " ".join(text.split()) or response.reason_phrase
+    text = message if isinstance(message, str) else reply.body.decode("utf-8", "replace")
+    text = " ".join(text.split()) or reply.reason or _phrase(reply.status)
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return frozenset(str(code) for code in codes if code), shown, asked
 

@@ -15,7 +15,7 @@ def test_import__brings_nothing_heavy_along() -> None:
 
     loaded = set(done.stdout.split())
     assert "agentevals_action.suites.load" in loaded
-    assert not loaded & {"httpx", "github", "jinja2", "jsonschema", "rich", "click"}
+    assert not loaded & {"h11", "github", "jinja2", "jsonschema", "rich", "click"}
 
 
 def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: Path) -> None:

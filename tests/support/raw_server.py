@@ -1,0 +1,168 @@
+"""A server that knows no HTTP: what a test scripts goes out byte by byte, and every connection is counted."""
+
+import base64
+import contextlib
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+PATIENCE = 30  # seconds that a test may hang before it fails
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def proxy_user(self) -> str:
+        return base64.b64decode(self.headers["proxy-authorization"].removeprefix("Basic ")).decode()
+
+
+class Talk:
+    """One connection, from the server's side."""
+
+    def __init__(self, server: "RawServer", connection: socket.socket) -> None:
+        self._server, self.socket = server, connection
+        self._ahead = b""
+
+    def request(self) -> Asked:
+        """Waits for a request and keeps it; ConnectionError when the client closes instead."""
+        while (end := self._ahead.find(b"\r\n\r\n")) < 0:
+            self._more()
+        first, *lines = self._ahead[:end].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        self._ahead = self._ahead[end + 4 :]
+        length = int(headers.get("content-length", 0))
+        while len(self._ahead) < length:
+            self._more()
+        asked = Asked(first, headers, self._ahead[:length])
+        self._ahead = self._ahead[length:]
+        self._server.requests.append(asked)
+        return asked
+
+    def _more(self) -> None:
+        data = self.socket.recv(65536)
+        if not data:
+            raise ConnectionError("the client closed it")
+        self._ahead += data
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def secure(self, context: ssl.SSLContext) -> None:
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    def until_closed(self) -> None:
+        """Waits for the client to close it."""
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            while self.socket.recv(65536):
+                pass
+
+
+Play = Callable[[Talk], None]
+
+
+def playing(*replies: bytes) -> Play:
+    """Answers the requests of each connection with these replies in turn, then waits for the client to close it."""
+
+    def play(talk: Talk) -> None:
+        for reply in replies:
+            talk.request()
+            talk.send(reply)
+        talk.until_closed()
+
+    return play
+
+
+def reply(body: bytes = b"hi", *headers: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]).encode() + body
+
+
+class RawServer:
+    """`with RawServer(play) as server:`; `play` is called for each connection, in a thread of its own. `closed` counts those that are
+    over, whoever closed them."""
+
+    def __init__(self, play: Play, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        self.requests: list[Asked] = []
+        self.connections = 0
+        self.closed = threading.Semaphore(0)
+        self._play, self._tls = play, tls
+        self._socket = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self._threads = [threading.Thread(target=self._accept)]
+        self.port = int(self._socket.getsockname()[1])
+        self.netloc = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://{self.netloc}"
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        self._socket.close()
+
+    def wait_closed(self) -> None:
+        assert self.closed.acquire(timeout=PATIENCE), "the connection was not closed"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:  # the server was shut down
+                return
+            self.connections += 1
+            connection.settimeout(PATIENCE)
+            thread = threading.Thread(target=self._serve, args=(connection,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        talk = Talk(self, connection)
+        try:
+            # A client that closes, or trusts no certificate of ours, ends a play like any other.
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
+                if self._tls is not None:
+                    talk.secure(self._tls)
+                self._play(talk)
+        finally:
+            talk.socket.close()
+            self.closed.release()
+
+
+def proxy_to(servers: dict[str, int], refusal: bytes = b"") -> Play:
+    """A proxy that connects clients with servers by the names it knows, to their ports on the loopback, or refuses all."""
+
+    def play(talk: Talk) -> None:
+        asked = talk.request()
+        found = re.fullmatch(r"CONNECT (\S+) HTTP/1\.1", asked.line)
+        if refusal or found is None:
+            talk.send(refusal or reply(b"no tunnel was asked for", status="400 Bad Request"))
+            return talk.until_closed()
+        with socket.create_connection(("127.0.0.1", servers[found[1]]), PATIENCE) as server:
+            talk.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_pour, args=(server, talk.socket))
+            back.start()
+            _pour(talk.socket, server)
+            back.join(PATIENCE)
+        return None
+
+    return play
+
+
+def _pour(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)

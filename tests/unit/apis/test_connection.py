@@ -1,0 +1,376 @@
+"""What travels over one connection, and when it is used again: through an endpoint, against a server that plays bytes."""
+
+import asyncio
+import gzip
+import re
+import socket
+import threading
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from agentevals_action.apis.endpoint import REPLY_LIMIT, Answer, Endpoint, Manner
+from agentevals_action.errors import AttemptError, TransientError
+from tests.support.raw_server import Play, RawServer, Talk, playing, reply
+
+HI = reply()
+
+
+T = TypeVar("T")
+
+
+def during(server: RawServer, use: Callable[[Endpoint], Awaitable[T]], path: str = "") -> T:
+    async def used() -> T:
+        endpoint = Endpoint(Manner(url=f"{server.url}{path}/", key_hint=""))
+        try:
+            return await use(endpoint)
+        finally:
+            await endpoint.close()
+
+    return asyncio.run(used())
+
+
+async def ask(endpoint: Endpoint, content: bytes = b"{}", timeout: float = 30) -> Answer:
+    return await endpoint.send("POST", "ask", content, timeout)
+
+
+def answered(play: Play) -> bytes:
+    with RawServer(play) as server:
+        return during(server, ask).body
+
+
+def failed(play: Play, kind: type[AttemptError] = AttemptError) -> AttemptError:
+    with RawServer(play) as server, pytest.raises(AttemptError) as caught:
+        during(server, ask)
+    assert type(caught.value) is kind
+    return caught.value
+
+
+async def thrice(endpoint: Endpoint) -> list[bytes]:
+    return [(await ask(endpoint)).body for _ in range(3)]
+
+
+def test_connection__is_kept_for_the_next_request() -> None:
+    with RawServer(playing(reply(b"1"), reply(b"2"), reply(b"3"))) as server:
+        assert during(server, thrice) == [b"1", b"2", b"3"]
+        server.wait_closed()
+    assert server.connections == 1
+
+
+def test_connection__one_for_each_request_at_once() -> None:
+    meeting = threading.Barrier(3)
+
+    def play(talk: Talk) -> None:
+        while talk.request():
+            meeting.wait(30)
+            talk.send(HI)
+
+    async def twice_three(endpoint: Endpoint) -> None:
+        for _ in range(2):
+            await asyncio.gather(ask(endpoint), ask(endpoint), ask(endpoint))
+
+    with RawServer(play) as server:
+        during(server, twice_three)
+    assert (server.connections, len(server.requests)) == (3, 6)
+
+
+def test_request__as_it_is_written() -> None:
+    with RawServer(playing(HI, HI)) as server:
+
+        async def both(endpoint: Endpoint) -> None:
+            await endpoint.send("GET", "/a b/%20/ü?q=1 2#part", None, 30)
+            await endpoint.send("PUT", "x", None, 30, {"accept": "text/plain"})
+
+        during(server, both, "/v1")
+    got, put = server.requests
+    assert got.line == "GET /v1/a%20b/%20/%C3%BC?q=1%202 HTTP/1.1"
+    assert got.headers["host"] == server.netloc
+    assert got.headers["accept-encoding"] == "gzip, deflate"
+    assert "content-length" not in got.headers
+    assert (put.headers["content-length"], put.headers["accept"]) == ("0", "text/plain")
+
+
+def test_request__a_url_of_another_server_is_not_asked() -> None:
+    with RawServer(playing(HI)) as server, pytest.raises(AttemptError, match="leads to another server"):
+        during(server, lambda endpoint: endpoint.send("GET", "http://127.0.0.2/", None, 30))
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("in_loop", [True, False], ids=["before the loop knows", "while idle"])
+def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.send(HI)
+
+    async def asked(endpoint: Endpoint) -> None:
+        await ask(endpoint)
+        if in_loop:
+            server.wait_closed()
+        else:
+            await asyncio.to_thread(server.wait_closed)
+        await ask(endpoint)
+
+    with RawServer(play) as server:
+        during(server, asked)
+    assert (server.connections, len(server.requests)) == (2, 2)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["with the reply", "while idle"])
+def test_connection__on_which_more_came_than_the_reply_is_not_used(together: bool) -> None:
+    said = threading.Event()
+
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.send(reply(b"right") + reply(b"nobody asked") if together else reply(b"right"))
+        talk.send(b"" if together else reply(b"nobody asked"))
+        said.set()
+        talk.until_closed()
+
+    async def twice(endpoint: Endpoint) -> list[bytes]:
+        first = await ask(endpoint)
+        await asyncio.to_thread(said.wait)
+        return [first.body, (await ask(endpoint)).body]
+
+    with RawServer(play) as server:
+        assert during(server, twice) == [b"right", b"right"]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        reply(b"hi", "Connection: close"),
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+    ],
+    ids=["told", "HTTP/1.0"],
+)
+def test_connection__that_the_server_will_close_is_not_used(ending: bytes) -> None:
+    with RawServer(playing(ending, ending)) as server:
+        assert during(server, thrice) == [b"hi"] * 3
+    assert server.connections == 3
+
+
+def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_here() -> None:
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.send(HI)
+        talk.request()
+
+    async def twice(endpoint: Endpoint) -> None:
+        await ask(endpoint)
+        with pytest.raises(TransientError, match="the server closed it without a reply"):
+            await ask(endpoint)
+        assert (await ask(endpoint)).body == b"hi"
+
+    with RawServer(play) as server:
+        during(server, twice)
+    assert (server.connections, len(server.requests)) == (2, 3)
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;a=b\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
+
+
+def test_reply__in_chunks_and_again() -> None:
+    with RawServer(playing(CHUNKED, CHUNKED, CHUNKED)) as server:
+        assert during(server, thrice) == [b"hello"] * 3
+    assert server.connections == 1
+
+
+def test_reply__byte_by_byte() -> None:
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        for byte in CHUNKED:
+            talk.send(bytes([byte]))
+        talk.until_closed()
+
+    assert answered(play) == b"hello"
+
+
+def test_reply__until_the_connection_closes() -> None:
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.send(b"HTTP/1.1 200 OK\r\n\r\nhel")
+        talk.send(b"lo")
+
+    assert answered(play) == b"hello"
+
+
+def test_reply__after_replies_that_are_not_yet_one() -> None:
+    assert answered(playing(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HI)) == b"hi"
+
+
+def test_reply__before_all_of_the_request_was_taken() -> None:
+    def play(talk: Talk) -> None:
+        talk.socket.recv(1024)
+        talk.send(reply(b"enough", status="413 Content Too Large"))
+        talk.until_closed()
+
+    async def much(endpoint: Endpoint) -> None:
+        with pytest.raises(AttemptError, match="answered 413: enough"):
+            await ask(endpoint, b"x" * 30_000_000)
+
+    with RawServer(play) as server:
+        during(server, much)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "the server closed it without a reply"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "the server closed it without a reply"),
+        (b"HTTP/1.1 200 OK\r\nContent-", "is no whole reply of HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", "received 2 bytes, expected 10"),
+        (CHUNKED[:-6], "is no whole reply of HTTP/1.1"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "illegal status line"),
+        (b"HTTP/1.1 " + b"x" * 50_000 + b"\r\n\r\n", "illegal status line"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\nhi", "the reply's head is over 100 KB"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 50_000 + b"\r\nhi", "the reply's head is over 100 KB"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "is no whole reply of HTTP/1.1"),
+    ],
+    ids=[
+        "nothing",
+        "not yet",
+        "head cut",
+        "body cut",
+        "chunks cut",
+        "another protocol",
+        "long status",
+        "long header",
+        "many headers",
+        "protocol switched",
+    ],
+)
+def test_reply__that_is_no_whole_one_is_worth_repeating(data: bytes, words: str) -> None:
+    def play(talk: Talk) -> None:
+        talk.request()
+        talk.send(data)
+
+    error = failed(play, TransientError)
+    assert re.match(r"the connection to 127\.0\.0\.1:\d+ failed: ", str(error))
+    assert words in str(error)
+    assert len(str(error)) < 300
+
+
+BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(BODY)),
+        ("X-GZip", gzip.compress(BODY)),
+        ("deflate", zlib.compress(BODY)),
+        ("deflate", zlib.compress(BODY, wbits=-15)),
+        ("identity", BODY),
+    ],
+)
+def test_reply__packed(encoding: str, body: bytes) -> None:
+    assert answered(playing(reply(body, f"Content-Encoding: {encoding}"))) == BODY
+
+
+def test_reply__packed_and_empty() -> None:
+    assert answered(playing(reply(b"", "Content-Encoding: gzip"))) == b""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "words"),
+    [
+        ("br", BODY, "packed in a way that was not asked for"),
+        ("gzip, gzip", gzip.compress(gzip.compress(BODY)), "packed in a way that was not asked for"),
+        ("gzip", gzip.compress(BODY)[:-9], "the reply is damaged"),
+        ("gzip", gzip.compress(BODY) + b"more", "the reply is damaged"),
+        ("gzip", BODY, "the reply is damaged"),
+        ("deflate", BODY, "the reply is damaged"),
+        ("gzip", gzip.compress(b"0" * 200_000_000, 9), "the reply is over 10 MB"),
+        ("deflate", zlib.compress(b"0" * (REPLY_LIMIT + 1)), "the reply is over 10 MB"),
+        ("identity", b"0" * (REPLY_LIMIT + 1), "the reply is over 10 MB"),
+    ],
+    ids=["unknown", "twice", "cut", "followed", "not packed", "not packed either", "a bomb", "just over", "large as it is"],
+)
+def test_reply__that_cannot_be_unpacked(encoding: str, body: bytes, words: str) -> None:
+    error = failed(playing(reply(body, f"Content-Encoding: {encoding}")))
+    assert error.kind == "target"
+    assert words in str(error)
+
+
+def test_reply__as_large_as_it_may_be() -> None:
+    assert len(answered(playing(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip")))) == REPLY_LIMIT
+
+
+def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
+    error = failed(playing(reply(b"x", "Content-Encoding: br", status="503 Busy")), TransientError)
+    assert "answered 503: the reply is packed in a way that was not asked for" in str(error)
+
+
+def test_refusal__without_a_body_is_told_by_its_reason() -> None:
+    assert "answered 400: Too Shy" in str(failed(playing(reply(b"", status="400 Too Shy"))))
+    assert "answered 400: Bad Request" in str(failed(playing(reply(b"", status="400 "))))
+
+
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi"], ids=["nothing came", "half came"])
+def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: bytes) -> None:
+    def play(talk: Talk) -> None:
+        asked = talk.request()
+        talk.send(begun if asked.body == b"slow" else HI)
+        talk.until_closed()
+
+    async def both(endpoint: Endpoint) -> None:
+        with pytest.raises(AttemptError, match=r"no answer within 0\.2 s") as caught:
+            await ask(endpoint, b"slow", 0.2)
+        assert caught.value.kind == "timeout"
+        await asyncio.to_thread(server.wait_closed)
+        assert (await ask(endpoint)).body == b"hi"
+
+    with RawServer(play) as server:
+        during(server, both)
+    assert server.connections == 2
+
+
+def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None:
+    arrived = threading.Event()
+
+    def play(talk: Talk) -> None:
+        if talk.request().body == b"slow":
+            arrived.set()
+        else:
+            talk.send(HI)
+        talk.until_closed()
+
+    async def both(endpoint: Endpoint) -> None:
+        call = asyncio.create_task(ask(endpoint, b"slow"))
+        await asyncio.to_thread(arrived.wait, 30)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.to_thread(server.wait_closed)
+        assert (await ask(endpoint)).body == b"hi"
+
+    with RawServer(play) as server:
+        during(server, both)
+    assert server.connections == 2
+
+
+def test_address__of_ipv6() -> None:
+    try:
+        server = RawServer(playing(HI), host="::1")
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    with server:
+        assert during(server, ask).body == b"hi"
+    assert server.requests[0].headers["host"] == server.netloc == f"[::1]:{server.port}"
+
+
+def test_address__with_a_password_is_asked_with_it() -> None:
+    with RawServer(playing(HI)) as server:
+
+        async def asked() -> None:
+            endpoint = Endpoint(Manner(url=server.url.replace("//", "//me:h%40sh@"), key_hint="", headers={"Authorization": "Bearer k"}))
+            await ask(endpoint)
+            await endpoint.close()
+
+        asyncio.run(asked())
+    (only,) = server.requests
+    assert (only.headers["authorization"], only.headers["host"]) == ("Basic bWU6aEBzaA==", server.netloc)
