@@ -10,7 +10,6 @@ from agentevals_action.apis.addresses import Address
 from agentevals_action.apis.proxies import Route
 from agentevals_action.apis.transport import Wire, trusted
 from agentevals_action.apis.unpacking import too_large
-from agentevals_action.errors import TargetDead, TransientError
 
 Headers = Sequence[tuple[str, str]]
 #: How we introduce ourselves.
@@ -127,13 +126,8 @@ class Connection:
             head = await self._head()
         except h11.RemoteProtocolError as error:
             raise _broken(error) from None
-        if 200 <= head.status_code < 300:
-            return
-        reason = head.reason.decode("latin-1")
-        told = f"the proxy {proxy.netloc} answered {head.status_code} {reason}".rstrip() + f" when asked for {server.netloc}"
-        if head.status_code >= 500 or head.status_code in (408, 429):
-            raise TransientError(told)
-        raise TargetDead(told, self._route.refusal_hint(head.status_code))
+        if not 200 <= head.status_code < 300:
+            raise self._route.refused(proxy, head.status_code, head.reason.decode("latin-1"))
 
 
 def _broken(error: h11.RemoteProtocolError) -> ConnectionError:

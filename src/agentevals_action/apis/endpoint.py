@@ -192,8 +192,8 @@ class Endpoint:
             body = str(error).encode()  # the status says what it is worth, whatever its words were
         if is_success:
             return Answer(reply.status, body)
-        if reply.status == 407 and route.forwarder:
-            raise TargetDead(f"the proxy on the way to {route.told} wants to know who asks", route.refusal_hint(reply.status))
+        if reply.status == 407 and (proxy := route.forwarder):
+            raise route.refused(proxy, reply.status, reply.reason)
         raise self._refusal(replace(reply, body=body))
 
     def _refusal(self, reply: "Reply") -> AttemptError:

@@ -3,7 +3,9 @@
 from msgspec import Struct
 
 from agentevals_action.apis.addresses import Address, read_address
-from agentevals_action.errors import AttemptError
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
+
+_SHOWN = 100  # characters of a proxy's reason that an error quotes
 
 
 class Route(Struct, frozen=True):
@@ -23,11 +25,14 @@ class Route(Struct, frozen=True):
         """The proxy that reads the requests, and is told all of their address; through a tunnel to https it sees none."""
         return self.proxy if self.server.scheme == "http" else None
 
-    def refusal_hint(self, status: int) -> str:
-        """What to do when the proxy itself refuses."""
+    def refused(self, proxy: Address, status: int, reason: str) -> TransientError | TargetDead:
+        """The error of a proxy that itself refuses: whether it is worth repeating, and what to do."""
+        told = f"the proxy {proxy.netloc} answered {status} {reason[:_SHOWN]}".rstrip() + f" when asked for {self.server.netloc}"
+        if status >= 500 or status in (408, 429):
+            return TransientError(told)
         if status == 407:
-            return f"give {self.variable} a user and password, as http://user:password@host:port"
-        return "have the proxy let it through, or put the server into NO_PROXY"
+            return TargetDead(told, f"give {self.variable} a user and password, as http://user:password@host:port")
+        return TargetDead(told, "have the proxy let it through, or put the server into NO_PROXY")
 
 
 def route_to(server: Address) -> Route:

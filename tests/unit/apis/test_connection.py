@@ -266,6 +266,7 @@ BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
         ("deflate", zlib.compress(BODY, wbits=-15)),
         ("identity", BODY),
     ],
+    ids=["gzip", "x-gzip", "zlib", "bare", "as it is"],
 )
 def test_reply__packed(encoding: str, body: bytes) -> None:
     assert answered(playing(reply(body, f"Content-Encoding: {encoding}"))) == BODY

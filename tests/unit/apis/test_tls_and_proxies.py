@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.apis.addresses import read_address
 from agentevals_action.apis.endpoint import Endpoint, Manner
+from agentevals_action.apis.proxies import route_to
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from tests.support.certificates import Identity, identity
 from tests.support.raw_server import Asked, RawServer, Talk, playing, proxy_to, reply
@@ -136,11 +138,30 @@ def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(environment:
     assert (server.connections, proxy.connections) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("named", "url", "is_straight"),
+    [
+        ("example.com", "https://api.example.com", True),
+        (".example.com", "https://api.example.com", True),
+        ("example.com", "https://notexample.com", False),
+        ("example.com:443", "https://example.com", True),
+        ("example.com:8443", "https://example.com", False),
+        ("::1", "https://[::1]:8443", True),
+        ("[::1]", "https://[::1]:8443", True),
+        ("::1", "https://[::2]", False),
+    ],
+)
+def test_no_proxy__names_hosts_and_what_is_below(environment: pytest.MonkeyPatch, named: str, url: str, is_straight: bool) -> None:
+    environment.setenv("HTTPS_PROXY", "http://proxy:3128")
+    environment.setenv("NO_PROXY", named)
+    assert (route_to(read_address(url)).proxy is None) == is_straight
+
+
 def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> None:
     with RawServer(playing(reply(b"", status="407 Proxy Authentication Required"))) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         error = failed(f"http://{ELSEWHERE}", TargetDead)
-    assert str(error) == f"the proxy on the way to {ELSEWHERE} by the proxy {proxy.netloc} wants to know who asks"
+    assert str(error) == f"the proxy {proxy.netloc} answered 407 Proxy Authentication Required when asked for {ELSEWHERE}"
     assert "give HTTP_PROXY a user and password" in error.hint
 
 
