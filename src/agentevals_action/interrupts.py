@@ -16,7 +16,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying."""
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD)}
+    # A process that was started with it ignored (some supervisors do) does not hear how its children end.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _listen()
     try:
         yield

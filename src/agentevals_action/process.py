@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, cast
 
 from msgspec import Struct
+
+from agentevals_action.child import CHUNK, Child, Tell, place, write
 
 #: Bytes of standard output, and of standard error, that `run` keeps; the child is drained beyond it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -27,8 +29,6 @@ GRACE = 2.0
 MOMENT = 0.5
 
 Env = Mapping[str, str]
-#: Takes what a child writes, as far as it is kept, while it comes: 1 for standard output or 2 for standard error, and bytes.
-Tell = Callable[[int, bytes], None] | None
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
@@ -51,94 +51,31 @@ class CompletedBytes(Struct, frozen=True):
     stderr: bytes
 
 
-class _Child(asyncio.SubprocessProtocol):
-    """Collects output up to the limit. The transport's own `wait` is not used: in some versions it waits for the pipes, which a
-    daemonised grandchild may hold open for ever."""
-
-    def __init__(self, limit: int, tell: Tell) -> None:
-        self.output = {1: bytearray(), 2: bytearray()}
-        self.limit, self.truncated, self.tell = limit, False, tell or (lambda _fd, _data: None)
-        self.exited, self.drained, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self.open = {0, 1, 2}
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept = self.output[fd]
-        room = self.limit - len(kept)
-        kept += data[:room]
-        self.tell(fd, data[:room])
-        self.truncated = self.truncated or len(data) > room
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        self.open.discard(fd)
-        if self.open.isdisjoint(self.output):
-            self.drained.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        self.lost.set()
-
-    def text(self, fd: int) -> str:
-        return self.output[fd].decode("utf-8", "replace")
-
-
 async def run(
     command: Sequence[str], *, cwd: Path, environment: Env, timeout: float, stdin: str = "", limit: int = OUTPUT_LIMIT, tell: Tell = None
 ) -> Completed:
     """Runs a child in its own process group to its end or its time limit (seconds), keeping `limit` bytes of each stream; OSError when it
     cannot be started. When it returns or is cancelled, nothing of the group is left; a process that made a session of its own is not in it.
     """
-    loop = asyncio.get_running_loop()
-    started = loop.time()
-    transport, child = await _start(command, cwd, environment, _Child(limit, tell))
-    timed_out = False
+    leave = await place()
+    started = time.monotonic()
     try:
-        feed = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
-        feed.write(stdin.encode("utf-8", "replace"))
-        feed.write_eof()
-        try:
-            async with asyncio.timeout(timeout):
-                await child.exited.wait()
-        except TimeoutError:
-            timed_out = True
-        duration_ms = (loop.time() - started) * 1000
+        child = Child(_popen(command, cwd, environment), leave, limit, tell)
+    except (OSError, ValueError) as error:
+        leave()
+        raise error if isinstance(error, OSError) else _unusable(error) from None
+    try:
+        child.listen(stdin.encode("utf-8", "replace"))
+        timed_out = not await _within(timeout, child.exited)
+        duration_ms = (time.monotonic() - started) * 1000
     finally:
-        await _end(transport, child)
-    returncode = transport.get_returncode()
-    return Completed(
-        returncode=-signal.SIGKILL if returncode is None else returncode,
-        stdout=child.text(1),
-        stderr=child.text(2),
-        timed_out=timed_out,
-        truncated=child.truncated,
-        duration_ms=duration_ms,
-    )
+        returncode = await _end(child)
+    return Completed(returncode, child.text(1), child.text(2), timed_out, child.truncated, duration_ms)
 
 
-async def _start(command: Sequence[str], cwd: Path, environment: Env, child: _Child) -> tuple[asyncio.SubprocessTransport, _Child]:
-    """Starts a child. Cancelled half-way, asyncio would leave grandchildren and pipes behind: it is let start, then ended whole."""
-    loop = asyncio.get_running_loop()
-    starting = asyncio.ensure_future(loop.subprocess_exec(lambda: child, *command, cwd=cwd, env=dict(environment), start_new_session=True))
-    cancelled = None
-    while not starting.done():
-        try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        if starting.exception() is None:
-            await _end(*starting.result())
-        raise cancelled
-    try:
-        return starting.result()
-    except ValueError as error:
-        raise _unusable(error) from None
-
-
-async def _end(transport: asyncio.SubprocessTransport, child: _Child) -> None:
+async def _end(child: Child) -> int:
     """Takes what output is still to come, then ends the whole group; the killing happens even when this is itself cancelled."""
-    group = transport.get_pid()
+    group = child.process.pid
     try:
         if not child.exited.is_set():
             _signal_group(group, signal.SIGTERM)
@@ -150,17 +87,18 @@ async def _end(transport: asyncio.SubprocessTransport, child: _Child) -> None:
             await _within(GRACE, child.exited)
             await _within(MOMENT, child.drained)
         finally:
-            # What is still unread by then has no reader worth waiting for; an orderly close would wait for it.
-            if 0 in child.open:
-                cast(asyncio.WriteTransport, transport.get_pipe_transport(0)).abort()
-            transport.close()
-            await _within(GRACE, child.lost)
+            # What is still unread by then has no reader worth waiting for.
+            returncode = child.close()
+    return returncode
 
 
-async def _within(seconds: float, event: asyncio.Event) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether it happens within that time."""
+    if not event.is_set():  # most have happened, and a time limit costs more than the look
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
+    return event.is_set()
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
@@ -206,6 +144,8 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], t
 
 
 def _popen(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # the exit code of every child would be 0
+        raise OSError(errno.ECHILD, "how a child ends cannot be told, since SIGCHLD is ignored")
     pipe = subprocess.PIPE
     return subprocess.Popen(list(command), cwd=cwd, env=dict(environment), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
 
@@ -249,7 +189,7 @@ def _exchange(process: subprocess.Popen[bytes], stdin: bytes, deadline: float) -
                 break
             for key, _ in selector.select(min(deadline - now, MOMENT / 5)):
                 if key.fileobj is feed:
-                    pending = _write(feed, pending)
+                    pending = write(feed, pending)
                     if not pending:
                         selector.unregister(feed)
                         feed.close()
@@ -258,15 +198,8 @@ def _exchange(process: subprocess.Popen[bytes], stdin: bytes, deadline: float) -
     return bytes(kept[streams[0]]), bytes(kept[streams[1]])
 
 
-def _write(feed: IO[bytes], pending: memoryview) -> memoryview:
-    try:
-        return pending[os.write(feed.fileno(), pending[:65536]) :] if pending else pending
-    except BrokenPipeError:  # a child need not read what it is given
-        return pending[:0]
-
-
 def _read(stream: IO[bytes], kept: dict[IO[bytes], bytearray]) -> bool:
-    data = os.read(stream.fileno(), 65536)
+    data = os.read(stream.fileno(), CHUNK)
     kept[stream] += data
     if len(kept[stream]) > CALL_LIMIT:
         raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")

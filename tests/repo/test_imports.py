@@ -64,7 +64,7 @@ OWNERS = {
     "certifi": ("apis.transport",),
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
-    "subprocess": ("process",),
+    "subprocess": ("process", "child"),
     "click": ("cli", "options"),
     "aiosqlite": ("caching.cache",),
     "sqlite3": ("caching.cache", "caching.schema"),

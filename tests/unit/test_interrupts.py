@@ -85,6 +85,11 @@ def test_interruptible__gives_the_handlers_back() -> None:
             assert run(main()) == 7
             assert signal.getsignal(signal.SIGTERM) is inside
         assert signal.getsignal(signal.SIGTERM) is before
+
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        with interruptible():
+            assert signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
         """
     )
     assert subprocess.run([sys.executable, "-c", code], env={**os.environ}, timeout=60).returncode == 0

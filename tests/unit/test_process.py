@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -71,6 +72,10 @@ def test_run__a_child_that_does_not_read_its_input_is_no_failure(tmp_path: Path)
 def test_run__binary_output_is_replaced_not_refused(tmp_path: Path) -> None:
     done = run(tmp_path, *python("import sys; sys.stdout.buffer.write(b'a\\xff\\xfe\\x00b')"))
     assert done.stdout == "a\ufffd\ufffd\x00b"
+
+
+def test_run__standard_input_can_be_opened_by_its_name(tmp_path: Path) -> None:
+    assert run(tmp_path, "cat", "/dev/stdin", stdin="hello").stdout == "hello"
 
 
 def test_run__a_lone_surrogate_in_the_input_does_not_break_it(tmp_path: Path) -> None:
@@ -201,6 +206,55 @@ def test_run__cancellation_while_the_child_is_being_started_leaves_nothing(tmp_p
     assert b"300.25" not in b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.read_text().split())
 
 
+@pytest.mark.parametrize(("timeout", "code"), [(30, 3), (0.5, -signal.SIGTERM)])
+def test_run__without_pidfd__ends_and_times_out_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float, code: int
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    done = run(tmp_path, "sh", "-c", f"echo $$; {'exit 3' if code > 0 else 'exec sleep 300'}", timeout=timeout)
+    assert (done.returncode, done.timed_out, gone(int(done.stdout))) == (code, code < 0, True)
+
+
+def test_run__more_than_there_are_processors_wait_for_each_other_side_by_side(tmp_path: Path) -> None:
+    count = 4 * (os.cpu_count() or 1)
+    os.mkfifo(tmp_path / "here")
+    os.mkfifo(tmp_path / "go")
+
+    def meet(go: int) -> None:
+        with (tmp_path / "here").open() as here:
+            for _ in range(count):
+                here.readline()
+        os.write(go, b"\n" * count)
+
+    async def many() -> list[process.Completed]:
+        # Each holds `here` open to its end, or the reader could see the end of the file between two of them.
+        command = ("sh", "-c", "exec 3>here; echo >&3; read line <go")
+        waiting = (process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=60) for _ in range(count))
+        go = os.open(tmp_path / "go", os.O_RDWR)
+        try:
+            *results, _ = await asyncio.gather(*waiting, asyncio.to_thread(meet, go))
+        finally:
+            os.close(go)
+        return results
+
+    assert [done.returncode for done in asyncio.run(many())] == [0] * count
+
+
+def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
+    def count() -> int:
+        return len(list(Path("/dev/fd").iterdir()))
+
+    async def counted() -> tuple[int, int]:
+        before = count()
+        for command in (("true",), ("sleep", "300"), ("no-such-program-here",)):
+            with contextlib.suppress(FileNotFoundError):
+                await process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=0.1, stdin="x" * 2_000_000)
+        return before, count()
+
+    before, after = asyncio.run(counted())
+    assert after == before
+
+
 def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
     async def many() -> list[process.Completed]:
         return await asyncio.gather(
@@ -283,6 +337,19 @@ def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == [b"%d\n" % i for i in range(10)]
+
+
+def test_run_and_call__refuse_where_the_system_does_not_tell_how_a_child_ends() -> None:
+    script = (
+        "import asyncio, signal; from pathlib import Path; from agentevals_action import process\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "given = dict(cwd=Path('/'), environment={'PATH': '/bin:/usr/bin'}, timeout=30)\n"
+        "for start in (lambda: asyncio.run(process.run(['false'], **given)), lambda: process.call(['false'], **given)):\n"
+        "    try: print(start())\n"
+        "    except OSError as error: print(error.strerror)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "how a child ends cannot be told, since SIGCHLD is ignored\n" * 2
 
 
 def powerless_python() -> list[str]:
