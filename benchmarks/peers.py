@@ -95,7 +95,7 @@ class AgentV(NodePeer):
             )
             graded = [{"type": "code-grader", "command": [sys.executable, str(folder / "judge.py")]}]
         if workload == "cli":
-            (folder / "agent.py").write_text("import sys\nopen(sys.argv[1], 'w').write('hello there')\n")
+            (folder / "agent.py").write_text("import json, sys\nopen(sys.argv[1], 'w').write(json.loads('\"hello there\"'))\n")
             target = {"provider": "cli", "command": f"{sys.executable} {folder / 'agent.py'} {{OUTPUT_FILE}}"}
         subprocess.run(["git", "init", "--quiet", folder], check=True)
         (folder / ".agentv").mkdir()

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 #: Seconds that a child is taken to be busy with its own beginning (an interpreter that loads): as many begin at once as there are
 #: processors, since more would only take turns, which makes each dearer; then it may wait for whom it likes, beside any number of others.
-BEGINNING = 0.03
+BEGINNING = 0.05
 #: Bytes that are read or written at once: what a pipe holds on Linux.
 CHUNK = 65536
 
