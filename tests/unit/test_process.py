@@ -232,7 +232,7 @@ def test_run__more_than_there_are_processors_wait_for_each_other_side_by_side(tm
         waiting = (process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=60) for _ in range(count))
         go = os.open(tmp_path / "go", os.O_RDWR)
         try:
-            *results, _ = await asyncio.gather(*waiting, asyncio.to_thread(meet, go))
+            results, _ = await asyncio.gather(asyncio.gather(*waiting), asyncio.to_thread(meet, go))
         finally:
             os.close(go)
         return results
