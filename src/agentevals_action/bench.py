@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from agentevals_action.model.fault import Fault
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports.base import written
 from agentevals_action.reports.jsonl import ResultsWriter, check_unchanged
@@ -47,7 +48,7 @@ class Bench(Struct, frozen=True):
     environ: Mapping[str, str]
     engine: Engine
     report: Path
-    redact: Callable[[str], str]
+    redactor: Redactor
     progress: Progress
     places: Places
     _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class Bench(Struct, frozen=True):
         runner = self.engine.runner
         async with asyncio.TaskGroup() as tasks:
             graded = {test.id: tasks.create_task(runner.regrade(suite, test, base[test.id])) for test in suite.tests if test.id in base}
-        return {name: redacted(task.result(), self.redact) for name, task in graded.items()}
+        return {name: redacted(task.result(), self.redactor) for name, task in graded.items()}
 
     def certain(self, suite: Suite) -> Set[str]:
         """The tests that answer and are graded the same each time."""
@@ -111,7 +112,7 @@ class Bench(Struct, frozen=True):
         return Resampling(
             self.engine.runner,
             self.engine.fingerprints,
-            self.redact,
+            self.redactor,
             keys,
             Side(heads, self.settings.samples),
             Side(bases if root else {}, self.settings.samples),
@@ -178,7 +179,7 @@ class Bench(Struct, frozen=True):
         with ResultsWriter(self.report / name) as writer:
 
             def keep(index: int, suite: Suite, result: TestResult) -> None:
-                clean = redacted(result, self.redact)
+                clean = redacted(result, self.redactor)
                 writer.add(index, clean)
                 results[suite.path].append((index, clean))
                 self.engine.forecast.add(clean)

@@ -55,10 +55,11 @@ class GitRepository:
     @cached_property
     def root(self) -> Path:
         """The top folder of the working tree, absolute and free of symbolic links."""
-        done = self._call("rev-parse", "--show-toplevel", cwd=self.path)
-        if done.returncode == 0 and (line := done.stdout.removesuffix(b"\n")):
-            return Path(os.fsdecode(line)).resolve()
-        if self._call("rev-parse", "--is-bare-repository", cwd=self.path).stdout.strip() == b"true":
+        done = self._call("rev-parse", "--is-bare-repository", "--show-toplevel", cwd=self.path)
+        is_bare, _, folder = done.stdout.removesuffix(b"\n").partition(b"\n")
+        if done.returncode == 0 and folder:
+            return Path(os.fsdecode(folder)).resolve()
+        if is_bare == b"true":
             raise GitError(f"{self.path} is a bare repository", "run in a clone that has a working tree")
         raise GitError(
             f"{self.path} is no git repository ({_last_line(done.stderr)})",

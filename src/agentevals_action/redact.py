@@ -36,6 +36,7 @@ class Redactor:
     def __init__(self, values: Iterable[str]) -> None:
         forms = {form for value in values for secret in _parts(value) for form in _forms(secret)}
         self._forms: Sequence[str] = sorted((form for form in forms if len(form) >= MIN_LENGTH), key=len, reverse=True)
+        self._in_json = tuple({json.dumps(form, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass") for form in self._forms})
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], extra_names: Iterable[str] = (), values: Iterable[str] = ()) -> "Redactor":
@@ -49,6 +50,10 @@ class Redactor:
         while spans := self._spans(text):
             text = _masked(text, spans)
         return text
+
+    def may_stand_in(self, data: bytes) -> bool:
+        """Whether a secret may stand in some text of a JSON document (UTF-8 that escapes no more than it must)."""
+        return any(form in data for form in self._in_json)
 
     def filter(self) -> logging.Filter:
         """A filter for a log's handler, which redacts messages and tracebacks."""

@@ -15,6 +15,7 @@ from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.providers.base import Options as ProviderOptions
 from agentevals_action.records import agent_name
+from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.remembering import may_remember
 from agentevals_action.runner import Runner
@@ -59,7 +60,7 @@ class Resampling(Struct, frozen=True, dict=True):
 
     runner: Runner
     fingerprints: Fingerprints
-    redact: Callable[[str], str]
+    redactor: Redactor
     keys: Keys
     on_head: Side
     on_base: Side
@@ -74,7 +75,7 @@ class Resampling(Struct, frozen=True, dict=True):
         first = self.on_head.first + self._number("head", suite, test, count)
         samples = tuple(await self.runner.again(self.on_head.suites[suite], turns, first, count))
         self._tell(samples=count)
-        return redacted(samples, self.redact)
+        return redacted(samples, self.redactor)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """So many fresh samples of base, graded by head's evaluators; AttemptError when base cannot be run."""
@@ -85,7 +86,7 @@ class Resampling(Struct, frozen=True, dict=True):
         there, turns = self.on_base.suites[suite], self._base_turns[suite, test]
         samples = tuple(await self.runner.again(there, turns, first, count))
         self._tell(samples=count)
-        return redacted(await self._as_head_grades(suite, test, samples), self.redact)
+        return redacted(await self._as_head_grades(suite, test, samples), self.redactor)
 
     def base_open(self, suite: str, test: str) -> bool:
         """Whether base has the test and a tree to run it in."""

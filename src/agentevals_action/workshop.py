@@ -82,7 +82,7 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host, places
     suites = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), place.folder)
     with engine_for(settings, place.environ, place.folder) as engine, console.progress() as progress:
         engine.forecast.earlier = earlier
-        redact = engine.redactor(suite for suite in suites if isinstance(suite, Suite)).redact
-        bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redact, progress, places)
+        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
+        bench = Bench(checkout, suites, settings, place.folder, place.environ, engine, place.report, redactor, progress, places)
         told = pipeline.review(job, settings, repository, host, bench)
-        return redacted(replace(told, notices=(*told.notices, *engine.notices)), redact)
+        return redacted(replace(told, notices=(*told.notices, *engine.notices)), redactor)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentevals_action.model.comparison import Change
+from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
@@ -13,14 +16,13 @@ from tests.support import results, reviews
 SECRET = "sk_live_c0ffee1234567890|*"
 
 
-def redact(text: str) -> str:
-    return text.replace(SECRET, "***")
+REDACTOR = Redactor([SECRET])
 
 
 def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
     fields: dict[str, Any] = {"misses": (SECRET,), "question": SECRET, "answer": f"key: {SECRET}", "gates": (SECRET,)}
     head = (reviews.told(SECRET, "fail", failed=(SECRET,), **fields), reviews.told("b", None, error=SECRET))
-    review = redacted(reviews.review(reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)), redact)
+    review = redacted(reviews.review(reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)), REDACTOR)
     for text in (markdown.comment(review, Links()), markdown.job_summary(review, Links()), "".join(markdown.check(review, Links()))):
         assert "live" not in text
     assert "key: ***" in markdown.comment(review, Links())
@@ -30,11 +32,25 @@ def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disg
 def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
     details = {"a": [SECRET, {"b": (SECRET, 1, None)}], SECRET: True}
     result = results.result("a", evaluator_results=(results.evaluated(details=details),))
-    clean = redacted(result, redact)
+    clean = redacted(result, REDACTOR)
     assert clean.evaluator_results[0].details == {"a": ["***", {"b": ("***", 1, None)}], "***": True}
     assert replace(clean, evaluator_results=result.evaluator_results) == result
 
 
 def test_redacted__what_holds_no_secret_is_itself() -> None:
     result = results.result("a", evaluator_results=(results.evaluated(details={"a": ["fine"]}),))
-    assert redacted(result, redact) is result
+    assert redacted(result, REDACTOR) is result
+
+
+#: Of all that JSON escapes, or that is no JSON.
+TEXTS = st.text(st.characters(exclude_categories=()) | st.sampled_from("\"\\/\b\f\n\r\t\0\x1b\x7f\x85\u2028\ud800é<&'+ "), max_size=12)
+
+
+@given(before=TEXTS, secret=TEXTS.map(lambda text: f"s3cr3t-{text}-k3y"), after=TEXTS, as_key=st.booleans())
+def test_redacted__finds_any_secret_in_any_text(before: str, secret: str, after: str, as_key: bool) -> None:
+    redactor, text = Redactor([secret]), before + secret + after
+    details = {text: 1} if as_key else {"a": [text]}
+    clean = redacted(results.evaluated(details=details), redactor)
+    shown = [*clean.details, *clean.details.get("a", ())]
+    assert redactor.redact(text) in shown
+    assert text not in shown

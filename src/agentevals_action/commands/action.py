@@ -104,7 +104,7 @@ def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost)
         reasons = (*faults, error.sentence)
         broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
         ended = pipeline.broken_off(job, place.settings, reasons) if broken_off else pipeline.refused(job, reasons)
-        return redacted(ended, place.redactor.redact)
+        return redacted(ended, place.redactor)
 
 
 def _manner(review: Review, place: Place, runner: Runner, template: Path | None = None) -> publish.Manner:

@@ -49,14 +49,14 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     for suite in broken:
         print(f"warning: {terminal.printable(suite.path)} has faults and was not looked into", file=sys.stderr)
     fingerprints = Fingerprints(settings.watch)
-    redact = Redactor.from_environ(environ, settings.env).redact
+    redactor = Redactor.from_environ(environ, settings.env)
     turns = cache(lambda path: explaining.conversations(next(suite for suite in suites if suite.path == path)))
 
     def explain(suite: Suite, test: Test) -> Explanation:
         own = turns(suite.path)[test.conversation_id] if test.conversation_id is not None else ()
         return explaining.explain(suite, test, settings.timeout, fingerprints.of(suite, test), own)
 
-    explained = (redacted(explain(suite, test), redact) for suite, test in found)
+    explained = (redacted(explain(suite, test), redactor) for suite, test in found)
     if as_json:
         # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
         print(json.dumps(msgspec.to_builtins(list(explained)), indent=2))

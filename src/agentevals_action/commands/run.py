@@ -2,7 +2,7 @@
 
 import fnmatch
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
@@ -20,6 +20,7 @@ from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComp
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.redact import Redactor
 from agentevals_action.redacted import redacted
 from agentevals_action.remembering import WithEarlierTurns
 from agentevals_action.reports.jsonl import ResultsWriter, read_back
@@ -55,7 +56,7 @@ class _Run(Struct, frozen=True, dict=True):
     suites: Sequence[Suite]
     wanted: Wanted
     output: Path
-    redact: Callable[[str], str]
+    redactor: Redactor
     quarantines: Quarantines
 
     def tests(self) -> Iterator[Placed]:
@@ -94,8 +95,8 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
     with engine_for(settings, environ, folder, keep) as engine:
         _refuse_missing(engine, suites)
         _check_output(wanted.output or folder / settings.report_dir / "results.jsonl", suites)
-        redact = engine.redactor(suites).redact
-        run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redact, quarantines)
+        redactor = engine.redactor(suites)
+        run = _Run(suites, wanted, wanted.output or folder / settings.report_dir / "results.jsonl", redactor, quarantines)
         engine.forecast.earlier = wiring.earlier_figures(run.output)
         seal = interrupts.run(_execute(run, engine, folder, settings.samples))
         notices = [*engine.notices, *_warned(keep)]
@@ -162,7 +163,7 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
                 bars.expect("tests", total - sum(kept))
 
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
-                    clean = redacted(result, run.redact)
+                    clean = redacted(result, run.redactor)
                     writer.add(index, clean)
                     engine.forecast.add(clean)
                     bars.advance("tests", clean)
@@ -227,7 +228,7 @@ def _report(run: _Run, settings: Settings, results: Iterator[TestResult], notice
     tests = (test.head for suite in suites for test in suite.tests if test.head)
     console.not_passed((result for result in tests if result.verdict != "pass"), turns, sys.stdout)
     console.remarks([spending.spent_by(heads).words("these results" if run.wanted.resume else "this run")], sys.stdout)
-    console.remarks((f"notice: {run.redact(notice)}" for notice in notices), sys.stderr)
+    console.remarks((f"notice: {run.redactor.redact(notice)}" for notice in notices), sys.stderr)
     policy = gate.Policy(settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive)
     decision = gate.decide(policy, suites, BaselineInfo("none", wanted=False, reason="`run` compares with nothing"))
     write_run_summary(run.summary, decision, heads)

@@ -103,7 +103,7 @@ async def _run(asked: _Asked, engine: Engine, redactor: Redactor, output: Path, 
             bars.expect("tests", asked.count)
 
             def keep(place: int, _suite: Suite, result: TestResult) -> None:
-                clean = redacted(result, redactor.redact)
+                clean = redacted(result, redactor)
                 writer.add(place, clean)
                 # The answers are in the file; the figures need none of them.
                 results.append(replace(clean, samples=tuple(_slim(clean)), evaluator_results=(), candidate_answer=""))

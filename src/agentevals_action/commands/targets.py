@@ -66,8 +66,8 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wa
         targets = [listed(one, lambda suite: known[suite.path]) for one in seen]
         if wanted.check:
             targets = interrupts.run(_checked(seen, targets, wanted, engine, settings.timeout))
-        redact = engine.redactor(suites).redact
-    _print([redacted(target, redact) for target in targets], wanted)
+        redactor = engine.redactor(suites)
+    _print([redacted(target, redactor) for target in targets], wanted)
     return ExitCode.INVALID if broken else _exit_code(targets)
 
 
