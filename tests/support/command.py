@@ -4,9 +4,12 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import warm
 
 #: Where the tests' own interpreter has its commands; children must find `python3` there too.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -29,8 +32,23 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 100) -> Done:
     """Runs `agentevals-action ARGUMENTS` in a folder to its end."""
-    done = subprocess.run([*COMMAND, *arguments], cwd=folder, env=environment(env), capture_output=True, text=True, timeout=timeout)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return finish(folder, arguments, environment(env), timeout)
+
+
+def finish(folder: Path, arguments: Sequence[str], environ: Mapping[str, str], timeout: float = 100, *, merged: bool = False) -> Done:
+    """Runs it in exactly this environment to its end; `merged` puts both streams into `out` as they came."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
+        streams = (out, out if merged else err)
+        if sys.platform.startswith("linux"):
+            code = warm.process(**environment()).finish(folder, arguments, environ, streams, timeout)
+        else:  # a fork may not use all of the system's libraries there
+            words, nothing = [*COMMAND, *arguments], subprocess.DEVNULL
+            code = subprocess.run(
+                words, cwd=folder, env=environ, stdin=nothing, stdout=streams[0], stderr=streams[1], timeout=timeout
+            ).returncode
+        out.seek(0)
+        err.seek(0)
+        return Done(code, out.read(), err.read())
 
 
 def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
