@@ -1,20 +1,22 @@
 """The stand-in for OpenAI and Azure satisfies the vendor's own client, and what we send is what that client may send."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
-from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from tests.support import targets
 from tests.support.openai_server import AzureServer, OpenAIServer, Reply, azure_failure, failure, function_call, output_message
+
+if TYPE_CHECKING:
+    import openai  # half a second's import, which each worker would do: the tests that need it have it imported
 
 GIF = base64.b64encode(b"GIF89a").decode()
 TOOL: Any = {"name": "look", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
@@ -26,6 +28,8 @@ CALLS = Reply(
 
 
 def vendor(server: OpenAIServer, key: str = "k") -> openai.OpenAI:
+    import openai
+
     # Strict: a reply that is not what the vendor's types say is an error.
     return openai.OpenAI(
         base_url=server.url,
@@ -37,6 +41,8 @@ def vendor(server: OpenAIServer, key: str = "k") -> openai.OpenAI:
 
 
 def azure(server: AzureServer, key: str = "k") -> openai.AzureOpenAI:
+    import openai
+
     return openai.AzureOpenAI(
         azure_endpoint=server.url,
         api_version="2024-10-21",
@@ -87,6 +93,8 @@ def test_azure__chat_and_responses() -> None:
 
 
 def test_azure__the_version_without_a_date() -> None:
+    import openai
+
     with AzureServer({"see": CALLS}, key="k", model="d") as server:
         url = f"{server.url}/openai/v1/"
         with openai.OpenAI(base_url=url, api_key="k", max_retries=0, http_client=openai.DefaultHttpxClient(trust_env=False)) as client:
@@ -95,6 +103,8 @@ def test_azure__the_version_without_a_date() -> None:
 
 
 def test_errors__of_openai() -> None:
+    import openai
+
     with OpenAIServer({"see": CALLS}, key="k", model="m") as server:
         with vendor(server, "other") as client, pytest.raises(openai.AuthenticationError) as wrong:
             chat(client)
@@ -104,6 +114,8 @@ def test_errors__of_openai() -> None:
 
 
 def test_errors__of_azure() -> None:
+    import openai
+
     with AzureServer({"see": CALLS}, key="k", model="d") as server:
         with azure(server, "other") as client, pytest.raises(openai.AuthenticationError) as wrong:
             chat(client, "d")
@@ -113,6 +125,8 @@ def test_errors__of_azure() -> None:
 
 
 def test_errors__of_a_rate_limit_that_passes() -> None:
+    import openai
+
     refusals = [
         failure(429, "Rate limit reached", "rate_limit_exceeded", {"Retry-After": "0.01"}),
         azure_failure(429, "Please retry after 1 second.", "429", {"retry-after-ms": "10", "Retry-After": "1"}),
@@ -155,9 +169,11 @@ def whole(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
-    ("api_format", "types"), [("chat", CompletionCreateParamsNonStreaming), ("responses", ResponseCreateParamsNonStreaming)]
-)
-def test_what_we_send__is_of_the_vendors_types(api_format: str, types: Any) -> None:
-    body, adapter = sent(api_format), TypeAdapter(types)
+@pytest.mark.parametrize("api_format", ["chat", "responses"])
+def test_what_we_send__is_of_the_vendors_types(api_format: str) -> None:
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+
+    types: dict[str, Any] = {"chat": CompletionCreateParamsNonStreaming, "responses": ResponseCreateParamsNonStreaming}
+    body, adapter = sent(api_format), TypeAdapter(types[api_format])
     assert whole(adapter.validate_python(body)) == body

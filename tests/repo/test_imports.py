@@ -4,6 +4,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support.source_tree import Import, Module, cycles, read_package
+from tests.support.source_tree import Import, Module, cycles, paths, read_package
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = read_package(ROOT / "src" / "agentevals_action")
+PACKAGE = ROOT / "src" / "agentevals_action"
 
 #: The folders of plug-ins, and the files in each that its plug-ins share.
 PLUGINS = {
@@ -79,6 +80,11 @@ LARGER: dict[str, str] = {
 }
 
 
+@cache
+def modules() -> dict[str, Module]:
+    return read_package(PACKAGE)
+
+
 def inside(name: str, *places: str) -> bool:
     return any(name == place or name.startswith(f"{place}.") for place in places)
 
@@ -103,10 +109,10 @@ def at_start(name: str) -> set[str]:
         if current in reached:
             continue
         reached.add(current)
-        if current not in MODULES:
+        if current not in modules():
             continue
         waiting += [current.rpartition(".")[0]] if "." in current else []
-        for found in MODULES[current].imports:
+        for found in modules()[current].imports:
             if not found.late and not found.typing:
                 waiting.append(found.name.removeprefix(".") if found.name.startswith(".") else found.name.partition(".")[0])
     return reached
@@ -115,7 +121,7 @@ def at_start(name: str) -> set[str]:
 def test_errors_and_model__import_nothing_of_ours() -> None:
     wrong = [
         told(module, found)
-        for module in MODULES.values()
+        for module in modules().values()
         if inside(module.name, "errors", "model")
         for found, name in own_imports(module)
         if not (inside(module.name, "model") and inside(name, "model"))
@@ -126,7 +132,7 @@ def test_errors_and_model__import_nothing_of_ours() -> None:
 def test_pure_modules__lean_on_the_model_alone() -> None:
     wrong = [
         told(module, found)
-        for module in MODULES.values()
+        for module in modules().values()
         if module.name in PURE
         for found, name in own_imports(module)
         if not inside(name, *PURE_MAY_IMPORT)
@@ -135,7 +141,7 @@ def test_pure_modules__lean_on_the_model_alone() -> None:
 
 
 def test_pure_modules__touch_neither_clock_nor_world() -> None:
-    pure = [MODULES[name] for name in sorted(PURE & MODULES.keys())]
+    pure = [modules()[name] for name in sorted(PURE & modules().keys())]
     wrong = [told(module, found) for module in pure for found, name in foreign_imports(module) if name in IMPURE]
     wrong += [
         f"{module.name}:{node.lineno} calls {ast.unparse(node.func)}"
@@ -152,7 +158,7 @@ def shared(folder: str) -> tuple[str, ...]:
 
 def test_plugins__import_their_base_and_what_stands_beside_the_folders() -> None:
     wrong = []
-    for module in MODULES.values():
+    for module in modules().values():
         folder, _, own = module.name.partition(".")
         if folder in PLUGINS and own and own != "base":
             # What plug-ins share may know the data of another folder's base; a plug-in knows its own alone.
@@ -166,14 +172,14 @@ def test_plugins__import_their_base_and_what_stands_beside_the_folders() -> None
 
 
 def test_bases__know_no_plugin() -> None:
-    wrong = [told(MODULES[base], found) for base in BASES for found, name in own_imports(MODULES[base]) if inside(name, *PLUGINS)]
+    wrong = [told(modules()[base], found) for base in BASES for found, name in own_imports(modules()[base]) if inside(name, *PLUGINS)]
     assert wrong == []
 
 
 def test_concrete_plugins__are_known_where_they_are_put_together() -> None:
     wrong = [
         told(module, found)
-        for module in MODULES.values()
+        for module in modules().values()
         if not inside(module.name, *COMPOSITION, *PLUGINS)
         for found, name in own_imports(module)
         if (folder := name.partition(".")[0]) in PLUGINS and name != folder and not inside(name, *shared(folder))
@@ -183,13 +189,13 @@ def test_concrete_plugins__are_known_where_they_are_put_together() -> None:
 
 def test_who_is_exempt__exists() -> None:
     named = {part for folder in PLUGINS for part in shared(folder)} | set(COMPOSITION) | PURE
-    assert named - MODULES.keys() == set()
+    assert named - modules().keys() == set()
 
 
 def test_every_library__has_one_owner() -> None:
     wrong = [
         told(module, found)
-        for module in MODULES.values()
+        for module in modules().values()
         for found, name in foreign_imports(module)
         if name in OWNERS and not inside(module.name, *OWNERS[name])
     ]
@@ -202,7 +208,7 @@ def test_every_foreign_package__is_declared() -> None:
     homes = metadata.packages_distributions()
     wrong = [
         told(module, found)
-        for module in MODULES.values()
+        for module in modules().values()
         for found, name in foreign_imports(module)
         if name not in sys.stdlib_module_names and not declared & {canonicalize_name(home) for home in homes.get(name, ())}
     ]
@@ -212,7 +218,7 @@ def test_every_foreign_package__is_declared() -> None:
 def test_environment_and_exit__belong_to_the_command_line() -> None:
     wrong = [
         f"{module.name}:{node.lineno} uses {ast.unparse(node)}"
-        for module in MODULES.values()
+        for module in modules().values()
         if module.name != "cli"
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv", "sys.argv", "sys.exit", "os._exit"}
@@ -221,23 +227,23 @@ def test_environment_and_exit__belong_to_the_command_line() -> None:
 
 
 def test_imports__have_no_cycle() -> None:
-    graph = {module.name: {name for found, name in own_imports(module) if not found.typing} for module in MODULES.values()}
+    graph = {module.name: {name for found, name in own_imports(module) if not found.typing} for module in modules().values()}
     assert cycles(graph) == []
 
 
 #: What a suite brings along: its types and providers are imported when it names them.
-NAMED = [name for name in sorted(MODULES) if name.startswith(("evaluators.", "providers."))]
+NAMED = [name for name in sorted(paths(PACKAGE)) if name.startswith(("evaluators.", "providers."))]
 
 
 @pytest.mark.parametrize("start", ["cli", "commands.validate", *NAMED])
 def test_heavy_libraries__wait_until_they_are_needed(start: str) -> None:
-    assert start in MODULES
+    assert start in modules()
     assert at_start(start) & HEAVY == set()
 
 
 def test_modules_and_functions__stay_small() -> None:
-    large = {module.name: f"{module.lines} lines" for module in MODULES.values() if module.lines > MOST_LINES}
-    for module in MODULES.values():
+    large = {module.name: f"{module.lines} lines" for module in modules().values() if module.lines > MOST_LINES}
+    for module in modules().values():
         for function in module.functions():
             lines = (function.end_lineno or function.lineno) - function.lineno + 1
             arguments = len(function.args.posonlyargs) + len(function.args.args) + len(function.args.kwonlyargs)
@@ -248,7 +254,7 @@ def test_modules_and_functions__stay_small() -> None:
 
 
 def test_every_module__says_first_what_it_is_for() -> None:
-    assert [module.name for module in MODULES.values() if not (ast.get_docstring(module.tree) or "").strip()] == []
+    assert [module.name for module in modules().values() if not (ast.get_docstring(module.tree) or "").strip()] == []
 
 
 def test_reading__finds_late_and_typing_imports(tmp_path: Path) -> None:

@@ -35,10 +35,15 @@ class Module:
         return (node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
+def paths(folder: Path) -> dict[str, Path]:
+    """The file of every module of a package by the module's name, a package's own being its folder's."""
+    return {_name(path, folder): path for path in sorted(folder.rglob("*.py"))}
+
+
 def read_package(folder: Path) -> dict[str, Module]:
     """Every module of a package by its name; imports of the package's own modules are relative to it, with a leading dot (`.globs`)."""
-    paths = {_name(path, folder): path for path in sorted(folder.rglob("*.py"))}
-    return {name: _module(name, path, folder.name, paths) for name, path in paths.items()}
+    known = paths(folder)
+    return {name: _module(name, path, folder.name, known) for name, path in known.items()}
 
 
 def cycles(graph: Mapping[str, set[str]]) -> list[str]:

@@ -1,13 +1,13 @@
+from __future__ import annotations
+
 import asyncio
 import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import pytest
-from anthropic.types import TextBlock, ToolUseBlock
 from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
@@ -18,6 +18,9 @@ from agentevals_action.providers.base import Provider
 from tests.support import targets
 from tests.support.anthropic_server import AnthropicServer, failure, message
 from tests.support.stand_in import Sent
+
+if TYPE_CHECKING:
+    import anthropic  # over a second's import, which each worker would do: the tests that need it have it imported
 
 LOOK = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {"x": {"type": "integer"}}}}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": 1}}
@@ -234,11 +237,15 @@ def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], pr
 
 @contextmanager
 def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthropic]:
+    import anthropic
+
     with anthropic.Anthropic(base_url=server.url, api_key=key, max_retries=0) as client:
         yield client
 
 
 def test_sdk__a_message_with_usage() -> None:
+    from anthropic.types import TextBlock
+
     with AnthropicServer({"hello": "hi"}, key="sk-1") as server, sdk(server) as client:
         reply = client.messages.create(model="m", max_tokens=5, system="brief", messages=[{"role": "user", "content": "hello"}])
     assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["hi"]
@@ -247,6 +254,8 @@ def test_sdk__a_message_with_usage() -> None:
 
 
 def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
+    from anthropic.types import ToolUseBlock
+
     with AnthropicServer(otherwise=message(USE, stop_reason="tool_use")) as server, sdk(server) as client:
         reply = client.messages.create(
             model="m",
@@ -272,6 +281,8 @@ def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
 
 
 def test_sdk__errors_are_of_the_vendors_kind() -> None:
+    import anthropic
+
     messages: list[anthropic.types.MessageParam] = [{"role": "user", "content": "hello"}]
     limit = failure(429, "This request would exceed your rate limit.", {"retry-after": "7"})
     with AnthropicServer(otherwise="hi", key="sk-1", model="m") as server:

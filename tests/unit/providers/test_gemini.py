@@ -1,13 +1,13 @@
+from __future__ import annotations
+
 import asyncio
 import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from google import genai
-from google.genai import errors, types
 from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
@@ -18,6 +18,9 @@ from agentevals_action.providers.gemini import Gemini
 from tests.support import targets
 from tests.support.gemini_server import GeminiServer, bad_key, content, exhausted, failure
 from tests.support.stand_in import Sent
+
+if TYPE_CHECKING:
+    from google import genai  # half a second's import, which each worker would do: the tests that need it have it imported
 
 LOOK = {"functionDeclarations": [{"name": "look", "description": "Looks."}]}
 CALL = {"functionCall": {"name": "look", "args": {"x": 1}, "id": "1"}, "thoughtSignature": "c2ln"}
@@ -220,6 +223,9 @@ def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], pr
 
 @contextmanager
 def sdk(server: GeminiServer, key: str = "AIza-1") -> Iterator[genai.Client]:
+    from google import genai
+    from google.genai import types
+
     options = types.HttpOptions(base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1))
     client = genai.Client(api_key=key, http_options=options)
     try:
@@ -229,6 +235,8 @@ def sdk(server: GeminiServer, key: str = "AIza-1") -> Iterator[genai.Client]:
 
 
 def test_sdk__content_with_usage_and_ours_is_what_it_sends() -> None:
+    from google.genai import types
+
     with GeminiServer({"hello": content({"text": "hm", "thought": True}, "hi")}, key="AIza-1") as server, sdk(server) as client:
         reply = client.models.generate_content(
             model="m", contents="hello", config=types.GenerateContentConfig(temperature=0.5, max_output_tokens=5)
@@ -244,6 +252,8 @@ def test_sdk__content_with_usage_and_ours_is_what_it_sends() -> None:
 
 
 def test_sdk__function_calls_both_ways() -> None:
+    from google.genai import types
+
     called = types.Part(function_call=types.FunctionCall(id="0", name="look", args={"x": 0}))
     answered = types.Part(function_response=types.FunctionResponse(id="0", name="look", response={"output": "nothing"}))
     contents = [
@@ -263,6 +273,8 @@ def test_sdk__function_calls_both_ways() -> None:
 
 
 def test_sdk__a_signature_for_a_call_that_was_not_the_models_own_can_be_read() -> None:
+    from google.genai import types
+
     called = Message("assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="0", output="nothing"),))
     with GeminiServer(otherwise="hi") as server:
         ask(server.url, "see", called, model="gemini-3-pro")
@@ -272,6 +284,8 @@ def test_sdk__a_signature_for_a_call_that_was_not_the_models_own_can_be_read() -
 
 
 def test_sdk__errors_are_of_the_vendors_kind() -> None:
+    from google.genai import errors
+
     with GeminiServer(otherwise="hi", key="AIza-1", model="m") as server:
         with sdk(server, "wrong") as client, pytest.raises(errors.ClientError) as unknown_key:
             client.models.generate_content(model="m", contents="hello")
