@@ -98,6 +98,7 @@ class AgentServer:
 def _handler(server: AgentServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
         timeout = 30
 
         def _any(self) -> None:

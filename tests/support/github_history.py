@@ -53,6 +53,7 @@ class BlobServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
             timeout = 30
 
             def do_GET(self) -> None:

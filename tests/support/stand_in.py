@@ -73,6 +73,7 @@ class StandIn:
 def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
         timeout = 30
 
         def do_POST(self) -> None:
