@@ -197,17 +197,22 @@ def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
     return _prompts().get_template(name).render(variables)
 
 
+@cache
+def _reports() -> ImmutableSandboxedEnvironment:
+    return _environment(FileSystemLoader(resources.folder("templates")))
+
+
 def render_report(name: str, context: Mapping[str, Any], custom: Path | None = None) -> str:
     """A packaged report template, or `custom`, which extends it (`{% extends "comment.md.j2" %}`); InvalidInput when that fails.
 
     Runs of empty lines outside fenced blocks come out as one, so that a template may be laid out to be read.
     """
-    loaders: list[BaseLoader] = [FileSystemLoader(resources.folder("templates"))]
     if custom is None:
-        return _tidy(_environment(ChoiceLoader(loaders)).get_template(name).render(context))
+        return _tidy(_reports().get_template(name).render(context))
     try:
-        loaders.insert(0, DictLoader({_CUSTOM: custom.read_text(encoding="utf-8")}))
-        return _tidy(_environment(ChoiceLoader(loaders)).get_template(_CUSTOM).render(context))
+        own = DictLoader({_CUSTOM: custom.read_text(encoding="utf-8")})
+        packaged = FileSystemLoader(resources.folder("templates"))
+        return _tidy(_environment(ChoiceLoader([own, packaged])).get_template(_CUSTOM).render(context))
     except _TEMPLATE_ERRORS as error:
         raise InvalidInput(
             f"the template {custom.name} cannot be rendered: {type(error).__name__}: {error}", "mend it, or leave `comment-template` out"

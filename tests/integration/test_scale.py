@@ -57,26 +57,24 @@ def rows(path: Path) -> list[Any]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc")
-@pytest.mark.parametrize("arguments", [["run"], ["run", "--resume"], ["validate"]])
-def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path, arguments: list[str]) -> None:
+def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
     """Of 5,000 tests more, the rows of the results alone are 5 MB."""
     few, many = (write(tmp_path / str(tests), tests) for tests in (500, 5_500))
-    if "--resume" in arguments:
-        for folder in (few, many):
-            command.run(folder, "run", "--fail-on", "never")
 
-    assert peak(many, *arguments) - peak(few, *arguments) < 4_000
+    more = {words: peak(many, *words.split()) - peak(few, *words.split()) for words in ("validate", "run", "run --resume")}
+
+    assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 4_000} == {}
 
 
 def test_run__killed_again_and_again_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    folder = write(tmp_path / "suite", 1_500)
+    folder = write(tmp_path / "suite", 600)
     assert command.run(folder, "run", "--output", "whole.jsonl").code == 1
     output = folder / "killed.jsonl"
     chosen = random.Random(3)
     kept = 0
     for _ in range(6):
         size = output.stat().st_size if output.exists() else 0
-        enough = size + chosen.randrange(1, 400_000)
+        enough = size + chosen.randrange(1, 160_000)
         process = command.start(folder, "run", "--output", output.name, "--resume")
         while process.poll() is None and not (output.exists() and output.stat().st_size >= enough):
             time.sleep(0.002)
@@ -88,10 +86,10 @@ def test_run__killed_again_and_again_ends_as_one_that_was_not(tmp_path: Path) ->
 
     done = command.run(folder, "run", "--output", output.name, "--resume")
 
-    assert f"{kept} of 1500 tests are kept" in done.err
+    assert f"{kept} of 600 tests are kept" in done.err
     assert done.code == 1
     assert rows(output) == rows(folder / "whole.jsonl")
-    assert [result.line for result in read_results(output)] == list(range(1, 1_501))
+    assert [result.line for result in read_results(output)] == list(range(1, 601))
     assert timeless(json.loads((folder / "killed.summary.json").read_text())) == timeless(
         json.loads((folder / "whole.summary.json").read_text())
     )

@@ -130,10 +130,10 @@ def test_evaluator_example__is_the_one_in_the_code() -> None:
     assert shown.strip() in code
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's pull request as a working tree, with the results of one run."""
-    repository = Repository.create(tmp_path / "repository")
+    repository = Repository.create(tmp_path_factory.mktemp("reviewed") / "repository")
     steps = ROOT / "examples" / "demo"
     shutil.copytree(steps / "base", repository.path, dirs_exist_ok=True)
     repository.commit("base")
@@ -144,6 +144,12 @@ def checkout(tmp_path: Path) -> Path:
     done = subprocess.run(["agentevals-action", "review", "--base", "main"], cwd=repository.path, env=environment, capture_output=True)
     assert done.returncode == 1, done.stderr.decode()
     return repository.path
+
+
+@pytest.fixture
+def checkout(reviewed: Path, tmp_path: Path) -> Path:
+    """A copy of it, for one command to do with as it likes."""
+    return shutil.copytree(reviewed, tmp_path / "repository", symlinks=True)
 
 
 @pytest.mark.parametrize("command", commands())

@@ -109,6 +109,6 @@ def _run(
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )

@@ -80,7 +80,7 @@ def _fitting(
 
 def _characters(text: str) -> int:
     """Length in UTF-16 units, the largest that `characters` can mean."""
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class CommentFile(Struct, frozen=True):

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from agentevals_action.evaluators import base
+from agentevals_action.grading import patterns
 from tests.support import cases
 
 GRADED = [
@@ -153,7 +154,9 @@ def test_threshold__of_a_gate_that_misses_is_named() -> None:
     assert (result.passed, result.gates_failed) == (False, ("must",))
 
 
-def test_regex__runaway_pattern_holds_up_no_other_test() -> None:
+def test_regex__runaway_pattern_holds_up_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.2)
+
     async def both() -> bool:
         slow = asyncio.create_task(base.grade(cases.evaluator("regex", {"value": "(a|aa)+$"}), cases.case("a" * 60 + "b")))
         await asyncio.sleep(0)

@@ -1,5 +1,6 @@
 """What a run adds to the memory of a suite, how memories become one, and what their files are worth."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -137,19 +138,24 @@ def test_merging__keeps_the_latest_answer_whose_sample_is_there() -> None:
     assert only(history.within(history.merged(first, second), Bounds(samples=1))).answer is None
 
 
-TIMES = st.integers(0, 40).map(lambda days: f"2026-{1 + days // 28:02}-{1 + days % 28:02}T00:00:00.000Z")
+TIMES = [f"2026-{1 + days // 28:02}-{1 + days % 28:02}T00:00:00.000Z" for days in range(41)]
+#: Every sample that there may be: one draw each, of which a history takes a hundred.
+SAMPLES = st.sampled_from(
+    [
+        PastSample(time, commit, place, score, scoring.verdict_of(score, failed), failed, cost, None, cached)
+        for time, commit, place, score, failed, cost, cached in itertools.product(
+            TIMES, (C1, C2), range(3), (0.0, 0.7, 1.0), ((), ("safe",)), (None, 0.5), (False, True)
+        )
+    ]
+)
 PRINTS = st.sampled_from([fingerprint(agent=str(number)) for number in range(5)])
 
 
 @st.composite
 def serieses(draw: st.DrawFn) -> Series:
-    samples = []
-    for _ in range(draw(st.integers(1, 6))):
-        score, failed = draw(st.sampled_from([0.0, 0.7, 1.0])), draw(st.sampled_from([(), ("safe",)]))
-        facts = (draw(TIMES), draw(st.sampled_from([C1, C2])), draw(st.integers(0, 2)), score, scoring.verdict_of(score, failed), failed)
-        samples.append(PastSample(*facts, draw(st.sampled_from([None, 0.5])), None, draw(st.booleans())))
+    samples = draw(st.lists(SAMPLES, min_size=1, max_size=6))
     answer = draw(st.none() | st.text(max_size=3).map(lambda text: PastAnswer(samples[0].at, ({"role": "assistant", "content": text},))))
-    used = max(draw(TIMES), *(sample.time for sample in samples))
+    used = max(draw(st.sampled_from(TIMES)), *(sample.time for sample in samples))
     return Series(draw(PRINTS), tuple(samples), used, answer)
 
 
