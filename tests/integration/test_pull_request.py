@@ -129,7 +129,9 @@ def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> N
     (before,) = gate.shown()
     gate.job().finish()
     (after,) = gate.shown()
-    differing = [(one, other) for one, other in zip(before.splitlines(), after.splitlines(), strict=True) if one != other]
+    # The line of the difference in time is there or not, by how busy the machine is.
+    kept = ([line for line in text.splitlines() if not line.lstrip().startswith("- time ")] for text in (before, after))
+    differing = [(one, other) for one, other in zip(*kept, strict=True) if one != other]
     assert all(" s" in one or "&nbsp;s" in one or "agentevals:v1" in one for one, _ in differing), differing
 
 
