@@ -45,9 +45,9 @@ BASE: Files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS, "agent
 class Gate:
     """A pull request and what GitHub knows of it."""
 
-    def __init__(self, folder: Path, server: GitHubServer) -> None:
+    def __init__(self, folder: Path, server: GitHubServer, pull: PullRequest) -> None:
         self.folder, self.server = folder, server
-        self.pull = pull_request(folder / "origin", BASE, {"agent.sh": NAMELESS})
+        self.pull = pull.copy(folder / "origin")
         self.runs = 1000
         self.announce(self.pull, "agent.sh")
 
@@ -83,10 +83,15 @@ class Gate:
         return [comment.body for comment in self.server.comments if not comment.minimised]
 
 
+@pytest.fixture(scope="module")
+def nameless(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
+    return pull_request(tmp_path_factory.mktemp("nameless"), BASE, {"agent.sh": NAMELESS})
+
+
 @pytest.fixture
-def gate(tmp_path: Path) -> Iterator[Gate]:
+def gate(tmp_path: Path, nameless: PullRequest) -> Iterator[Gate]:
     with GitHubServer() as server:
-        yield Gate(tmp_path, server)
+        yield Gate(tmp_path, server, nameless)
 
 
 def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:

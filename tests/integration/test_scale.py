@@ -57,6 +57,7 @@ def rows(path: Path) -> list[Any]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc")
+@pytest.mark.timeout(300)
 def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
     """Of 5,000 tests more, the rows of the results alone are 5 MB."""
     few, many = (write(tmp_path / str(tests), tests) for tests in (500, 5_500))

@@ -1,9 +1,10 @@
 """Real git repositories in temporary folders: a history with a pull request, and clones as `actions/checkout` leaves them."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 #: The environment of git in tests: no configuration of this machine, and the same hashes every time.
@@ -35,7 +36,7 @@ class Repository:
         """A new repository on the branch `main`, with a first commit when files are given."""
         path.mkdir(parents=True, exist_ok=True)
         repository = cls(path)
-        repository.git("init", "--quiet", "--initial-branch=main")
+        repository.git("init", "--quiet", "--initial-branch=main", "--template=")
         # As GitHub does: any commit may be fetched by its hash.
         repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
         if files is not None:
@@ -44,7 +45,8 @@ class Repository:
 
     def git(self, *arguments: str) -> str:
         """What git prints; CalledProcessError when it fails."""
-        command = ("git", "-c", "protocol.file.allow=always", "-c", "safe.directory=*", *arguments)
+        # What is in a temporary folder need not outlive the machine: waiting for the disk would be a third of a commit.
+        command = ("git", "-c", "protocol.file.allow=always", "-c", "safe.directory=*", "-c", "core.fsync=none", *arguments)
         done = subprocess.run(command, cwd=self.path, env=ENVIRONMENT, capture_output=True, check=True)
         return os.fsdecode(done.stdout).strip()
 
@@ -85,11 +87,15 @@ class PullRequest:
     head: str
     merge: str
 
+    def copy(self, folder: Path) -> "PullRequest":
+        """The same with its origin in a new folder."""
+        return replace(self, origin=Repository(shutil.copytree(self.origin.path, folder)))
+
     def checkout(self, folder: Path, sha: str, depth: int = 1) -> Repository:
         """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one it asked for; depth 0 is everything."""
         folder.mkdir(parents=True)
         workspace = Repository(folder)
-        workspace.git("init", "--quiet", "--initial-branch=main")
+        workspace.git("init", "--quiet", "--initial-branch=main", "--template=")
         workspace.git("remote", "add", "origin", self.origin.path.resolve().as_uri())
         if depth:
             workspace.git("fetch", "--quiet", "--no-tags", f"--depth={depth}", "origin", f"+{sha}:refs/remotes/pull/1/merge")
