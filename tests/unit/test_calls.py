@@ -152,7 +152,7 @@ def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
     with OpenAIServer(otherwise="hi") as server:
         told, notices = asyncio.run(spent(server.url))
     assert (told, len(server.requests)) == (["hi", "hi", "budget", "budget"], 2)
-    assert notices == ("`max-cost-usd` (2.49e-05) was reached after $0.0000; 2 calls were not made.",)
+    assert notices == ("`max-cost-usd` ($0.0000249) was reached after <$0.0001; 2 calls were not made.",)
 
 
 def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
