@@ -32,7 +32,7 @@ def read_archive(content: bytes, suites: Collection[str]) -> ReportArchive | str
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(archive, suites)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "its results are not as they were written"
     except _DAMAGED as error:  # whatever else an archive can be made to raise
         return f"it is no whole archive ({type(error).__name__})"

@@ -155,6 +155,8 @@ def _line(kind: type[Any], number: int, text: str) -> Any:
         return msgspec.json.decode(text, type=kind)
     except ValueError as error:
         raise Damaged(f"line {number}: {error}") from error
+    except RecursionError:
+        raise Damaged(f"line {number}: it is nested too deeply") from None
 
 
 def _rounded(value: float | None, digits: int) -> float | int | None:

@@ -8,6 +8,8 @@ import msgspec
 from agentevals_action.model.result import TestResult
 from agentevals_action.stored import agentv_rows
 
+_DEEP = "it is nested too deeply"
+
 
 def read_row(line: bytes, folder: Path) -> TestResult:
     """The result in a line; `folder` is that of the file, below which AgentV keeps answers. ValueError says what is wrong with it."""
@@ -16,8 +18,11 @@ def read_row(line: bytes, folder: Path) -> TestResult:
     except ValueError as error:
         problem = error
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    data = json.loads(line)
+        raise ValueError(_DEEP) from None
+    try:
+        data = json.loads(line)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
     if agentv_rows.is_agentv_row(data):
         return agentv_rows.read_row(data, folder)
     raise problem

@@ -120,7 +120,17 @@ def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
     assert list(read_results(path)) == [result]
 
 
-@pytest.mark.parametrize("broken", [b"{", b"[]", b'{"evalId": "x"}', b"nonsense", b"\xff\xff", b'{"evalId": 1, "score": NaN}'])
+DEEP = b"[" * 20_000 + b"]" * 20_000
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        *(b"{", b"[]", b'{"evalId": "x"}', b"nonsense", b"\xff\xff", b'{"evalId": 1, "score": NaN}'),
+        *(b'{"x": %b}' % DEEP, b'{"timestamp": 1, "x": %b}' % DEEP),
+    ],
+    ids=["begun", "list", "fields missing", "no JSON", "no text", "no number", "deep", "wrong and deep"],
+)
 def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "r.jsonl"
     good = msgspec.json.encode(results.result("a"))

@@ -107,6 +107,7 @@ WHOLE = text(stored(sampled("a", 1), sampled("b", 1)))
         (WHOLE.replace('"verdict":"pass"', '"verdict":"great"', 1), "line 3: Invalid enum value 'great' - at `$.samples[0].verdict`"),
         (WHOLE + "<<<<<<< HEAD\n", "line 5: JSON is malformed"),
         (WHOLE[:-40], "line 4: Input data was truncated"),
+        ('{"agentevalsBaseline":1,"x":' + "[" * 20_000 + "]" * 20_000 + "}", "line 1: it is nested too deeply"),
     ],
 )
 def test_file__damaged_is_never_half_read(damaged: str, words: str) -> None:

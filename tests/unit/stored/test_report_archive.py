@@ -13,6 +13,7 @@ from tests.support.github_history import zipped
 
 COMMIT = "c" * 40
 SUMMARY = json.dumps({"headSha": COMMIT})
+DEEP = '{"x":' + "[" * 20_000 + "]" * 20_000 + "}"
 ROW = base_tree.jsonl([results.result(path="evals/EVAL.yaml")])
 
 
@@ -36,6 +37,8 @@ def test_read_archive__wherever_the_report_lies_in_it(folder: str) -> None:
         ({"results.jsonl": ROW, "summary.json": "[]"}, "its `summary.json` does not tell the commit"),
         ({"results.jsonl": ROW + "{}\n", "summary.json": SUMMARY}, "its results are not as they were written"),
         ({"results.jsonl": ROW[:-20], "summary.json": SUMMARY}, "its results are not as they were written"),
+        ({"results.jsonl": ROW + DEEP, "summary.json": SUMMARY}, "its results are not as they were written"),
+        ({"results.jsonl": ROW, "summary.json": DEEP}, "its results are not as they were written"),
         ({"results.jsonl": ROW, "summary.json": "no"}, "it is no whole archive (JSONDecodeError)"),
     ],
 )
