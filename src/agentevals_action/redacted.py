@@ -9,15 +9,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action.redact import Redactor
+from agentevals_action.redact import MASK, Redactor
 
 Record = TypeVar("Record")
 
 _WITHOUT_TEXT = frozenset({type(None), bool, int, float})
+#: Levels that are walked through: far more than a record of ours has, far fewer than Python can.
+_DEEPEST = 100
 
 
 def redacted(record: Record, redactor: Redactor) -> Record:
-    """The same record (a review, a result) with every text in it redacted, keys of mappings included; itself when nothing changes."""
+    """The same record (a review, a result) with every text in it redacted, keys of mappings included; itself when nothing changes.
+    Where it nests deeper than `_DEEPEST` levels (arguments that an agent gave to a tool), all of what stands there is hidden."""
     try:
         # Most hold none, and to be written as JSON and looked through as one text takes a tenth of a walk.
         if not redactor.may_stand_in(msgspec.json.encode(record)):
@@ -34,6 +37,7 @@ class _Walk:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
+        self._depth = 0
         self._done: dict[int, Any] = {}  # by id: the record holds all of them as long as the walk lasts
 
     def through(self, value: Any) -> Any:
@@ -41,8 +45,12 @@ class _Walk:
             return value
         if isinstance(value, str):
             return value if isinstance(value, Enum) else self._redact(value)
+        if self._depth >= _DEEPEST:
+            return MASK
         if id(value) not in self._done:
+            self._depth += 1
             self._done[id(value)] = self._within(value)
+            self._depth -= 1
         return self._done[id(value)]
 
     def _within(self, value: Any) -> Any:

@@ -54,3 +54,14 @@ def test_redacted__finds_any_secret_in_any_text(before: str, secret: str, after:
     shown = [*clean.details, *clean.details.get("a", ())]
     assert redactor.redact(text) in shown
     assert text not in shown
+
+
+def test_redacted__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() -> None:
+    deep: Any = SECRET
+    for _ in range(900):
+        deep = [deep]
+    result = results.result("a", evaluator_results=(results.evaluated(details={"a": deep, "b": "said", "c": [[["kept"]]]}),))
+    details = redacted(result, REDACTOR).evaluator_results[0].details
+    assert "live" not in repr(details)
+    assert "***" in repr(details)
+    assert (details["b"], details["c"]) == ("said", [[["kept"]]])
