@@ -16,7 +16,6 @@ Headers = Sequence[tuple[str, str]]
 AGENT = f"agentevals-action/{__version__}"
 #: Bytes of a reply's status and headers, and of a chunk's, that are read.
 HEAD_LIMIT = 100 * 1024
-_SHOWN = 150  # characters of h11's words that an error quotes
 
 
 class Reply(Struct, frozen=True):
@@ -133,8 +132,7 @@ class Connection:
 def _broken(error: h11.RemoteProtocolError) -> ConnectionError:
     if error.error_status_hint == 431:
         return ConnectionError(f"the reply's head is over {HEAD_LIMIT // 1024} KB")
-    words = str(error)  # it may quote all of a line
-    return ConnectionError(f"what came is no whole reply of HTTP/1.1: {words if len(words) <= _SHOWN else f'{words[: _SHOWN - 1]}…'}")
+    return ConnectionError(f"what came is no whole reply of HTTP/1.1: {error}")
 
 
 def _credentials(proxy: Address) -> Headers:

@@ -30,7 +30,7 @@ _NO_CREDIT = frozenset(
 REPLY_LIMIT = 10 * 1024 * 1024
 #: Methods whose requests say how long their body is even when there is none.
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_SHOWN = 500  # characters of a vendor's message that an error quotes
+_SHOWN = 500  # characters of a server's words that an error quotes
 
 
 class Manner(Struct, frozen=True):
@@ -91,12 +91,12 @@ class Endpoint:
 
     def wrong(self, error: Exception) -> AttemptError:
         """The error of a reply that is not what it has to be."""
-        return AttemptError("target", f"{self.manner.host}: {self._hidden(str(error))}")
+        return AttemptError("target", f"{self.manner.host}: {self._quoted(str(error))}")
 
-    def _hidden(self, text: str) -> str:
-        for secret in filter(None, self.manner.secrets):
+    def _quoted(self, text: str) -> str:
+        for secret in filter(None, self.manner.secrets):  # before it is cut: nobody would know a piece of one again
             text = text.replace(secret, "***")
-        return text
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
     async def send(self, method: str, path: str, content: bytes | None, timeout: float, headers: Mapping[str, str] | None = None) -> Answer:
         """One request, `timeout` in seconds over all of it.
@@ -116,7 +116,7 @@ class Endpoint:
         except OSError as error:  # TimeoutError is one, and so is the system's own
             if limit.expired():
                 raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
-            problem = self._hidden(f"the connection to {route.told} failed: {str(error) or type(error).__name__}")
+            problem = self._quoted(f"the connection to {route.told} failed: {str(error) or type(error).__name__}")
             raise TransientError(problem, hint=f"is it running, and is `{self.manner.url_field}` right?") from None
         except ValueError as error:
             raise self.wrong(error) from None
@@ -162,7 +162,7 @@ class Endpoint:
         try:
             return route.server.target(path)
         except ValueError as error:
-            raise AttemptError("target", f"{self.manner.host} cannot be asked: {self._hidden(str(error))}") from None
+            raise AttemptError("target", f"{self.manner.host} cannot be asked: {self._quoted(str(error))}") from None
 
     def _headers(self, route: "Route", method: str, content: bytes | None, own: Mapping[str, str]) -> "Headers":
         from agentevals_action.apis.connection import AGENT
@@ -199,7 +199,7 @@ class Endpoint:
     def _refusal(self, reply: "Reply") -> AttemptError:
         manner, status = self.manner, reply.status
         codes, message, asked = _vendor_error(reply)
-        told = f"{manner.host} answered {status}: {self._hidden(message)}"
+        told = f"{manner.host} answered {status}: {self._quoted(message)}"
         if status in (401, 403) or "API_KEY_INVALID" in codes:
             return TargetDead(told, manner.key_hint)
         if not codes.isdisjoint(_NO_CREDIT):
@@ -240,8 +240,7 @@ def _vendor_error(reply: "Reply") -> tuple[frozenset[str], str, float | None]:
         asked = next((_seconds(str(part["retryDelay"]).removesuffix("s")) for part in parts if "retryDelay" in part), None)
     text = message if isinstance(message, str) else reply.body.decode("utf-8", "replace")
     text = " ".join(text.split()) or reply.reason or _phrase(reply.status)
-    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return frozenset(str(code) for code in codes if code), shown, asked
+    return frozenset(str(code) for code in codes if code), text, asked
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

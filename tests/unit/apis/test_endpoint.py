@@ -157,6 +157,12 @@ def test_post__an_error_names_the_host_and_no_secret() -> None:
     assert "the key *** is wrong" in str(error)
 
 
+@pytest.mark.parametrize("before", range(470, 500, 5))
+def test_post__an_error_that_is_cut_holds_no_piece_of_a_secret(before: int) -> None:
+    error = refused(failure(400, "x" * before + "sk-0123456789"), secrets=("sk-0123456789",))
+    assert "sk" not in str(error)
+
+
 @pytest.mark.parametrize("key", ["sk-0123\n456789", "sk-0123456789ü", "sk-0123\x00456"])
 def test_post__a_key_that_cannot_be_sent_is_not_shown(key: str) -> None:
     with OpenAIServer(script=[HI]) as server, pytest.raises(AttemptError, match="no header can carry") as caught:
