@@ -4,6 +4,7 @@ Without a terminal there are no colours and nothing is wrapped: that needs no ri
 suite.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
 #: A text, or one with its style (https://rich.readthedocs.io/en/stable/style.html), which only a terminal shows.
 Styled = str | tuple[str, str]
 
+# The runner looks for `::` after white space, and for the old `##[` anywhere. It compares by culture, where characters without a weight of
+# their own (zero-width ones, controls) are passed over: whatever is not plain ASCII counts as nothing here.
+_COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
+_OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
+
+
+def no_command(line: str) -> str:
+    """A line that a runner takes for no command: a leading `::` is moved off its beginning, `##[` is parted."""
+    line = _OLD_COMMAND.sub("# ", line)
+    return f"| {line}" if _COMMAND.match(line) else line
+
 
 def printable(text: str, limit: int = 200) -> str:
-    """One line that steers neither a terminal nor a runner: control characters become `�`, a leading `::` is moved off the line's
-    beginning, and it is cut to `limit` characters."""
-    line = "".join(char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
-    line = f"| {line}" if line.lstrip().startswith("::") else line
+    """One line that steers neither a terminal nor a runner: control characters become `�`, and it is cut to `limit` characters."""
+    line = no_command("".join(char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -1,8 +1,11 @@
 """What the terminal shows at the end."""
 
+import re
 from collections.abc import Callable
 from io import StringIO
 from typing import IO
+
+import pytest
 
 from agentevals_action import console
 from agentevals_action.conversations import Turns
@@ -73,3 +76,11 @@ def test_table__heading_and_figures() -> None:
 
 def test_remarks__one_line_each_and_no_empty_one() -> None:
     assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == ["a b", "| ::error::x"]
+
+
+@pytest.mark.parametrize("command", ["##[error]", "#\u200b#[", "#\u034f#\u034f[", "::error::", "\u034f::error::", ":\u034f:error::"])
+def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
+    results = [reviews.told("t", "fail", misses=(f"said {command}x",))]
+    assert "##" not in "".join(re.sub("[^ -~]", "", line) for line in told(lambda stream: console.not_passed(results, Turns([]), stream)))
+    (line,) = told(lambda stream: console.remarks([f"{command}x"], stream))
+    assert not re.sub("[^ -~]", "", line).startswith(("::", "##"))

@@ -270,5 +270,5 @@ class _Left:
 def _tell(decision: Decision, output: Path) -> None:
     for waived in decision.waived:
         print(terminal.printable(waived, 500))
-    print(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}")
+    print(terminal.printable(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}", 1000))
     print(f"results: {output}", file=sys.stderr)

@@ -7,13 +7,10 @@ from pathlib import Path
 
 from agentevals_action.hosts import limits
 from agentevals_action.hosts.base import Annotation
+from agentevals_action.terminal import no_command
 
 _LEVELS = {"failure": "error", "warning": "warning"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
-# The runner looks for `::` after white space, and for the old `##[` anywhere. It compares by culture, where characters without a weight of
-# their own (zero-width ones, controls) are passed over: whatever is not plain ASCII counts as nothing here.
-_COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
-_OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
 _SUMMARY_CUT = "\n\n**The summary is longer than the 1 MiB that GitHub takes: the rest is cut off.**\n"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -71,7 +68,7 @@ def add_mask(value: str) -> str:
 
 def safe_log_line(text: str) -> str:
     """Text for the log, its lines kept, none of which the runner takes for a command."""
-    return "\n".join(_safe(line) for line in _LINE_ENDS.split(text))
+    return "\n".join(no_command(line) for line in _LINE_ENDS.split(text))
 
 
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
@@ -104,8 +101,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _safe(line: str) -> str:
-    line = _OLD_COMMAND.sub("# ", line)
-    return f"| {line}" if _COMMAND.match(line) else line
