@@ -1,6 +1,7 @@
 """The composition root: environment and arguments in, adapters built, errors to text and exit code."""
 
 import gc
+import io
 import json
 import logging
 import os
@@ -210,6 +211,8 @@ def main() -> None:
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     # Nearly all that a short run builds lives to its end: looking for garbage in it so often takes a fifth of its time.
     gc.set_threshold(_NEW_OBJECTS)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding cannot say must not end a run
+        sys.stdout.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s")
     try:
         with interruptible():

@@ -115,3 +115,19 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path,
         os.close(writing)
 
     assert done.returncode == 1
+
+
+def test_output__that_its_encoding_cannot_say_ends_no_run(tmp_path: Path) -> None:
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(
+        'targets: [{name: default, provider: mock, responses: [{pattern: ".*", response: hi}]}]\n'
+    )
+    (tmp_path / "EVAL.yaml").write_text(
+        "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: Grüße}]}]\n", "utf-8"
+    )
+    environ = command.environment({"PYTHONIOENCODING": "ascii"})
+
+    done = subprocess.run([*command.COMMAND, "run"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=100)
+
+    assert done.returncode == 1, done.stderr
+    assert 'does not contain "Gr??e"' in done.stdout
