@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action import json_values
@@ -16,7 +16,6 @@ json_data = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(json_data)
 def test_equal__holds_of_the_same_data(data: Any) -> None:
     assert json_values.equal(data, json.loads(json.dumps(data)))

@@ -1,7 +1,7 @@
 """Weights, gates and verdicts: the arithmetic that decides a merge."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action import scoring
@@ -37,7 +37,6 @@ def test_weighted_mean__by_weight_or_plain(pairs: list[tuple[float, float]], mea
     assert scoring.weighted_mean(pairs) == pytest.approx(mean)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(SCORES, WEIGHTS), min_size=1, max_size=8))
 def test_weighted_mean__lies_between_the_scores(pairs: list[tuple[float, float]]) -> None:
     scores = [score for score, _ in pairs]
@@ -85,7 +84,6 @@ def test_sample__names_each_gate_once_in_order() -> None:
     assert scoring.score_sample([result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))])[2] == ("b", "b/x", "a")
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(SCORES, WEIGHTS, st.booleans(), st.booleans()), max_size=6))
 def test_sample__passes_only_when_nothing_failed_and_nothing_erred(parts: list[tuple[float, float, bool, bool]]) -> None:
     results = [

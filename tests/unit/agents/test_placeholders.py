@@ -63,7 +63,7 @@ def test_fill__a_prompt_is_one_word_and_never_code(tmp_path: Path, command: str 
     assert run(tmp_path, command, prompt) == f"<{prompt}>"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30))
 def test_fill__any_text_comes_through_a_shell_unchanged(tmp_path_factory: pytest.TempPathFactory, prompt: str) -> None:
     assert run(tmp_path_factory.getbasetemp(), "printf '<%s>' --x={PROMPT}", prompt) == f"<--x={prompt}>"

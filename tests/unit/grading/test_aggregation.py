@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -36,7 +36,6 @@ def test_all_or_nothing__asks_for_0_8_by_default() -> None:
     assert made("all_or_nothing").combine([(0.79, 1), (1, 1)]) == 0
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_combine__lies_between_the_scores(pairs: list[tuple[float, float]]) -> None:
     scores = [score for score, _ in pairs]

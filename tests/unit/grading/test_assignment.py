@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.grading import assignment
@@ -28,7 +28,6 @@ def total(values: Sequence[Sequence[int]], pairs: assignment.Pairs) -> int:
     return sum(values[row][column] for row, column in enumerate(pairs) if column is not None)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_assignment__is_as_good_as_trying_everything(values: list[list[int]]) -> None:
     pairs = assignment.best_assignment(values)
@@ -39,7 +38,6 @@ def test_assignment__is_as_good_as_trying_everything(values: list[list[int]]) ->
     assert total(values, pairs) == best(values, ordered=False)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_subsequence__is_as_good_as_trying_everything(values: list[list[int]]) -> None:
     pairs = assignment.best_subsequence(values)
@@ -50,7 +48,6 @@ def test_subsequence__is_as_good_as_trying_everything(values: list[list[int]]) -
     assert total(values, pairs) == best(values, ordered=True)
 
 
-@settings(deadline=None)
 @given(st.text("abc", max_size=6), st.text("abc", max_size=8))
 def test_subsequence__of_ones_is_the_longest_common_one(wanted: str, given: str) -> None:
     def longest(one: str, other: str) -> int:

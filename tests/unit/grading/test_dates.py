@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.grading import dates
@@ -103,7 +103,6 @@ def test_format__is_refused(form: str, said: str) -> None:
     assert said in str(refused.value)
 
 
-@settings(deadline=None)
 @given(st.dates(min_value=date(1000, 1, 1)), st.sampled_from(["YYYY-MM-DD", "DD MMMM YYYY", "MMM D, YYYY", "DD.MM.YYYY", "MM/DD/YYYY"]))
 def test_format__reads_what_it_writes(day: date, form: str) -> None:
     month = day.strftime("%B")
@@ -113,7 +112,6 @@ def test_format__reads_what_it_writes(day: date, form: str) -> None:
     assert dates.read_dates(written, [form]) == (datetime(day.year, day.month, day.day, tzinfo=UTC),)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_date__reading_never_fails(text: str) -> None:
     assert len(dates.read_dates(text)) <= 2

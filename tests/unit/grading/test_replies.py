@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.grading import replies
@@ -76,14 +76,12 @@ def test_find_object__refuses_what_is_missing_or_broken(text: str) -> None:
         found(text)
 
 
-@settings(deadline=None)
 @given(before=PROSE, data=OBJECTS, score=st.floats(0, 1), after=PROSE)
 def test_find_object__finds_any_object_among_prose(before: str, data: dict[str, Any], score: float, after: str) -> None:
     data = {**data, "score": score}
     assert found(f"{before}{json.dumps(data)}{after}") == data
 
 
-@settings(deadline=None)
 @given(data=OBJECTS, cut=st.integers(1, 10_000))
 def test_find_object__takes_nothing_from_an_object_that_was_cut_off(data: dict[str, Any], cut: int) -> None:
     text = json.dumps({**data, "details": {"score": 1, "inner": {"score": 1}}, "score": 0.25}, indent=1)
@@ -91,7 +89,6 @@ def test_find_object__takes_nothing_from_an_object_that_was_cut_off(data: dict[s
         found(text[: -min(cut, len(text) - 1)])
 
 
-@settings(deadline=None)
 @given(
     data=OBJECTS,
     at=st.integers(0, 10_000),
@@ -109,7 +106,6 @@ def test_find_object__takes_nothing_from_inside_a_damaged_object(data: dict[str,
     assert value.get("mark") != "inner"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_find_object__never_fails_otherwise(text: str) -> None:
     for given_text in (text, '{"' + text, '{"score": ' + text):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.grading import trajectory
@@ -224,7 +224,6 @@ def share(way: tuple[int, int, int, int], count: int) -> float:
     return (paired + kept) / (count + limits - unknown)
 
 
-@settings(deadline=None)
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
 def test_any_order__is_the_best_way_of_all(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
     graded = score("any_order", expected, made)
@@ -232,7 +231,6 @@ def test_any_order__is_the_best_way_of_all(expected: list[trajectory.Expectation
     assert score("superset", expected, made) == graded
 
 
-@settings(deadline=None)
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
 def test_in_order__is_the_best_subsequence_or_0(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
     best, anyhow = max(ways(expected, made, ordered=True)), max(ways(expected, made, ordered=False))
@@ -240,7 +238,6 @@ def test_in_order__is_the_best_subsequence_or_0(expected: list[trajectory.Expect
     assert score("in_order", expected, made).value == pytest.approx(0 if wrong_order else share(best, len(expected)))
 
 
-@settings(deadline=None)
 @given(st.lists(items, max_size=4), st.lists(calls, max_size=4))
 def test_exact__is_1_for_the_same_calls_alone(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
     same = len(expected) == len(made) and all(map(trajectory.fits, expected, made))
@@ -251,7 +248,6 @@ def test_exact__is_1_for_the_same_calls_alone(expected: list[trajectory.Expectat
     assert (score("exact", expected, made).value == 1) is kept
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["any_order", "in_order", "exact", "superset", "subset"]), st.lists(items, max_size=4), st.lists(calls, max_size=6))
 def test_score__is_1_exactly_when_nothing_is_missed(mode: str, expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
     graded = score(mode, expected, made)

@@ -219,7 +219,7 @@ def _every_way(test: TestComparison, held: Quarantine, word: str, unsure: Eviden
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(word=_words, tests=st.integers(0, 24), suites=st.integers(1, 4), places=st.integers(0, 200))
 def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -> None:
     fields: dict[str, Any] = {

@@ -60,7 +60,7 @@ def check(files: dict[str, str | bytes], path: str) -> None:
             assert list(suite.tests)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 @example(b"\xef\xbb\xbf")
 @example(b"\x00")
@@ -70,13 +70,13 @@ def test_any_bytes__of_a_suite(data: bytes) -> None:
     check({"x.jsonl": data}, "x.jsonl")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(DATA)
 def test_any_data__of_a_suite(data: object) -> None:
     check({"EVAL.yaml": flow(data)}, "EVAL.yaml")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(WORDS, DATA, max_size=6), DATA, DATA)
 def test_any_data__in_a_test_and_in_an_evaluator(test: dict[str, object], entry: object, targets: object) -> None:
     test = {"id": "a", "input": "q", "criteria": "c", **test}
@@ -84,7 +84,7 @@ def test_any_data__in_a_test_and_in_an_evaluator(test: dict[str, object], entry:
     check({"EVAL.yaml": text, ".agentv/targets.yaml": flow(targets), ".agentv/config.yaml": flow(entry)}, "EVAL.yaml")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.dictionaries(WORDS, DATA, max_size=6), st.sampled_from(["contains", "regex", "rubric", "llm_judge", "code_judge", "contains-any"])
 )
