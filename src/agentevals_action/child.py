@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import IO, cast
 from weakref import WeakKeyDictionary
 
-#: Seconds that a child is taken to be busy with its own beginning (an interpreter that loads): as many begin at once as there are
-#: processors, since more would only take turns, which makes each dearer; then it may wait for whom it likes, beside any number of others.
+#: Seconds that a child is taken to be busy with its own beginning (an interpreter that loads): one more begins at once than there are
+#: processors, so that none is idle while the next is started; more would only take turns, which makes each dearer. Then it may wait for
+#: whom it likes, beside any number of others.
 BEGINNING = 0.05
 #: Bytes that are read or written at once: what a pipe holds on Linux.
 CHUNK = 65536
@@ -24,10 +25,10 @@ _places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakK
 
 
 async def place() -> Callable[[], None]:
-    """Waits for a place among the children of this loop that begin, one a processor, and takes it. What is given is called at the child's
+    """Waits for a place among the children of this loop that begin, and takes it. What is given is called at the child's
     end; `BEGINNING` seconds from now the place is given back in any case."""
     loop = asyncio.get_running_loop()
-    places = _places.setdefault(loop, asyncio.Semaphore(os.cpu_count() or 1))
+    places = _places.setdefault(loop, asyncio.Semaphore((os.cpu_count() or 1) + 1))
     await places.acquire()
     held: list[asyncio.TimerHandle] = []
 
