@@ -69,7 +69,9 @@ def code(text: str, limit: int = 120) -> str:
     line = _no_comment(plain(text, limit))
     if not line:
         return _EMPTY
-    if "|" in line:  # a table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what stands before it
+    # A table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what stands before it. Of a link whose
+    # text is code with `]:` in it, the beginning of a paragraph makes the definition of another one, which shows nothing.
+    if "|" in line or "]:" in line:
         return html_code(text, limit)
     fence = "`" * (_longest(line, "`") + 1)
     space = " " if line[0] == "`" or line[-1] == "`" else ""
