@@ -20,13 +20,12 @@ CHUNK = 65536
 #: Takes what a child writes, as far as it is kept, while it comes: 1 for standard output or 2 for standard error, and bytes.
 Tell = Callable[[int, bytes], None] | None
 
-
 _places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 async def place() -> Callable[[], None]:
-    """Waits for a place among the children of this loop that begin, and takes it. What is given is called at the child's
-    end; `BEGINNING` seconds from now the place is given back in any case."""
+    """Waits for a place among the children of this loop that begin, and takes it. What is given is called at the child's end; `BEGINNING`
+    seconds from now the place is given back in any case."""
     loop = asyncio.get_running_loop()
     places = _places.setdefault(loop, asyncio.Semaphore((os.cpu_count() or 1) + 1))
     await places.acquire()
