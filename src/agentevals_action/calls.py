@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pydantic import BaseModel, ValidationError
 
 from agentevals_action import redact
 from agentevals_action.budget import Budget
+from agentevals_action.entries.reading import read_entry, to_data
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
@@ -206,15 +207,13 @@ def _resolved(target: Target, variables: Mapping[str, str]) -> Options:
     if not names_in(_plain(options)):
         return options
     try:
-        return type(options).model_validate(resolve(_plain(options), variables))
-    except ValidationError as error:
-        # Never the value: it may be a key.
-        faults = "; ".join(f"`{'.'.join(map(str, fault['loc']))}`: {fault['msg']}" for fault in error.errors(include_input=False))
-        raise AttemptError("configuration", f"the target {target.name} is wrong once its variables are filled in: {faults}") from None
+        return read_entry(type(options), resolve(_plain(options), variables))
+    except Refused as error:
+        raise AttemptError("configuration", f"the target {target.name} is wrong once its variables are filled in: {error}") from None
 
 
-def _plain(options: BaseModel) -> Mapping[str, object]:
-    return options.model_dump(exclude_unset=True)
+def _plain(options: Struct) -> Mapping[str, object]:
+    return to_data(options, defaults=False)
 
 
 def _timed(trace: Trace, duration_ms: float) -> Trace:

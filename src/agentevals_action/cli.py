@@ -207,8 +207,6 @@ def baseline_write(file: Path, results: Path | None, **inputs: str | None) -> No
 
 def main() -> None:
     """Runs the command line; every failure that a user can cause ends in words and an exit code."""
-    # Plug-ins of pydantic would have a say in what a suite means, and looking for them reads every installed package.
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     # Nearly all that a short run builds lives to its end: looking for garbage in it so often takes a fifth of its time.
     gc.set_threshold(_NEW_OBJECTS)
     if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding cannot say must not end a run

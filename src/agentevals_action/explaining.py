@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators import base
 from agentevals_action.explained_workspace import ExplainedWorkspace, explain_workspace
 from agentevals_action.messages import wire_message
@@ -194,7 +195,7 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> Explain
         type=evaluator.type,
         origin=evaluator.origin,
         location=evaluator.location,
-        options=evaluator.options.model_dump(mode="json", exclude_defaults=True),
+        options=to_data(evaluator.options, defaults=False),
         config=evaluator.config,
         weight=evaluator.weight,
         threshold=evaluator.threshold,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel
+from msgspec import Struct
 
+from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.messages import wire_message
@@ -37,7 +38,7 @@ class Fingerprints:
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
         # What a suite asks of all its tests, with the options that it was made of: they are kept, or their id would be given to others.
-        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[BaseModel, Any]] = {}
+        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[Struct, Any]] = {}
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
@@ -95,7 +96,7 @@ class Fingerprints:
         are known by their names."""
         contents = {file.path: self._content(suite.root / file.path) for file in evaluator.files}
         named: set[str] = set()
-        options = _without_paths(evaluator.options.model_dump(mode="python"), contents, named, suite.root)
+        options = _without_paths(to_data(evaluator.options), contents, named, suite.root)
         judge = self._judge(suite, evaluator, agent)
         inside = evaluator.options.children() if isinstance(evaluator.options, base.Options) else ()
         return {
@@ -199,7 +200,7 @@ def _blocks(message: Message) -> Iterable[Block]:
     return (Block("text", message.content),) if isinstance(message.content, str) else message.content
 
 
-def _asks_judge(options: BaseModel) -> bool:
+def _asks_judge(options: Struct) -> bool:
     return isinstance(options, base.Options) and options.needs_judge()
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
-from pydantic import BaseModel
 
+from agentevals_action.entries.reading import fields_of
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import Record
@@ -187,9 +187,9 @@ def limits_of(target: Target) -> dict[str, Any]:
     }
 
 
-def what_is(options: BaseModel) -> str:
+def what_is(options: Struct) -> str:
     """Which agent or model a target is, in a few words: its model, command or address, without the passwords and keys of that."""
-    fields = {name: getattr(options, name) for name in type(options).model_fields}
+    fields = {name: getattr(options, name) for name in fields_of(type(options))}
     told = next((_text(fields[name]) for name in _TELLING if fields.get(name)), "")
     server = next((_text(fields[name]) for name in _SERVERS if fields.get(name)), "")
     if not told and (answers := fields.get("responses")):

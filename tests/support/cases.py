@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action import evaluators
+from agentevals_action.entries.reading import read_entry
 from agentevals_action.evaluators import base
 from agentevals_action.messages import prompt_text, read_message
 from agentevals_action.model.fault import Location
@@ -92,7 +93,7 @@ def case(
 
 def options(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), below: str = ".") -> base.Options:
     """Validated options of a type, as the loader makes them for a file in a folder below `root`."""
-    return evaluators.catalog()[kind].model_validate(dict(data or {}), context=Folder(root, root / below))
+    return read_entry(evaluators.catalog()[kind], dict(data or {}), Folder(root, root / below))
 
 
 def evaluator(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), **common: Any) -> Evaluator:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
+from msgspec import Meta
 from msgspec.structs import replace
-from pydantic import Field
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
@@ -24,14 +25,14 @@ class CliTarget(base.Options):
 
     provider = "cli"
 
-    command: list[str] | str = Field(description="The command.")
-    timeout_seconds: float | None = Field(None, gt=0, description="Seconds.")
+    command: Annotated[tuple[str, ...] | str, Meta(description="The command.")]
+    timeout_seconds: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds.")] = None
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         raise NotImplementedError
 
     def files(self, folder: Folder) -> Sequence[str]:
-        words = self.command if isinstance(self.command, list) else self.command.split()
+        words = self.command.split() if isinstance(self.command, str) else self.command
         return tuple(folder.relative(path) for word in words if (path := folder.resolve(word)).is_file())
 
 
@@ -41,7 +42,7 @@ class MockTarget(base.Options):
     provider = "mock"
     is_model = True
 
-    responses: list[dict[str, str]] = Field(description="The answers.")
+    responses: Annotated[tuple[dict[str, str], ...], Meta(description="The answers.")]
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         raise NotImplementedError

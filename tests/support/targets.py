@@ -6,6 +6,7 @@ from typing import Any
 
 from agentevals_action import providers
 from agentevals_action.calls import Calls
+from agentevals_action.entries.reading import read_entry
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
@@ -15,7 +16,7 @@ from agentevals_action.variables import names_in
 
 def options(definition: Mapping[str, Any]) -> Options:
     """The validated options of a definition, as a targets file gives it."""
-    return providers.catalog()[definition["provider"].replace("-", "_")].model_validate(dict(definition))
+    return read_entry(providers.catalog()[definition["provider"].replace("-", "_")], dict(definition))
 
 
 def target(

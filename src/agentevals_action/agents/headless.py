@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
+from msgspec import Meta, Struct
 
 from agentevals_action import process
 from agentevals_action.agents import command as agent_command
 from agentevals_action.agents.stream import Event, Failure, Lines, Outcome, read_lines
+from agentevals_action.entries.entry import Checked, Entry
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.messages import prompt_text
 from agentevals_action.model.trace import Trace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STREAM_LIMIT = 64 * 1024 * 1024
 _COMMAND_NOT_FOUND = 127  # of a shell, and of `env` in a first line
 
-Words = Annotated[tuple[str, ...], Strict(False)]
+Words = tuple[str, ...]
 
 
 def _is_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -41,30 +41,30 @@ def split(command: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
 
 
-Command = Annotated[str | Words, AfterValidator(_is_command)]
+Command = Annotated[str | Words, Checked(_is_command)]
 
 
-class Fields(BaseModel):
+class Fields(Entry):
     """What the targets of these agents have in common."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
-
     command: Command
-    model: str | None = Field(
-        default=None, min_length=1, description="The model, as the agent's own option names it; its default otherwise."
-    )
-    args: Words = Field(
-        default=(), description="More words for the command line. What the agent may do is its own default; what widens that stands here."
-    )
-    cwd: str | None = Field(
-        default=None,
-        description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
-        "else the suite's folder.",
-    )
-    env: Words | None = Field(
-        default=None,
-        description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all.",
-    )
+    model: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="The model, as the agent's own option names it; its default otherwise.")
+    ] = None
+    args: Annotated[
+        Words, Meta(description="More words for the command line. What the agent may do is its own default; what widens that stands here.")
+    ] = ()
+    cwd: Annotated[
+        str | None,
+        Meta(
+            description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
+            "else the suite's folder."
+        ),
+    ] = None
+    env: Annotated[
+        Words | None,
+        Meta(description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."),
+    ] = None
 
     def named_files(self, folder: Folder) -> tuple[str, ...]:
         """Words of the command that are files of the repository."""

@@ -3,10 +3,11 @@
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
+from msgspec import Meta
 
 from agentevals_action.agents import placeholders
 from agentevals_action.apis.endpoint import Endpoint, Manner
+from agentevals_action.entries.entry import Checked, Entry, Written
 from agentevals_action.errors import AttemptError, TargetDead
 
 
@@ -16,7 +17,7 @@ def _checked(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 #: Words, or a script of `sh`, in which no prompt can become code.
-Command = Annotated[str | Annotated[tuple[str, ...], Strict(False)], AfterValidator(_checked)]
+Command = Annotated[str | tuple[str, ...], Checked(_checked)]
 
 
 def _is_url(url: str) -> str:
@@ -27,25 +28,23 @@ def _is_url(url: str) -> str:
     return url
 
 
-class Healthcheck(BaseModel):
+class Healthcheck(Entry):
     """A command that must succeed, or a URL that must answer, once before the target is used."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+    command: Annotated[Command | None, Meta(description="The command: a list of words, or a script of `sh`.")] = None
+    url: Annotated[
+        Annotated[str, Checked(_is_url)] | None, Meta(description="In place of a command: a URL whose GET must be answered with 2xx.")
+    ] = None
+    cwd: Annotated[str | None, Meta(description="The command's folder; the target's by default.")] = None
+    timeout_seconds: Annotated[float, Meta(gt=0, description="Seconds that it may take.")] = 60
 
-    command: Command | None = Field(default=None, description="The command: a list of words, or a script of `sh`.")
-    url: Annotated[str, AfterValidator(_is_url)] | None = Field(
-        default=None, description="In place of a command: a URL whose GET must be answered with 2xx."
-    )
-    cwd: str | None = Field(default=None, description="The command's folder; the target's by default.")
-    timeout_seconds: Annotated[float, Field(gt=0)] = Field(default=60, description="Seconds that it may take.")
-
-    @model_validator(mode="before")
     @classmethod
-    def _short_form(cls, data: Any) -> Any:
-        return {"command": data} if isinstance(data, str | list | tuple) else data
+    def long_form(cls, value: Any) -> Any:
+        """A command alone is the healthcheck too."""
+        return {"command": value} if isinstance(value, str | list | tuple) else value
 
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
+    def completed(self, _written: Written) -> Self:
+        """Itself; ValueError when it is not one of the two."""
         if (self.command is None) == (self.url is None):
             raise ValueError("a healthcheck is a `command` or a `url`; give one of them")
         return self

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from pydantic import AfterValidator
 
 from agentevals_action.apis.endpoint import Endpoint, Manner
+from agentevals_action.entries.entry import Checked
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -25,7 +25,7 @@ def _is_url(url: str) -> str:
 
 
 #: The address of an API, as an options class declares it.
-Url = Annotated[str, AfterValidator(_is_url)]
+Url = Annotated[str, Checked(_is_url)]
 
 
 def passed_on(config: dict[str, Any], own: Mapping[str, str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentevals_action import redact
 from agentevals_action.caching.files import CacheFiles
+from agentevals_action.entries.reading import to_data
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.model.target import Target
 from agentevals_action.providers.base import Options, Request
@@ -51,7 +52,7 @@ class CacheKeys:
             return None
         if not options.is_defined and (not target.cache_key or request.conversation_id is not None):
             return None
-        fields = options.model_dump(mode="python", exclude=set(_NO_MATTER))
+        fields = {name: value for name, value in to_data(options).items() if name not in _NO_MATTER}
         try:
             parts = {
                 "format": FORMAT,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from msgspec import UNSET, Struct
-from pydantic import BaseModel, ConfigDict
 
+from agentevals_action.entries.entry import Entry
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
@@ -58,16 +58,14 @@ class Misfit(Struct, frozen=True):
     advice: str
 
 
-class Options(BaseModel):
+class Options(Entry):
     """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes `evaluate`.
 
     `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other spellings of a field
-    (`{"script": ("command",)}`). Validation runs with a `paths.Folder` as context, for fields that name files. With `asks_judge` its
+    (`{"script": ("command",)}`). With `asks_judge` its
     `target` is the common field that names a judge; a field of its own by that name means what the type says. `children_field` is the
     field of a type that holds other evaluators: the loader reads them and hands them over as `Evaluator`s with names of their own.
     """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()

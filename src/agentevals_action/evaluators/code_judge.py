@@ -6,11 +6,13 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, field_validator
+from msgspec import Meta
+from msgspec.structs import replace
 
 from agentevals_action import process
+from agentevals_action.entries.entry import Aside, Before, Entry, Seen, Shown, Written, checks
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading.judge_payload import judge_payload
@@ -59,12 +61,13 @@ def _split(text: str) -> list[str]:
 _COMMAND_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
 
-class Proxy(BaseModel):
+_MOST_CALLS = "How many calls the judge may make for one answer."
+
+
+class Proxy(Entry):
     """What a judge's program may ask of targets, through a proxy on the loopback."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
-
-    max_calls: int = Field(default=50, ge=0, description="How many calls the judge may make for one answer.")
+    max_calls: Annotated[int, Meta(ge=0, description=_MOST_CALLS)] = 50
 
 
 def _read_proxy(value: Any) -> Any:
@@ -84,9 +87,7 @@ _PROXY_SCHEMA = {
         {"type": "boolean"},
         {
             "type": "object",
-            "properties": {
-                "max_calls": {"type": "integer", "minimum": 0, "default": 50, "description": Proxy.model_fields["max_calls"].description}
-            },
+            "properties": {"max_calls": {"type": "integer", "minimum": 0, "default": 50, "description": _MOST_CALLS}},
         },
     ]
 }
@@ -100,38 +101,44 @@ class CodeJudge(Options):
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("command",)}
     deterministic = False
 
-    script: Annotated[tuple[str, ...], Strict(False), BeforeValidator(_words), WithJsonSchema(_COMMAND_SCHEMA)] = Field(
-        description="The command to run: a list of words, or one string that is split as a shell would; no shell runs it."
-    )
-    cwd: str | None = Field(
-        default=None,
-        min_length=1,
-        description="The folder to run it in, relative to the file that declares it (the default); a leading / is the repository root.",
-    )
-    timeout_seconds: float | None = Field(
-        default=None, gt=0, le=3600, description="Its own time limit in seconds; the test's when it is missing."
-    )
+    script: Annotated[
+        Annotated[tuple[str, ...], Before(_words), Shown(_COMMAND_SCHEMA)],
+        Meta(description="The command to run: a list of words, or one string that is split as a shell would; no shell runs it."),
+    ]
+    cwd: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(
+            description="The folder to run it in, relative to the file that declares it (the default); a leading / is the repository root."
+        ),
+    ] = None
+    timeout_seconds: Annotated[
+        Annotated[float, Meta(gt=0, le=3600)] | None, Meta(description="Its own time limit in seconds; the test's when it is missing.")
+    ] = None
 
-    target: Annotated[Proxy | None, BeforeValidator(_read_proxy), WithJsonSchema(_PROXY_SCHEMA)] = Field(
-        default=None,
-        description="Lets the program ask the judge target, and others by name, through a proxy on the loopback: `true`, or `max_calls`.",
-    )
+    target: Annotated[
+        Annotated[Proxy | None, Before(_read_proxy), Shown(_PROXY_SCHEMA)],
+        Meta(
+            description="Lets the program ask the judge target, and others by name, through a proxy on the loopback: `true`, or "
+            "`max_calls`."
+        ),
+    ] = None
 
-    _folder: Path = PrivateAttr()
+    #: The folder to run in.
+    folder: Annotated[Path, Aside()] = Path()
 
-    @field_validator("cwd")
+    @checks("cwd")
     @classmethod
-    def _inside(cls, cwd: str | None, info: ValidationInfo) -> str | None:
-        _folder_of(cwd, info.context)
+    def _inside(cls, cwd: str | None, seen: Seen) -> str | None:
+        _folder_of(cwd, seen.folder)
         return cwd
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Keeps the folder to run in."""
-        self._folder = _folder_of(self.cwd, context)
+    def completed(self, written: Written) -> Self:
+        """With the folder to run in."""
+        return replace(self, folder=_folder_of(self.cwd, written.folder))
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
         """The words that are files of the repository, and the files beside those that lie in a folder named `judges`."""
-        words = [path for word in self.script if (path := _existing(self._folder, word, folder.root))]
+        words = [path for word in self.script if (path := _existing(self.folder, word, folder.root))]
         # What a link leads to is part of the judge as well as the link.
         paths = dict.fromkeys(found for path in words for file in (path, *_beside(path)) for found in (file, file.resolve()))
         inside = (path for path in paths if path.is_file() and path.resolve().is_relative_to(folder.root))
@@ -147,7 +154,7 @@ class CodeJudge(Options):
             payload = json.dumps(judge_payload(case, evaluator), allow_nan=False)
         except (OSError, ValueError) as error:
             raise AttemptError("evaluator", f"the case cannot be written for the judge: {error}") from None
-        if not self._folder.is_dir():
+        if not self.folder.is_dir():
             raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
         if self.target is None:
             return await self._run(case, case.environment, payload)
@@ -162,7 +169,7 @@ class CodeJudge(Options):
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
         limit = self.timeout_seconds or case.timeout
         try:
-            completed = await process.run(self.script, cwd=self._folder, environment=environment, timeout=limit, stdin=payload)
+            completed = await process.run(self.script, cwd=self.folder, environment=environment, timeout=limit, stdin=payload)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise AttemptError("evaluator", f"the judge {self.script[0]!r} cannot be started ({reason})") from None
@@ -174,10 +181,10 @@ class CodeJudge(Options):
         return read_verdict(completed, hint)
 
 
-def _folder_of(cwd: str | None, context: object) -> Path:
-    if not isinstance(context, Folder):
-        raise TypeError("options that name files are validated with a paths.Folder as context")
-    return context.path if cwd is None else context.resolve(cwd)
+def _folder_of(cwd: str | None, folder: Folder | None) -> Path:
+    if folder is None:
+        raise TypeError("options that name files are read with the folder of the file that holds them")
+    return folder.path if cwd is None else folder.resolve(cwd)
 
 
 def _existing(folder: Path, word: str, root: Path) -> Path | None:

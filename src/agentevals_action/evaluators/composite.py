@@ -3,22 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
-from msgspec import UnsetType
+from msgspec import Meta, UnsetType
 from msgspec.structs import replace
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    InstanceOf,
-    Strict,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
 
+from agentevals_action.entries.entry import Aside, Before, Checked, Seen, Shown, Written, checks
+from agentevals_action.entries.refusals import Refusal, Refused
 from agentevals_action.evaluators.base import Case, Options, grade_all
-from agentevals_action.grading.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass, refusal
+from agentevals_action.grading.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
 from agentevals_action.model.suite import Evaluator
@@ -48,25 +39,28 @@ class Composite(Options):
     children_field = "evaluators"
 
     evaluators: Annotated[
-        tuple[InstanceOf[Evaluator], ...], Strict(False), AfterValidator(_unlike), WithJsonSchema({"type": "array", "minItems": 1})
-    ] = Field(min_length=1, exclude=True, description="The evaluators inside: objects of any type, composites too, and plain strings.")
-    aggregator: Aggregator = Field(default_factory=Aggregator, description="How their scores become one; a weighted average when missing.")
-    threshold: Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_given), WithJsonSchema(_SHARE_SCHEMA)] = Field(
-        default=None, description="In place of `aggregator`: the fraction of the evaluators that must pass, over 0 and up to 1."
-    )
+        Annotated[tuple[Evaluator, ...], Checked(_unlike), Shown({"type": "array", "minItems": 1})],
+        Meta(min_length=1, description="The evaluators inside: objects of any type, composites too, and plain strings."),
+        Aside(is_read=True),
+    ]
+    aggregator: Annotated[Aggregator, Meta(description="How their scores become one; a weighted average when missing.")] = Aggregator()
+    threshold: Annotated[
+        Annotated[Annotated[float, Meta(gt=0, le=1)] | None, Before(_given), Shown(_SHARE_SCHEMA)],
+        Meta(description="In place of `aggregator`: the fraction of the evaluators that must pass, over 0 and up to 1."),
+    ] = None
 
-    @field_validator("aggregator")
+    @checks("aggregator")
     @classmethod
-    def _names_are_known(cls, aggregator: Aggregator, info: ValidationInfo) -> Aggregator:
-        if "evaluators" in info.data and (unknown := aggregator.unknown([child.name for child in info.data["evaluators"]])):
-            raise refusal("Composite", unknown)
+    def _names_are_known(cls, aggregator: Aggregator, seen: Seen) -> Aggregator:
+        if "evaluators" in seen.fields and (unknown := aggregator.unknown([child.name for child in seen.fields["evaluators"]])):
+            raise Refused(*unknown)
         return aggregator
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if self.threshold is not None and "aggregator" in self.model_fields_set:
+    def completed(self, written: Written) -> Self:
+        """Itself; Refused when it has two ways to make one score."""
+        if self.threshold is not None and "aggregator" in written.data:
             said = "`aggregator` stands beside it and decides the score already; keep one of them"
-            raise refusal("Composite", [(("threshold",), said, self.threshold)])
+            raise Refused(Refusal(("threshold",), self.threshold, said=said))
         return self
 
     def children(self) -> Sequence[Evaluator]:

@@ -1,6 +1,8 @@
 """`contains`: the output has the substring."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class Contains(Options):
 
     type = "contains"
 
-    value: matching.Text = Field(description="The text that the output must contain, upper and lower case heeded.")
+    value: Annotated[matching.Text, Meta(description="The text that the output must contain, upper and lower case heeded.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the text is there, else 0."""

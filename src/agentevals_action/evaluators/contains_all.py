@@ -1,6 +1,8 @@
 """`contains_all`: the output has all of the substrings."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class ContainsAll(Options):
 
     type = "contains_all"
 
-    value: matching.Texts = Field(description="Texts that the output must all contain, upper and lower case heeded.")
+    value: Annotated[matching.Texts, Meta(description="Texts that the output must all contain, upper and lower case heeded.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when all of the texts are there, else 0."""

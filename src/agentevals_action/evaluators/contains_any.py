@@ -1,6 +1,8 @@
 """`contains_any`: the output has at least one of the substrings."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class ContainsAny(Options):
 
     type = "contains_any"
 
-    value: matching.Texts = Field(description="Texts of which the output must contain at least one, upper and lower case heeded.")
+    value: Annotated[matching.Texts, Meta(description="Texts of which the output must contain at least one, upper and lower case heeded.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when one of the texts is there, else 0."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import metrics
@@ -17,7 +17,7 @@ class Cost(Options):
     type = "cost"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"budget": ("max_usd",)}
 
-    budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="The most that the answer may cost, in US dollars.")
+    budget: Annotated[float, Meta(ge=0, description="The most that the answer may cost, in US dollars.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the cost is within the budget, else 0."""

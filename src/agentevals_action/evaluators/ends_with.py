@@ -1,6 +1,8 @@
 """`ends_with`: the output ends with the text, both trimmed."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class EndsWith(Options):
 
     type = "ends_with"
 
-    value: matching.TrimmedText = Field(description="The text that the output must end with; white space around both is left out.")
+    value: Annotated[matching.TrimmedText, Meta(description="The text that the output must end with; white space around both is left out.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the trimmed output ends with the trimmed text, else 0."""

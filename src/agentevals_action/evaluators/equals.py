@@ -1,6 +1,8 @@
 """`equals`: the output is the text, both trimmed."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class Equals(Options):
 
     type = "equals"
 
-    value: str = Field(description="The text that the output must be; white space around both is left out.")
+    value: Annotated[str, Meta(description="The text that the output must be; white space around both is left out.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the trimmed output is the trimmed text, else 0."""

@@ -1,9 +1,10 @@
 """`execution_metrics`: what the answer took is within limits."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Schema, Written
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
@@ -13,41 +14,45 @@ from agentevals_action.model.suite import Evaluator
 _TOLERANCE = 0.2
 
 
-def _require_a_limit(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"required": [name]} for name in schema["properties"] if name != "exploration_tolerance"]
-    schema["dependencies"] = {"exploration_tolerance": ["target_exploration_ratio"]}
-
-
 class ExecutionMetrics(Options):
     """Passes when every limit given holds; a limit whose figure the trace lacks is a miss."""
 
-    model_config = ConfigDict(json_schema_extra=_require_a_limit)
-
     type = "execution_metrics"
 
-    max_tool_calls: int | None = Field(None, ge=0, description="The most tool calls allowed.")
-    max_llm_calls: int | None = Field(None, ge=0, description="The most calls of a model allowed.")
-    max_tokens: int | None = Field(None, ge=0, description="The most tokens allowed, in and out together.")
-    max_input_tokens: int | None = Field(None, ge=0, description="The most tokens allowed in what the model is given.")
-    max_output_tokens: int | None = Field(None, ge=0, description="The most tokens allowed in what the model writes.")
-    max_cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(None, description="The highest cost, in US dollars.")
-    max_duration_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        None, description="The longest time allowed, in milliseconds."
-    )
-    target_exploration_ratio: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None,
-        description="The share (0-1) of tool calls that should look and change nothing: those of tools that read, search, grep, glob, "
-        "list, or fetch from the web. Without a tool call it is unknown.",
-    )
-    exploration_tolerance: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description=f"How far the share may be from `target_exploration_ratio`; {_TOLERANCE} when missing."
-    )
+    max_tool_calls: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tool calls allowed.")] = None
+    max_llm_calls: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most calls of a model allowed.")] = None
+    max_tokens: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed, in and out together.")] = None
+    max_input_tokens: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model is given.")
+    ] = None
+    max_output_tokens: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model writes.")
+    ] = None
+    max_cost_usd: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="The highest cost, in US dollars.")] = None
+    max_duration_ms: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="The longest time allowed, in milliseconds.")] = None
+    target_exploration_ratio: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(
+            description="The share (0-1) of tool calls that should look and change nothing: those of tools that read, search, grep, glob, "
+            "list, or fetch from the web. Without a tool call it is unknown."
+        ),
+    ] = None
+    exploration_tolerance: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description=f"How far the share may be from `target_exploration_ratio`; {_TOLERANCE} when missing."),
+    ] = None
 
-    @model_validator(mode="after")
-    def _has_a_limit(self) -> Self:
+    @classmethod
+    def refined(cls, schema: Schema) -> Schema:
+        """One of the limits is there, and no tolerance of none."""
+        limits = [{"required": [name]} for name in schema["properties"] if name != "exploration_tolerance"]
+        return {**schema, "anyOf": limits, "dependencies": {"exploration_tolerance": ["target_exploration_ratio"]}}
+
+    def completed(self, _written: Written) -> Self:
+        """Itself; ValueError when it has no limit, or the tolerance of one that is missing."""
         if self.exploration_tolerance is not None and self.target_exploration_ratio is None:
             raise ValueError("`exploration_tolerance` stands alone, so it allows nothing; write `target_exploration_ratio` beside it")
-        if all(getattr(self, name) is None for name in type(self).model_fields):
+        if all(getattr(self, name) is None for name in self.__struct_fields__):
             raise ValueError("it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`")
         return self
 

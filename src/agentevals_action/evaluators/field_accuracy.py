@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, Strict
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Checked
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Misfit, Options
 from agentevals_action.grading.fields import Aggregation, Comparison, misfit, read_expected, score_fields
@@ -25,12 +26,13 @@ class FieldAccuracy(Options):
 
     type = "field_accuracy"
 
-    fields: Annotated[tuple[Comparison, ...], Strict(False), AfterValidator(_some)] = Field(
-        description="The fields that are compared.", json_schema_extra={"minItems": 1}
-    )
-    aggregation: Aggregation = Field(
-        "weighted_average", description="How the fields make the score; with `minimum` and `all_or_nothing` one that differs makes it 0."
-    )
+    fields: Annotated[
+        Annotated[tuple[Comparison, ...], Checked(_some)],
+        Meta(description="The fields that are compared.", extra_json_schema={"minItems": 1}),
+    ]
+    aggregation: Annotated[
+        Aggregation, Meta(description="How the fields make the score; with `minimum` and `all_or_nothing` one that differs makes it 0.")
+    ] = "weighted_average"
 
     def check(self, test: Test) -> Sequence[Misfit]:
         """Fields that `expected_output` lacks, or holds with a value that cannot be compared so."""

@@ -1,6 +1,8 @@
 """`icontains`: the output has the substring, case folded."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class IContains(Options):
 
     type = "icontains"
 
-    value: matching.Text = Field(description="The text that the output must contain, in upper or lower case.")
+    value: Annotated[matching.Text, Meta(description="The text that the output must contain, in upper or lower case.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the text is there, else 0."""

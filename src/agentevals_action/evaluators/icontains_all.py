@@ -1,6 +1,8 @@
 """`icontains_all`: the output has all of the substrings, case folded."""
 
-from pydantic import Field
+from typing import Annotated
+
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -13,7 +15,7 @@ class IContainsAll(Options):
 
     type = "icontains_all"
 
-    value: matching.Texts = Field(description="Texts that the output must all contain, in upper or lower case.")
+    value: Annotated[matching.Texts, Meta(description="Texts that the output must all contain, in upper or lower case.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when all of the texts are there, else 0."""

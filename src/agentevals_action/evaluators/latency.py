@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import metrics
@@ -17,7 +17,7 @@ class Latency(Options):
     type = "latency"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"threshold": ("max_ms",)}
 
-    threshold: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description="The longest time allowed, in milliseconds.")
+    threshold: Annotated[float, Meta(gt=0, description="The longest time allowed, in milliseconds.")]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the duration is within the limit, else 0."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case
 from agentevals_action.grading.judge_prompts import PromptedOptions, prompt_variables
@@ -34,5 +35,5 @@ class LlmJudge(PromptedOptions):
 
 def _rubrics(test: Test) -> Sequence[Mapping[str, Any]]:
     """The test's own `rubrics`, as a prompt may show them."""
-    own = (evaluator.options.model_dump() for evaluator in test.evaluators if evaluator.origin == "rubrics")
+    own = (to_data(evaluator.options) for evaluator in test.evaluators if evaluator.origin == "rubrics")
     return [criterion for options in own for criterion in options.get("rubrics", ())]

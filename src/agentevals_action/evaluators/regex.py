@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Checked, Seen, checks
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching, patterns
 from agentevals_action.model.result import Score
@@ -17,25 +18,27 @@ def _known_flags(flags: str) -> str:
     return flags
 
 
-class Regex(Options):
+class Regex(Options, kw_only=True):
     """Passes when a regular expression is found anywhere in the output."""
 
     type = "regex"
 
     # Declared before the pattern, which is compiled with them.
-    flags: Annotated[str, AfterValidator(_known_flags)] = Field(
-        default="",
-        description="Flags of the pattern: i (case is not heeded), m (^ and $ at each line), s (. is any character), x (verbose).",
-        json_schema_extra={"pattern": "^[imsx]*$"},
-    )
-    value: matching.Text = Field(
-        description="The pattern that must be found somewhere in the output, in Python's spelling or JavaScript's."
-    )
+    flags: Annotated[
+        Annotated[str, Checked(_known_flags)],
+        Meta(
+            description="Flags of the pattern: i (case is not heeded), m (^ and $ at each line), s (. is any character), x (verbose).",
+            extra_json_schema={"pattern": "^[imsx]*$"},
+        ),
+    ] = ""
+    value: Annotated[
+        matching.Text, Meta(description="The pattern that must be found somewhere in the output, in Python's spelling or JavaScript's.")
+    ]
 
-    @field_validator("value")
+    @checks("value")
     @classmethod
-    def _compiles(cls, value: str, info: ValidationInfo) -> str:
-        patterns.compile_pattern(value, info.data.get("flags", ""))
+    def _compiles(cls, value: str, seen: Seen) -> str:
+        patterns.compile_pattern(value, seen.fields.get("flags", ""))
         return value
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Before, Checked
+from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators.base import Case
 from agentevals_action.grading.criteria import Criterion
 from agentevals_action.grading.judge_prompts import PromptedOptions, prompt_variables
@@ -38,21 +40,24 @@ def _identified(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     return named
 
 
-class Rubric(PromptedOptions):
+class Rubric(PromptedOptions, kw_only=True):
     """A model checks each criterion as met or not, or from 0 to 10 where it has `score_ranges`; the score is their weighted mean."""
 
     type = "rubric"
     aliases = ("rubrics",)
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"rubrics": ("criteria",)}
 
-    rubrics: Annotated[tuple[Criterion, ...], Strict(False), BeforeValidator(_few), AfterValidator(_identified)] = Field(
-        description="The criteria: plain strings, or objects with `outcome` and how much it counts.",
-        json_schema_extra={"minItems": 1, "maxItems": _MOST},
-    )
+    rubrics: Annotated[
+        Annotated[tuple[Criterion, ...], Before(_few), Checked(_identified)],
+        Meta(
+            description="The criteria: plain strings, or objects with `outcome` and how much it counts.",
+            extra_json_schema={"minItems": 1, "maxItems": _MOST},
+        ),
+    ]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The weighted mean of the criteria; AttemptError when the judge leaves one out."""
-        variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
+        variables = prompt_variables(case, [to_data(criterion) for criterion in self.rubrics])
 
         def read(data: Mapping[str, Any]) -> Score:
             return read_checks(data, self.rubrics)

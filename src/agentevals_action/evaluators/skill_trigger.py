@@ -1,8 +1,9 @@
 """`skill_trigger`: the agent turned to a skill first."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import matching
@@ -18,10 +19,14 @@ class SkillTrigger(Options):
 
     type = "skill_trigger"
 
-    skill: matching.TrimmedText = Field(
-        description="The skill: its name must be part of the `skill` that the tool `Skill` is called with, or of the `file_path` of `Read`."
-    )
-    should_trigger: bool = Field(True, description="`false` when the skill must not be opened first.")
+    skill: Annotated[
+        matching.TrimmedText,
+        Meta(
+            description="The skill: its name must be part of the `skill` that the tool `Skill` is called with, or of the `file_path` of "
+            "`Read`."
+        ),
+    ]
+    should_trigger: Annotated[bool, Meta(description="`false` when the skill must not be opened first.")] = True
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the first call is as it should be, else 0; unknown tool calls are a miss either way."""

@@ -1,10 +1,11 @@
 """`token_usage`: the answer took no more tokens than allowed."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Schema, Written
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
@@ -14,8 +15,6 @@ from agentevals_action.model.suite import Evaluator
 class TokenUsage(Options):
     """Passes when the tokens used are within every limit given; unknown tokens are a miss."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in ("max_total", "max_input", "max_output")]})
-
     type = "token_usage"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "max_total": ("max_total_tokens",),
@@ -23,12 +22,17 @@ class TokenUsage(Options):
         "max_output": ("max_output_tokens",),
     }
 
-    max_total: int | None = Field(None, ge=0, description="The most tokens allowed, in and out together.")
-    max_input: int | None = Field(None, ge=0, description="The most tokens allowed in what the model is given.")
-    max_output: int | None = Field(None, ge=0, description="The most tokens allowed in what the model writes.")
+    max_total: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed, in and out together.")] = None
+    max_input: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model is given.")] = None
+    max_output: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model writes.")] = None
 
-    @model_validator(mode="after")
-    def _has_a_limit(self) -> Self:
+    @classmethod
+    def refined(cls, schema: Schema) -> Schema:
+        """One of the limits is there."""
+        return {**schema, "anyOf": [{"required": [name]} for name in schema["properties"]]}
+
+    def completed(self, _written: Written) -> Self:
+        """Itself; ValueError when it has no limit."""
         if self.max_total is None and self.max_input is None and self.max_output is None:
             raise ValueError("it has no limit, so it checks nothing; write `max_total`, `max_input` or `max_output`")
         return self

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, WithJsonSchema, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from msgspec import Meta, field
 
+from agentevals_action.entries.entry import Before, Entry, Shown, Written
+from agentevals_action.entries.refusals import Refusal, Steps, gathered
 from agentevals_action.model.result import BORDERLINE_SCORE, PASS_SCORE
 from agentevals_action.scoring import reaches, weighted_mean
 
@@ -13,8 +14,6 @@ Kind = Literal["weighted_average", "minimum", "maximum", "safety_gate", "all_or_
 KINDS: tuple[Kind, ...] = get_args(Kind)
 #: Those that take a weighted mean, and so care about weights.
 WEIGHING: frozenset[Kind] = frozenset(("weighted_average", "safety_gate", "all_or_nothing"))
-#: Where in an object a fault is, what is said about it, and what stands there.
-Fault = tuple[tuple[str | int, ...], str, Any]
 
 #: The fields that only some aggregators have, and what to write where they do not belong.
 _FIELDS: Mapping[str, tuple[frozenset[Kind], str]] = {
@@ -43,15 +42,6 @@ def enough_pass(passed: Sequence[bool], share: float) -> float:
     return float(reaches(sum(passed) / len(passed), share))
 
 
-def refusal(title: str, faults: Sequence[Fault]) -> ValidationError:
-    """An error for a validator to raise that keeps the place of each of several faults."""
-    details = []
-    for place, said, value in faults:
-        kind = PydanticCustomError("aggregation", "{said}", {"said": said})
-        details.append(InitErrorDetails(type=kind, loc=place, input=value))
-    return ValidationError.from_exception_data(title, details)
-
-
 def _meant(word: str, known: Sequence[str]) -> str:
     import difflib  # late: nobody misspells most of the time
 
@@ -69,45 +59,45 @@ def _read_kind(value: Any) -> Any:
     raise ValueError(f"there is no aggregator {value[:100]!r}; {_meant(key, KINDS)}")
 
 
-class Aggregator(BaseModel):
+class Aggregator(Entry):
     """How the scores of the evaluators inside become one."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+    type: Annotated[
+        Annotated[Kind, Before(_read_kind), Shown(_KIND_SCHEMA)],
+        Meta(
+            description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (those in `required` must reach 0.6, or the test fails), "
+            "`all_or_nothing` (one under `threshold` makes it 0)."
+        ),
+    ] = "weighted_average"
+    weights: Annotated[
+        dict[str, Annotated[float, Meta(ge=0)]], Meta(description="Weights by name, 0 or more; they win over the `weight` of an evaluator.")
+    ] = field(default_factory=dict)
+    required: Annotated[
+        tuple[str, ...], Meta(description="For `safety_gate`: names of the evaluators that run first and must reach 0.6.")
+    ] = ()
+    threshold: Annotated[
+        float, Meta(gt=0, le=1, description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1.")
+    ] = PASS_SCORE
 
-    type: Annotated[Kind, BeforeValidator(_read_kind), WithJsonSchema(_KIND_SCHEMA)] = Field(
-        default="weighted_average",
-        description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (those in `required` must reach 0.6, or the test fails), "
-        "`all_or_nothing` (one under `threshold` makes it 0).",
-    )
-    weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
-        default_factory=dict, description="Weights by name, 0 or more; they win over the `weight` of an evaluator."
-    )
-    required: Annotated[tuple[str, ...], Strict(False)] = Field(
-        default_factory=tuple, description="For `safety_gate`: names of the evaluators that run first and must reach 0.6."
-    )
-    threshold: float = Field(
-        default=PASS_SCORE, gt=0, le=1, description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1."
-    )
-
-    @model_validator(mode="after")
-    def _belongs(self) -> Self:
-        misplaced: list[Fault] = [
-            ((name,), f"it does not belong to `{self.type}`; {advice}", getattr(self, name))
+    def completed(self, written: Written) -> Self:
+        """Itself; ValueError or Refused when its fields do not belong together."""
+        gathered(
+            Refusal((name,), written.data[name], said=f"it does not belong to `{self.type}`; {advice}")
             for name, (kinds, advice) in _FIELDS.items()
-            if name in self.model_fields_set and self.type not in kinds
-        ]
-        if misplaced:
-            raise refusal("Aggregator", misplaced)
+            if name in written.data and self.type not in kinds
+        )
         if self.type == "safety_gate" and not self.required:
             raise ValueError("a `safety_gate` without `required` holds nothing back; name the evaluators that must reach 0.6")
         return self
 
-    def unknown(self, names: Sequence[str]) -> Sequence[Fault]:
-        """A fault for each name in `weights` and `required` that is none of these."""
-        written: list[tuple[tuple[str | int, ...], str]] = [(("weights", name), name) for name in self.weights]
+    def unknown(self, names: Sequence[str]) -> Sequence[Refusal]:
+        """A refusal of each name in `weights` and `required` that is none of these."""
+        written: list[tuple[Steps, str]] = [(("weights", name), name) for name in self.weights]
         written += [(("required", index), name) for index, name in enumerate(self.required)]
         return [
-            (place, f"there is no evaluator `{name}` in it; {_meant(name, names)}", name) for place, name in written if name not in names
+            Refusal(steps, name, said=f"there is no evaluator `{name}` in it; {_meant(name, names)}")
+            for steps, name in written
+            if name not in names
         ]
 
     def combine(self, scores: Sequence[tuple[float, float]]) -> float:

@@ -4,21 +4,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    Strict,
-    WithJsonSchema,
-    model_validator,
-)
-from pydantic_core import CoreSchema
+from msgspec import Meta
+from msgspec.structs import replace
 
+from agentevals_action.entries.entry import Aside, Before, Checked, Entry, Schema, Shown, Written
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.scoring import reaches
@@ -26,10 +15,8 @@ from agentevals_action.scoring import reaches
 Operator = Literal["correctness", "contradiction"]
 
 
-class ScoreRange(BaseModel):
+class ScoreRange(Entry):
     """What an answer is like that gets a score in a range, `low` to `high` of 0-10 (equal when only that score is described)."""
-
-    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
     low: int
     high: int
@@ -120,66 +107,68 @@ _RANGES_SCHEMA = {
 _REQUIRED_SCHEMA = {"anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
 
 
-class Criterion(BaseModel):
+class Criterion(Entry, kw_only=True):
     """One criterion; a plain string is its outcome. `location` is where it stands in its file, where that is known."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     #: Other spellings of a field, as in `evaluators.base.Options`.
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"outcome": ("expected_outcome",)}
 
-    id: Annotated[str, AfterValidator(_not_blank)] | None = Field(
-        default=None, description="Its name; `rubric-N` by position when missing."
-    )
-    outcome: Annotated[str, AfterValidator(_not_blank)] = Field(description="What must be true of the answer.")
-    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False, description="How much it counts in the rubric's score, 0 or more.")
-    required: Annotated[bool | float, BeforeValidator(_read_required), WithJsonSchema(_REQUIRED_SCHEMA)] = Field(
-        default=False, description="A gate: the test fails when it scores 0, or less than the number given here."
-    )
-    min_score: float | None = Field(
-        default=None, gt=0, le=1, description="The score, 0-1, under which a required criterion fails the test."
-    )
-    score_ranges: Annotated[tuple[ScoreRange, ...], Strict(False), BeforeValidator(_read_ranges), WithJsonSchema(_RANGES_SCHEMA)] | None = (
-        Field(default=None, description="What answers of a score from 0 to 10 are like; the judge then gives such a score, not yes or no.")
-    )
-    operator: Operator | None = Field(
-        default=None,
-        description="`correctness`: met only when the answer says so; `contradiction`: met unless the answer says otherwise.",
-    )
+    id: Annotated[Annotated[str, Checked(_not_blank)] | None, Meta(description="Its name; `rubric-N` by position when missing.")] = None
+    outcome: Annotated[Annotated[str, Checked(_not_blank)], Meta(description="What must be true of the answer.")]
+    weight: Annotated[float, Meta(ge=0, description="How much it counts in the rubric's score, 0 or more.")] = 1.0
+    required: Annotated[
+        Annotated[bool | float, Before(_read_required), Shown(_REQUIRED_SCHEMA)],
+        Meta(description="A gate: the test fails when it scores 0, or less than the number given here."),
+    ] = False
+    min_score: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None, Meta(description="The score, 0-1, under which a required criterion fails the test.")
+    ] = None
+    score_ranges: Annotated[
+        Annotated[tuple[ScoreRange, ...], Before(_read_ranges), Shown(_RANGES_SCHEMA)] | None,
+        Meta(description="What answers of a score from 0 to 10 are like; the judge then gives such a score, not yes or no."),
+    ] = None
+    operator: Annotated[
+        Operator | None,
+        Meta(description="`correctness`: met only when the answer says so; `contradiction`: met unless the answer says otherwise."),
+    ] = None
 
-    _location: Location | None = PrivateAttr(default=None)
+    location: Annotated[Location | None, Aside()] = None
 
-    @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        criterion = handler(_folded(data))
-        numbers = {number for number in (criterion.required, criterion.min_score) if number is not None and not isinstance(number, bool)}
+    def long_form(cls, value: Any) -> Any:
+        """A plain string is the outcome, and `expected_outcome` its earlier spelling."""
+        if isinstance(value, str):
+            return {"outcome": value}
+        if not isinstance(value, Mapping):
+            return value
+        if "required_min_score" in value:
+            raise ValueError("required_min_score is not supported; write min_score, from 0 to 1")
+        if "expected_outcome" not in value:
+            return value
+        if value.get("outcome", value["expected_outcome"]) != value["expected_outcome"]:
+            raise ValueError("outcome and expected_outcome differ; keep one of them")
+        return {**value, "outcome": value["expected_outcome"]}
+
+    def completed(self, written: Written) -> Self:
+        """With its place; ValueError when it has two thresholds."""
+        numbers = {number for number in (self.required, self.min_score) if number is not None and not isinstance(number, bool)}
         if len(numbers) > 1:
             raise ValueError("required and min_score are both thresholds and differ; keep one of them")
-        location = getattr(data, "location", None)
-        if isinstance(location, Location):
-            criterion._location = location
-        return criterion
+        return replace(self, location=getattr(written.data, "location", None))
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def refined(cls, schema: Schema) -> Schema:
         """A plain string stands for a criterion too, and `expected_outcome` for `outcome`."""
-        entry = handler.resolve_ref_schema(handler(core_schema))
         earlier = {"deprecationMessage": "Write `outcome`.", "doNotSuggest": True}  # for editors
-        properties = entry["properties"] | {"expected_outcome": {**entry["properties"]["outcome"], **earlier}}
+        properties = schema["properties"] | {"expected_outcome": {**schema["properties"]["outcome"], **earlier}}
         either = [{"required": ["outcome"]}, {"required": ["expected_outcome"]}]
-        entry = {key: value for key, value in entry.items() if key != "required"} | {"properties": properties, "anyOf": either}
+        entry = {key: value for key, value in schema.items() if key != "required"} | {"properties": properties, "anyOf": either}
         return {"anyOf": [{"type": "string", "minLength": 1}, entry]}
 
     @property
     def name(self) -> str:
         """Its id."""
         return self.id or ""
-
-    @property
-    def location(self) -> Location | None:
-        """Where it stands in its file, None when that is not known."""
-        return self._location
 
     @property
     def is_gate(self) -> bool:
@@ -193,7 +182,7 @@ class Criterion(BaseModel):
 
     def identified(self, name: str) -> Self:
         """The same, with this id when it has none of its own."""
-        return self if self.id is not None else self.model_copy(update={"id": name})
+        return self if self.id is not None else replace(self, id=name)
 
     def holds(self, score: float) -> bool:
         """Whether the gate holds at a score of 0-1; always, when it is none."""
@@ -208,17 +197,3 @@ class Criterion(BaseModel):
     def told(self, score: float) -> str:
         """The criterion in words for a hit or a miss, with the points where there are some."""
         return f"{self.name}: {self.outcome}" + (f" ({score * 10:g}/10)" if self.score_ranges else "")
-
-
-def _folded(data: Any) -> Any:
-    if isinstance(data, str):
-        return {"outcome": data}
-    if not isinstance(data, Mapping):
-        return data
-    if "required_min_score" in data:
-        raise ValueError("required_min_score is not supported; write min_score, from 0 to 1")
-    if "expected_outcome" not in data:
-        return data
-    if data.get("outcome", data["expected_outcome"]) != data["expected_outcome"]:
-        raise ValueError("outcome and expected_outcome differ; keep one of them")
-    return {**data, "outcome": data["expected_outcome"]}

@@ -6,20 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import Struct
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    Strict,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
+from agentevals_action.entries.entry import Aside, Checked, Entry, Seen, Written, checks
 from agentevals_action.grading import dates, patterns
 from agentevals_action.grading.replies import UnreadableReply, find_object, read_json
 from agentevals_action.json_values import MISSING, equal, look_up, read_path, shown, text_of
@@ -46,54 +36,60 @@ def _are_formats(formats: tuple[str, ...]) -> tuple[str, ...]:
     return formats
 
 
-class Comparison(BaseModel):
+def _belongs(value: Any, needed: Match, seen: Seen) -> Any:
+    if value and seen.fields.get("match", needed) != needed:
+        raise ValueError(f"it is for `match: {needed}`, and this field is compared otherwise; write that, or remove it")
+    return value
+
+
+class Comparison(Entry):
     """One field that is compared. `location` is where its path stands in its file, where that is known."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+    path: Annotated[
+        Annotated[str, Checked(_is_path)],
+        Meta(
+            description="Where the field is, in the answer and in `expected_output`: names and positions, as `items[0].name` or "
+            "`items.0.name`."
+        ),
+    ]
+    match: Annotated[
+        Match,
+        Meta(
+            description="How it is compared: `exact`, `contains` (the answer's text or list has the expected value in it), `regex` (the "
+            "expected value is the pattern), `numeric_tolerance`, `date` (the same instant, however it is written)."
+        ),
+    ] = "exact"
+    required: Annotated[bool, Meta(description="When this field is missing from the answer, the evaluator scores 0.")] = False
+    weight: Annotated[float, Meta(ge=0, description="How much it counts in the weighted average, 0 or more.")] = 1.0
+    tolerance: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="For `numeric_tolerance`: how far the number may be from the expected one; 0 when missing."),
+    ] = None
+    relative: Annotated[bool, Meta(description="For `numeric_tolerance`: the tolerance is a share of the expected number.")] = False
+    formats: Annotated[
+        Annotated[tuple[str, ...], Checked(_are_formats)] | None,
+        Meta(
+            description="For `date`: how dates may be written, the first that fits decides, as `DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. "
+            "What can be read in one way only, as ISO 8601, is read besides."
+        ),
+    ] = None
 
-    path: Annotated[str, AfterValidator(_is_path)] = Field(
-        description="Where the field is, in the answer and in `expected_output`: names and positions, as `items[0].name` or `items.0.name`."
-    )
-    match: Match = Field(
-        "exact",
-        description="How it is compared: `exact`, `contains` (the answer's text or list has the expected value in it), `regex` (the "
-        "expected value is the pattern), `numeric_tolerance`, `date` (the same instant, however it is written).",
-    )
-    required: bool = Field(False, description="When this field is missing from the answer, the evaluator scores 0.")
-    weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="How much it counts in the weighted average, 0 or more.")
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        None, description="For `numeric_tolerance`: how far the number may be from the expected one; 0 when missing."
-    )
-    relative: bool = Field(False, description="For `numeric_tolerance`: the tolerance is a share of the expected number.")
-    formats: Annotated[tuple[str, ...], Strict(False), AfterValidator(_are_formats)] | None = Field(
-        None,
-        description="For `date`: how dates may be written, the first that fits decides, as `DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. "
-        "What can be read in one way only, as ISO 8601, is read besides.",
-    )
+    location: Annotated[Location | None, Aside()] = None
 
-    _location: Location | None = PrivateAttr(default=None)
-
-    @field_validator("tolerance", "relative", "formats")
+    @checks("tolerance", "relative")
     @classmethod
-    def _belongs_to_the_match(cls, value: Any, info: ValidationInfo) -> Any:
-        needed = "date" if info.field_name == "formats" else "numeric_tolerance"
-        if value and info.data.get("match", needed) != needed:
-            raise ValueError(f"it is for `match: {needed}`, and this field is compared otherwise; write that, or remove it")
-        return value
+    def _is_of_numbers(cls, value: Any, seen: Seen) -> Any:
+        return _belongs(value, "numeric_tolerance", seen)
 
-    @model_validator(mode="wrap")
+    @checks("formats")
     @classmethod
-    def _placed(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        made = handler(data)
-        place = getattr(data, "value_location", None)
-        if place is not None:
-            made._location = place("path")
-        return made
+    def _is_of_dates(cls, value: Any, seen: Seen) -> Any:
+        return _belongs(value, "date", seen)
 
-    @property
-    def location(self) -> Location | None:
-        """Where its path stands, None when that is not known."""
-        return self._location
+    def completed(self, written: Written) -> Self:
+        """With its place."""
+        place = getattr(written.data, "value_location", None)
+        return replace(self, location=place("path")) if place else self
 
     @property
     def steps(self) -> tuple[str, ...]:

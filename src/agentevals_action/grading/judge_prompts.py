@@ -3,10 +3,12 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
+from msgspec import Meta
+from msgspec.structs import replace
 
+from agentevals_action.entries.entry import Aside, Seen, Written, checks
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading.judge_payload import question_text, reference_text
@@ -48,33 +50,36 @@ class PromptedOptions(Options):
     deterministic = False
     asks_judge = True
 
-    prompt: str | None = Field(
-        default=None,
-        description=f"The judge's prompt: a path, or the text itself. Variables in double braces: {', '.join(sorted(VARIABLES))}.",
-    )
+    prompt: Annotated[
+        str | None,
+        Meta(description=f"The judge's prompt: a path, or the text itself. Variables in double braces: {', '.join(sorted(VARIABLES))}."),
+    ] = None
 
-    _text: str | None = PrivateAttr(default=None)
-    _file: Path | None = PrivateAttr(default=None)
+    #: The prompt's text, so that what was checked is what is sent, and its file when it is one.
+    text: Annotated[str | None, Aside()] = None
+    file: Annotated[Path | None, Aside()] = None
 
-    @field_validator("prompt")
+    @checks("prompt")
     @classmethod
-    def _usable(cls, prompt: str | None, info: ValidationInfo) -> str | None:
+    def _usable(cls, prompt: str | None, seen: Seen) -> str | None:
         if prompt is not None:
-            check_variables(_read_prompt(prompt, info.context)[0])
+            check_variables(_read_prompt(prompt, seen.folder)[0])
         return prompt
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Keeps the prompt's text, so that what was checked is what is sent."""
-        if self.prompt is not None:
-            self._text, self._file = _read_prompt(self.prompt, context)
+    def completed(self, written: Written) -> Self:
+        """With the prompt's text."""
+        if self.prompt is None:
+            return self
+        text, file = _read_prompt(self.prompt, written.folder)
+        return replace(self, text=text, file=file)
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
         """The prompt's file, when it is one."""
-        return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
+        return (NamedFile(folder.relative(self.file), "prompt"),) if self.file else ()
 
     def doubts(self) -> Sequence[tuple[str, str, str]]:
         """A prompt that looks like the path of a file that is not there."""
-        if self.prompt is None or self._file is not None or not _looks_like_a_path(self.prompt.strip()):
+        if self.prompt is None or self.file is not None or not _looks_like_a_path(self.prompt.strip()):
             return ()
         problem = "looks like a path, but names no file, and is taken as the prompt's text"
         return (("prompt", problem, "name a file that exists, from the folder of this one; with `./` in front a missing file is a fault"),)
@@ -86,12 +91,12 @@ class PromptedOptions(Options):
         """
         from agentevals_action import rendering  # late: jinja2 is slow to import, and most suites are loaded without a prompt
 
-        if self._text is None:
+        if self.text is None:
             # Made of all that is fenced, a mark cannot stand in it; the same question gets the same one, so that its reply can be cached.
             fence = hashlib.sha256(rendering.builtin_prompt(packaged, {**variables, "form": form, "fence": ""}).encode("utf-8", "replace"))
             return rendering.builtin_prompt(packaged, {**variables, "form": form, "fence": fence.hexdigest()[:32]})
         try:
-            return rendering.render_prompt(self._text, variables)
+            return rendering.render_prompt(self.text, variables)
         except ValueError as error:
             raise AttemptError("evaluator", str(error)) from None
 
@@ -103,12 +108,12 @@ def _looks_like_a_path(text: str) -> bool:
     return "/" in text or text.lower().endswith(_ENDINGS)
 
 
-def _read_prompt(prompt: str, context: object) -> tuple[str, Path | None]:
-    if not isinstance(context, Folder):
-        raise TypeError("options that name files are validated with a paths.Folder as context")
+def _read_prompt(prompt: str, folder: Folder | None) -> tuple[str, Path | None]:
+    if folder is None:
+        raise TypeError("options that name files are read with the folder of the file that holds them")
     if not prompt.strip():
         raise ValueError("the prompt is empty; write one, or leave `prompt` out for the packaged one")
-    path = context.file_if_meant(prompt.strip())
+    path = folder.file_if_meant(prompt.strip())
     if path is None:
         if len(prompt) > MAX_PROMPT:
             raise ValueError(f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one")

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, Strict
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Checked
 from agentevals_action.model.result import Score
 
 QUOTE_LIMIT = 80  # characters of a text that a hit or a miss quotes
@@ -29,13 +30,13 @@ def _some(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: A text to look for; not empty.
-Text = Annotated[str, AfterValidator(_present), Field(json_schema_extra={"minLength": 1})]
+Text = Annotated[str, Checked(_present), Meta(extra_json_schema={"minLength": 1})]
 
 #: A text that is compared trimmed; something must be left of it.
-TrimmedText = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"minLength": 1})]
+TrimmedText = Annotated[str, Checked(_not_blank), Meta(extra_json_schema={"minLength": 1})]
 
 #: Texts to look for; at least one, none empty.
-Texts = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_some), Field(json_schema_extra={"minItems": 1})]
+Texts = Annotated[tuple[Text, ...], Checked(_some), Meta(extra_json_schema={"minItems": 1})]
 
 
 def quoted(text: str) -> str:

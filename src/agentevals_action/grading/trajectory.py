@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationInfo, field_validator
+from msgspec import Meta, Struct, field
 
+from agentevals_action.entries.entry import Entry, Seen, checks
 from agentevals_action.grading.assignment import Pairs, best_assignment, best_subsequence
 from agentevals_action.grading.matching import quoted
 from agentevals_action.grading.metrics import amount
@@ -15,8 +15,8 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
-_Name = Annotated[str, Field(min_length=1)]
-_Names = Annotated[tuple[_Name, ...], Strict(False), Field(json_schema_extra={"minItems": 1})]
+_Name = Annotated[str, Meta(min_length=1)]
+_Names = Annotated[tuple[_Name, ...], Meta(extra_json_schema={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
 
 
@@ -31,26 +31,29 @@ def check_names(args_match: ArgsMatch | None, known: Sequence[Mapping[str, Any]]
             raise ValueError(f"{quoted(name)} is no argument of an expected call; write it in `args` as well")
 
 
-class Expectation(BaseModel):
+class Expectation(Entry):
     """One call that is expected of the agent."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+    tool: Annotated[_Name, Meta(description="Name of the tool.")]
+    args: Annotated[
+        Literal["any"] | dict[str, Any], Meta(description="The arguments that it must be called with; `any` looks at none.")
+    ] = "any"
+    args_match: Annotated[
+        ArgsMatch | None,
+        Meta(
+            description="How the arguments are compared: `superset` (the call has all of `args`, and may have more; the default), `exact`, "
+            "`subset` (it has none but those of `args`), `ignore`, or the list of those that must be equal, as dotted paths."
+        ),
+    ] = None
+    max_duration_ms: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="The longest that the call may take, in milliseconds: one more thing that is asked."),
+    ] = None
 
-    tool: _Name = Field(description="Name of the tool.")
-    args: Literal["any"] | dict[str, Any] = Field("any", description="The arguments that it must be called with; `any` looks at none.")
-    args_match: ArgsMatch | None = Field(
-        None,
-        description="How the arguments are compared: `superset` (the call has all of `args`, and may have more; the default), `exact`, "
-        "`subset` (it has none but those of `args`), `ignore`, or the list of those that must be equal, as dotted paths.",
-    )
-    max_duration_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        None, description="The longest that the call may take, in milliseconds: one more thing that is asked."
-    )
-
-    @field_validator("args_match")
+    @checks("args_match")
     @classmethod
-    def _names_arguments(cls, value: ArgsMatch | None, info: ValidationInfo) -> ArgsMatch | None:
-        args = info.data.get("args")
+    def _names_arguments(cls, value: ArgsMatch | None, seen: Seen) -> ArgsMatch | None:
+        args = seen.fields.get("args")
         check_names(value, [args] if isinstance(args, dict) else [])
         return value
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from pydantic import BaseModel
 
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.target import TargetTable
@@ -68,7 +67,7 @@ class Evaluator(Struct, frozen=True):
 
     name: str
     type: str
-    options: BaseModel
+    options: Struct
     origin: Origin
     location: Location
     weight: float = 1.0

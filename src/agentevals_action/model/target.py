@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
-from pydantic import BaseModel
 
 from agentevals_action.model.fault import Location
 
@@ -27,7 +26,7 @@ class Target(Struct, frozen=True):
 
     name: str
     provider: str
-    options: BaseModel
+    options: Struct
     definition: Mapping[str, Any]
     location: Location
     is_model: bool = False

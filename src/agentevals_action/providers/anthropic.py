@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator
+from msgspec import Meta, field
 
 from agentevals_action.apis import model_api
 from agentevals_action.apis.anthropic_messages import conversation, read_message
 from agentevals_action.apis.endpoint import Manner
+from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.model.suite import Message
 from agentevals_action.providers import base
 
@@ -36,25 +37,28 @@ class Anthropic(base.Options):
     key_variable: ClassVar[str] = KEY_VARIABLE
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
 
-    model: str = Field(description="The model's name, as the server knows it.", min_length=1)
-    base_url: model_api.Url | None = Field(default=None, description=f"Where the API begins, /v1 or not; {DEFAULT_URL} by default.")
-    api_key: str | None = Field(default=None, description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")
-    api_version: str = Field(default=VERSION, description="The version of the API, as a date.")
-    config: dict[str, Any] = Field(
-        default_factory=dict,
-        description=f"Fields of the request, passed on as they are: max_tokens ({MAX_TOKENS} by default), temperature, thinking, tools, …",
-    )
+    model: Annotated[str, Meta(min_length=1, description="The model's name, as the server knows it.")]
+    base_url: Annotated[model_api.Url | None, Meta(description=f"Where the API begins, /v1 or not; {DEFAULT_URL} by default.")] = None
+    api_key: Annotated[str | None, Meta(description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")] = None
+    api_version: Annotated[str, Meta(description="The version of the API, as a date.")] = VERSION
+    config: Annotated[
+        dict[str, Any],
+        Meta(
+            description=f"Fields of the request, passed on as they are: max_tokens ({MAX_TOKENS} by default), temperature, thinking, "
+            f"tools, …"
+        ),
+    ] = field(default_factory=dict)
 
-    @field_validator("api_version")
+    @checks("api_version")
     @classmethod
-    def _is_a_version(cls, version: str) -> str:
+    def _is_a_version(cls, version: str, _seen: Seen) -> str:
         if "${{" not in version and not _VERSION.fullmatch(version):
             raise ValueError("write a date as 2023-06-01")
         return version
 
-    @field_validator("config")
+    @checks("config")
     @classmethod
-    def _leaves_our_fields(cls, config: dict[str, Any]) -> dict[str, Any]:
+    def _leaves_our_fields(cls, config: dict[str, Any], _seen: Seen) -> dict[str, Any]:
         return model_api.passed_on(config, _OWN_FIELDS)
 
     def variables(self) -> Sequence[str]:

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, ValidationInfo, field_validator
+from msgspec import Meta, field
 
 from agentevals_action.apis import model_api
 from agentevals_action.apis.endpoint import Manner
 from agentevals_action.apis.openai_api import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.providers import base
 
 KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
@@ -29,20 +30,22 @@ class Azure(base.Options):
     key_variable: ClassVar[str] = KEY_VARIABLE
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"deployment": ("model",), "api_version": ("version",)}
 
-    endpoint: str = Field(description="The resource's URL, with or without /openai or /openai/v1 at its end, or the resource's name.")
-    deployment: str = Field(description="The deployment's name.", min_length=1)
-    api_key: str | None = Field(default=None, description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")
-    api_version: str = Field(
-        default="v1", description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is then asked by deployment."
-    )
-    api_format: ApiFormat = Field(default="chat", description="`chat` (chat completions) or `responses` (the Responses API).")
-    config: dict[str, Any] = Field(
-        default_factory=dict, description="Fields of the request, passed on as they are: temperature, max_completion_tokens, tools, …"
-    )
+    endpoint: Annotated[
+        str, Meta(description="The resource's URL, with or without /openai or /openai/v1 at its end, or the resource's name.")
+    ]
+    deployment: Annotated[str, Meta(min_length=1, description="The deployment's name.")]
+    api_key: Annotated[str | None, Meta(description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")] = None
+    api_version: Annotated[
+        str, Meta(description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is then asked by deployment.")
+    ] = "v1"
+    api_format: Annotated[ApiFormat, Meta(description="`chat` (chat completions) or `responses` (the Responses API).")] = "chat"
+    config: Annotated[
+        dict[str, Any], Meta(description="Fields of the request, passed on as they are: temperature, max_completion_tokens, tools, …")
+    ] = field(default_factory=dict)
 
-    @field_validator("endpoint")
+    @checks("endpoint")
     @classmethod
-    def _is_a_resource(cls, endpoint: str) -> str:
+    def _is_a_resource(cls, endpoint: str, _seen: Seen) -> str:
         if "${{" in endpoint or _RESOURCE.fullmatch(endpoint):
             return endpoint
         parts = urlsplit(endpoint)
@@ -52,17 +55,17 @@ class Azure(base.Options):
             raise ValueError("end the URL before /openai; `deployment` and `api_version` have fields of their own")
         return endpoint
 
-    @field_validator("api_version")
+    @checks("api_version")
     @classmethod
-    def _is_a_version(cls, version: str) -> str:
+    def _is_a_version(cls, version: str, _seen: Seen) -> str:
         if "${{" not in version and not _VERSION.fullmatch(version):
             raise ValueError("write `v1`, or a date as 2024-10-21")
         return version
 
-    @field_validator("config")
+    @checks("config")
     @classmethod
-    def _leaves_our_fields(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        own = FORMATS[info.data.get("api_format", "chat")].own
+    def _leaves_our_fields(cls, config: dict[str, Any], seen: Seen) -> dict[str, Any]:
+        own = FORMATS[seen.fields.get("api_format", "chat")].own
         return model_api.passed_on(config, {**own, "model": "use the field `deployment`"})
 
     def variables(self) -> Sequence[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict
 
+from agentevals_action.entries.entry import Entry
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
@@ -61,7 +61,7 @@ class Provider(Protocol):
         ...
 
 
-class Options(BaseModel):
+class Options(Entry):
     """The provider's own fields of a target. `${{ NAME }}` in any string of the definition is resolved before `connect`.
 
     A plug-in subclasses it, names its `provider` and writes `connect`. `is_model` says that it can judge without a `judge_target`;
@@ -69,8 +69,6 @@ class Options(BaseModel):
     model; of an agent only its address or command is known); `deterministic` that it always answers the same, at no cost. `key_variable`
     is the vendor's usual variable of a key, which `connect` may fall back to.
     """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.agents import claude_stream
 from agentevals_action.agents import headless as agent_cli
@@ -24,10 +24,10 @@ class ClaudeCli(agent_cli.Fields, base.Options):
     provider: ClassVar[str] = "claude-cli"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("executable", "binary"), "args": ("arguments",)}
 
-    command: agent_cli.Command = Field(default="claude", description="The program, with words before its options if it needs any.")
-    system_prompt: str | None = Field(default=None, description="In place of the agent's own system prompt.")
-    append_system_prompt: str | None = Field(default=None, description="Behind the agent's own system prompt.")
-    max_turns: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Turns after which it stops, which is an error.")
+    command: Annotated[agent_cli.Command, Meta(description="The program, with words before its options if it needs any.")] = "claude"
+    system_prompt: Annotated[str | None, Meta(description="In place of the agent's own system prompt.")] = None
+    append_system_prompt: Annotated[str | None, Meta(description="Behind the agent's own system prompt.")] = None
+    max_turns: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Turns after which it stops, which is an error.")] = None
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow does not let through."""

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, Strict, field_validator, model_validator
+from msgspec import Meta
 
 from agentevals_action import process
 from agentevals_action.agents import command as agent_command
 from agentevals_action.agents import health as agent_health
 from agentevals_action.agents import placeholders
 from agentevals_action.agents.attachments import attached
+from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.envelope import read_reply
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.messages import prompt_text
@@ -31,37 +32,43 @@ class Cli(base.Options):
     provider: ClassVar[str] = "cli"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
-    command: agent_health.Command = Field(
-        description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, "
-        "{EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
-    )
-    cwd: str | None = Field(
-        default=None,
-        description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
-        "else the suite's folder.",
-    )
-    env: Annotated[tuple[str, ...], Strict(False)] | None = Field(
-        default=None,
-        description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all.",
-    )
-    files_format: str = Field(
-        default="{path}",
-        description="How {FILES} names each file of the test's messages, by {path} and {basename}, as in `--file {path}`.",
-    )
-    healthcheck: agent_health.Healthcheck | None = Field(
-        default=None, description="A command that must succeed, or a URL that must answer, once before the target is used."
-    )
+    command: Annotated[
+        agent_health.Command,
+        Meta(
+            description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, "
+            "{EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard "
+            "output."
+        ),
+    ]
+    cwd: Annotated[
+        str | None,
+        Meta(
+            description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
+            "else the suite's folder."
+        ),
+    ] = None
+    env: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."),
+    ] = None
+    files_format: Annotated[
+        str, Meta(description="How {FILES} names each file of the test's messages, by {path} and {basename}, as in `--file {path}`.")
+    ] = "{path}"
+    healthcheck: Annotated[
+        agent_health.Healthcheck | None,
+        Meta(description="A command that must succeed, or a URL that must answer, once before the target is used."),
+    ] = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _one_by_one(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and data.get("provider_batching"):
+    def long_form(cls, value: Any) -> Any:
+        """The value itself; ValueError when it asks for what would change the meaning of a test."""
+        if isinstance(value, Mapping) and value.get("provider_batching"):
             raise ValueError("`provider_batching` is not supported: each test is a call of its own; leave it out")
-        return data
+        return value
 
-    @field_validator("files_format")
+    @checks("files_format")
     @classmethod
-    def _says_a_file(cls, files_format: str) -> str:
+    def _says_a_file(cls, files_format: str, _seen: Seen) -> str:
         placeholders.check_format(files_format)
         return files_format
 

@@ -1,9 +1,9 @@
 """`codex-cli`: Codex without a person (`codex exec`), its stream read into messages, tool calls and tokens."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.agents import codex_stream
 from agentevals_action.agents import headless as agent_cli
@@ -24,7 +24,7 @@ class CodexCli(agent_cli.Fields, base.Options):
     provider: ClassVar[str] = "codex-cli"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("executable", "binary"), "args": ("arguments",)}
 
-    command: agent_cli.Command = Field(default="codex", description="The program, with words before `exec` if it needs any.")
+    command: Annotated[agent_cli.Command, Meta(description="The program, with words before `exec` if it needs any.")] = "codex"
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow does not let through."""

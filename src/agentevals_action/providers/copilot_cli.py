@@ -1,9 +1,9 @@
 """`copilot-cli`: GitHub Copilot without a person (`copilot`), its stream read into messages, tool calls and tokens."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from msgspec import Meta
 
 from agentevals_action.agents import copilot_stream
 from agentevals_action.agents import headless as agent_cli
@@ -24,7 +24,7 @@ class CopilotCli(agent_cli.Fields, base.Options):
     provider: ClassVar[str] = "copilot-cli"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"command": ("executable", "binary"), "args": ("arguments",)}
 
-    command: agent_cli.Command = Field(default="copilot", description="The program, with words before its options if it needs any.")
+    command: Annotated[agent_cli.Command, Meta(description="The program, with words before its options if it needs any.")] = "copilot"
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow does not let through."""

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
-from pydantic import Field, field_validator
+from msgspec import Meta, field
 
 from agentevals_action.apis import model_api
 from agentevals_action.apis.endpoint import Manner
 from agentevals_action.apis.gemini_contents import conversation, read_content
+from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.model.suite import Message
 from agentevals_action.providers import base
 
@@ -49,22 +50,23 @@ class Gemini(base.Options):
     key_variable: ClassVar[str] = KEY_VARIABLE
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
 
-    model: str = Field(description="The model's name, as the server knows it, with or without `models/`.", min_length=1)
-    base_url: model_api.Url | None = Field(
-        default=None, description=f"Where the API begins, /{DEFAULT_VERSION} unless it ends in a version; {DEFAULT_URL} by default."
-    )
-    api_key: str | None = Field(default=None, description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")
-    config: dict[str, Any] = Field(
-        default_factory=dict,
-        description=(
-            "Fields of the request, passed on as they are: those of generationConfig (temperature, maxOutputTokens, …), and tools, "
-            "toolConfig, safetySettings, cachedContent, serviceTier, store."
+    model: Annotated[str, Meta(min_length=1, description="The model's name, as the server knows it, with or without `models/`.")]
+    base_url: Annotated[
+        model_api.Url | None,
+        Meta(description=f"Where the API begins, /{DEFAULT_VERSION} unless it ends in a version; {DEFAULT_URL} by default."),
+    ] = None
+    api_key: Annotated[str | None, Meta(description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")] = None
+    config: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Fields of the request, passed on as they are: those of generationConfig (temperature, maxOutputTokens, …), and "
+            "tools, toolConfig, safetySettings, cachedContent, serviceTier, store."
         ),
-    )
+    ] = field(default_factory=dict)
 
-    @field_validator("config")
+    @checks("config")
     @classmethod
-    def _leaves_our_fields(cls, config: dict[str, Any]) -> dict[str, Any]:
+    def _leaves_our_fields(cls, config: dict[str, Any], _seen: Seen) -> dict[str, Any]:
         return model_api.passed_on(config, _OWN_FIELDS)
 
     def variables(self) -> Sequence[str]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from msgspec import Meta, field
 
 from agentevals_action import redact, variables
 from agentevals_action.apis.endpoint import Endpoint, Manner
+from agentevals_action.entries.entry import Before, Seen, Written, checks
 from agentevals_action.envelope import read_reply
 from agentevals_action.errors import AttemptError
 from agentevals_action.json_values import MISSING, look_up, read_path, shown
@@ -70,26 +71,35 @@ class Http(base.Options):
 
     provider: ClassVar[str] = "http"
 
-    url: str = Field(
-        description="The service. Behind its host it may be a template as `body` is (`…/ask?q={{ prompt }}`); what is printed is encoded."
+    url: Annotated[
+        str,
+        Meta(
+            description="The service. Behind its host it may be a template as `body` is (`…/ask?q={{ prompt }}`); what is printed is "
+            "encoded."
+        ),
+    ]
+    method: Annotated[
+        Annotated[str, Before(_upper)], Meta(description="POST, PUT or PATCH, which carry a body, or GET or DELETE, which carry none.")
+    ] = "POST"
+    headers: Annotated[dict[str, str], Meta(description="Headers of the request; keys in them as `${{ NAME }}`.")] = field(
+        default_factory=dict
     )
-    method: Annotated[str, BeforeValidator(_upper)] = Field(
-        default="POST", description="POST, PUT or PATCH, which carry a body, or GET or DELETE, which carry none."
-    )
-    headers: dict[str, str] = Field(default_factory=dict, description="Headers of the request; keys in them as `${{ NAME }}`.")
-    body: Any = Field(
-        default=None,
-        description="A Jinja template, or an object or a list whose strings are templates, which is sent as JSON; there `{{ input }}` "
-        f"alone is the data itself. Variables: {', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id of a "
-        "test that has one.",
-    )
-    output_path: str | None = Field(
-        default=None, description="Where the answer is in a JSON reply, as choices.0.message.content; without it the reply is the answer."
-    )
+    body: Annotated[
+        Any,
+        Meta(
+            description="A Jinja template, or an object or a list whose strings are templates, which is sent as JSON; there `{{ input }}` "
+            f"alone is the data itself. Variables: {', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id "
+            f"of a test that has one."
+        ),
+    ] = None
+    output_path: Annotated[
+        str | None,
+        Meta(description="Where the answer is in a JSON reply, as choices.0.message.content; without it the reply is the answer."),
+    ] = None
 
-    @field_validator("url")
+    @checks("url")
     @classmethod
-    def _is_url(cls, url: str) -> str:
+    def _is_url(cls, url: str, _seen: Seen) -> str:
         filled = _template(url)
         if "${{" not in url:
             parts = urlsplit(filled)
@@ -99,16 +109,16 @@ class Http(base.Options):
                 raise ValueError("the host cannot be a template; write it out, or give it as `${{ NAME }}`")
         return url
 
-    @field_validator("method")
+    @checks("method")
     @classmethod
-    def _is_method(cls, method: str) -> str:
+    def _is_method(cls, method: str, _seen: Seen) -> str:
         if method not in _METHODS:
             raise ValueError(f"the method is none of these; write one of {', '.join(_METHODS)}")
         return method
 
-    @field_validator("headers")
+    @checks("headers")
     @classmethod
-    def _can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+    def _can_be_sent(cls, headers: dict[str, str], _seen: Seen) -> dict[str, str]:
         seen = set()
         for name, value in headers.items():
             if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS or name.lower() in seen:
@@ -118,22 +128,22 @@ class Http(base.Options):
             seen.add(name.lower())
         return headers
 
-    @field_validator("body")
+    @checks("body")
     @classmethod
-    def _has_good_templates(cls, body: Any) -> Any:
+    def _has_good_templates(cls, body: Any, _seen: Seen) -> Any:
         if body is not None and not isinstance(body, str | Mapping | list | tuple):
             raise ValueError("write a text, an object or a list")
         return _checked(body, "")
 
-    @field_validator("output_path")
+    @checks("output_path")
     @classmethod
-    def _is_path(cls, path: str | None) -> str | None:
+    def _is_path(cls, path: str | None, _seen: Seen) -> str | None:
         if path is not None:
             read_path(path)
         return path
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def completed(self, _written: Written) -> Self:
+        """Itself; ValueError when its body cannot be sent so."""
         if self.body is not None and self.method not in _WITH_BODY:
             raise ValueError(f"{self.method} carries no `body`; leave it out, or use POST")
         if isinstance(self.body, dict | list) and "json" not in (self.content_type or "json"):

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import regex
-from pydantic import BaseModel, ConfigDict, Field, Strict, field_validator
+from msgspec import Meta
 
+from agentevals_action.entries.entry import Entry, Seen, checks
 from agentevals_action.envelope import trace_of
 from agentevals_action.errors import AttemptError
 from agentevals_action.messages import content_text, read_message
@@ -20,17 +21,17 @@ _MOST_CHARACTERS = 50_000  # of a pattern: longer ones take long to compile
 _SHOWN = 80  # characters of a message that an error quotes
 
 
-class Response(BaseModel):
+class Response(Entry):
     """One answer, and when it is given."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
+    pattern: Annotated[str, Meta(description="Regular expression that is searched in the text of the last user message.")]
+    response: Annotated[
+        Any, Meta(description="The answer: a string, a list of messages, or a list of answers that are used in turn, by sample.")
+    ]
 
-    pattern: str = Field(description="Regular expression that is searched in the text of the last user message.")
-    response: Any = Field(description="The answer: a string, a list of messages, or a list of answers that are used in turn, by sample.")
-
-    @field_validator("pattern")
+    @checks("pattern")
     @classmethod
-    def _compiles(cls, pattern: str) -> str:
+    def _compiles(cls, pattern: str, _seen: Seen) -> str:
         if len(pattern) > _MOST_CHARACTERS:
             raise ValueError(f"the pattern is longer than {_MOST_CHARACTERS:,} characters; write a shorter one")
         try:
@@ -41,9 +42,9 @@ class Response(BaseModel):
             raise ValueError("the pattern is nested too deeply for a regular expression; write a flatter one") from None
         return pattern
 
-    @field_validator("response")
+    @checks("response")
     @classmethod
-    def _answers(cls, response: Any) -> Any:
+    def _answers(cls, response: Any, _seen: Seen) -> Any:
         turns(response)
         return response
 
@@ -75,10 +76,8 @@ class Mock(base.Options):
     is_model: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
 
-    responses: Annotated[tuple[Response, ...], Strict(False)] = Field(
-        min_length=1, description="The answers, tried in order; the first match is given."
-    )
-    delay_ms: Annotated[float, Field(ge=0)] = Field(default=0, description="Milliseconds until the answer is given.")
+    responses: Annotated[tuple[Response, ...], Meta(min_length=1, description="The answers, tried in order; the first match is given.")]
+    delay_ms: Annotated[float, Meta(ge=0, description="Milliseconds until the answer is given.")] = 0
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002 - answers from a list need nothing
         """The list, ready to answer."""

@@ -1,13 +1,14 @@
 """`openai`: a model behind OpenAI's API, or any server that speaks it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from msgspec import Meta, field
 
 from agentevals_action.apis import model_api
 from agentevals_action.apis.endpoint import Manner
 from agentevals_action.apis.openai_api import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.providers import base
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -23,20 +24,20 @@ class OpenAI(base.Options):
     key_variable: ClassVar[str] = KEY_VARIABLE
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
 
-    model: str = Field(description="The model's name, as the server knows it.", min_length=1)
-    base_url: model_api.Url | None = Field(default=None, description=f"Where the API begins, /v1 included; {DEFAULT_URL} by default.")
-    api_key: str | None = Field(default=None, description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")
-    api_format: ApiFormat = Field(
-        default="chat", description="`chat` (chat completions, which every compatible server speaks) or `responses` (the Responses API)."
-    )
-    config: dict[str, Any] = Field(
-        default_factory=dict, description="Fields of the request, passed on as they are: temperature, max_completion_tokens, tools, …"
-    )
+    model: Annotated[str, Meta(min_length=1, description="The model's name, as the server knows it.")]
+    base_url: Annotated[model_api.Url | None, Meta(description=f"Where the API begins, /v1 included; {DEFAULT_URL} by default.")] = None
+    api_key: Annotated[str | None, Meta(description=f"The key, as `${{{{ NAME }}}}`; the variable {KEY_VARIABLE} by default.")] = None
+    api_format: Annotated[
+        ApiFormat, Meta(description="`chat` (chat completions, which every compatible server speaks) or `responses` (the Responses API).")
+    ] = "chat"
+    config: Annotated[
+        dict[str, Any], Meta(description="Fields of the request, passed on as they are: temperature, max_completion_tokens, tools, …")
+    ] = field(default_factory=dict)
 
-    @field_validator("config")
+    @checks("config")
     @classmethod
-    def _leaves_our_fields(cls, config: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        return model_api.passed_on(config, FORMATS[info.data.get("api_format", "chat")].own)
+    def _leaves_our_fields(cls, config: dict[str, Any], seen: Seen) -> dict[str, Any]:
+        return model_api.passed_on(config, FORMATS[seen.fields.get("api_format", "chat")].own)
 
     def variables(self) -> Sequence[str]:
         """The usual key's variable, when neither a key nor a server is given."""

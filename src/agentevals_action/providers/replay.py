@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
-from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace, text_of
@@ -27,14 +26,18 @@ class Replay(base.Options):
     provider: ClassVar[str] = "replay"
     deterministic: ClassVar[bool] = True
 
-    path: str = Field(
-        min_length=1,
-        description="The results (JSON Lines) of an earlier run, ours or AgentV's index.jsonl; relative to the suite's folder, a leading / "
-        "is the repository's root.",
-    )
-    source_target: str | None = Field(
-        default=None, min_length=1, description="Name of the target whose results are meant, where the file holds those of several."
-    )
+    path: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The results (JSON Lines) of an earlier run, ours or AgentV's index.jsonl; relative to the suite's folder, a "
+            "leading / is the repository's root.",
+        ),
+    ]
+    source_target: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="Name of the target whose results are meant, where the file holds those of several."),
+    ] = None
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002 - a file of the repository needs nothing
         """The results, not yet opened."""

@@ -1,12 +1,15 @@
 """`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's own."""
 
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
-from pydantic import Field, ValidationError
+from msgspec import Meta, Struct
 
+from agentevals_action.entries.entry import Entry
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
-from agentevals_action.suites.entries import Entry, ListOf, NonEmpty, Seconds
+from agentevals_action.suites.entries import ListOf, NonEmpty, Seconds
 from agentevals_action.suites.findings import Findings, kind
 from agentevals_action.suites.positions import Map
 from agentevals_action.suites.settings_file import read_settings_file
@@ -18,15 +21,15 @@ NAME = "config.yaml"
 class DefaultsEntry(Entry):
     """What applies below a suite's own `execution`."""
 
-    target: NonEmpty | None = Field(None, description="Name of the target that tests are put to.")
-    timeout_seconds: Seconds | None = Field(None, description="Time limit of a test in seconds, 1-3600.")
+    target: Annotated[NonEmpty | None, Meta(description="Name of the target that tests are put to.")] = None
+    timeout_seconds: Annotated[Seconds | None, Meta(description="Time limit of a test in seconds, 1-3600.")] = None
 
 
 class ConfigEntry(Entry):
     """What is read of the file; its other fields are AgentV's own."""
 
-    eval_patterns: ListOf[NonEmpty] = Field((), description="Patterns of suite files, beside the usual ones.")
-    defaults: DefaultsEntry = Field(DefaultsEntry(), description="Defaults below a suite's own.")
+    eval_patterns: Annotated[ListOf[NonEmpty], Meta(description="Patterns of suite files, beside the usual ones.")] = ()
+    defaults: Annotated[DefaultsEntry, Meta(description="Defaults below a suite's own.")] = DefaultsEntry()
 
 
 class Config(Struct, frozen=True):
@@ -57,9 +60,9 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
     if data is None:
         return Config(path)
     try:
-        entry = ConfigEntry.model_validate(data)
-    except ValidationError as error:
-        findings.invalid(error, data, "configuration")
+        entry = read_entry(ConfigEntry, data)
+    except Refused as error:
+        findings.refused(error, data, "configuration")
         return Config(path)
     named = data["defaults"].value_location("target") if entry.defaults.target else None
     return Config(path, entry.eval_patterns, entry.defaults.target, named, entry.defaults.timeout_seconds)

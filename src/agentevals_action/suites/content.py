@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
-from pydantic import BaseModel, ValidationError
 
 from agentevals_action import messages
+from agentevals_action.entries.entry import Entry
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Block, Message, NamedFile, Role
 from agentevals_action.paths import Folder
@@ -72,11 +74,11 @@ def _read_message(value: Any, place: Location, name: str, folder: Folder, findin
     return _with_files(message, data, folder, findings)
 
 
-def _valid(model: type[BaseModel], data: Map, what: str, findings: Findings) -> bool:
+def _valid(model: type[Entry], data: Map, what: str, findings: Findings) -> bool:
     try:
-        model.model_validate(data)
-    except ValidationError as error:
-        findings.invalid(error, data, what)
+        read_entry(model, data)
+    except Refused as error:
+        findings.refused(error, data, what)
         return False
     return True
 

@@ -1,12 +1,10 @@
-"""What is found wrong with a file while it is read: faults and warnings, each at its place, and pydantic's errors in plain words."""
+"""What is found wrong with a file while it is read: faults and warnings, each at its place, and what an entry refused in plain words."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
+from agentevals_action.entries.refusals import MISSING, Refusal, Refused, dotted
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.suites.positions import Map, locate
 
@@ -126,11 +124,11 @@ class Findings:
             if not self.has_told(warning):
                 self._warn(warning)
 
-    def invalid(self, error: ValidationError, data: Map, what: str, told: str = "") -> None:
-        """Notes what a model refused about `data`; `what` names the object (`test`, `evaluator`), `told` a field already spoken of."""
-        details = [detail for detail in error.errors(include_url=False)[:MOST_FAULTS] if detail["loc"][:1] != (told,)]
-        for place, problem, advice in _sentences(details, data, what):
-            self.fault(place, problem, advice)
+    def refused(self, error: Refused, data: Map, what: str, told: str = "") -> None:
+        """Notes what an entry refused about `data`; `what` names the object (`test`, `evaluator`), `told` a field already spoken of."""
+        for refusal in error.refusals[:MOST_FAULTS]:
+            if refusal.steps[:1] != (told,):
+                self.fault(*_sentence(refusal, data, what))
 
 
 def _line(text: str) -> str:
@@ -185,87 +183,24 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-_EXPECTED = {
-    "string_type": "a text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "bool_type": "`true` or `false`",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "an object",
-    "mapping_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "none_required": "",
-}
-#: What to do about an error of a validator that does not say so itself.
+#: What to do about a value of which a check says no more than what is wrong.
 _ADVICE = {
     "there is no file": "name a file that exists, from the folder of this one",
     "leaves the repository": "name a file of the repository",
 }
-_BOUNDS = {
-    "greater_than_equal": ("ge", "a number that is {} or more"),
-    "greater_than": ("gt", "a number over {}"),
-    "less_than_equal": ("le", "a number that is {} or less"),
-    "less_than": ("lt", "a number under {}"),
-    "string_too_short": ("min_length", "a text of {} characters or more"),
-    "string_too_long": ("max_length", "a text of at most {} characters"),
-    "too_short": ("min_length", "{} items or more"),
-    "too_long": ("max_length", "at most {} items"),
-}
 
 
-def _sentences(details: list[ErrorDetails], data: Map, what: str) -> list[tuple[Location, str, str]]:
-    paths = [locate(data, detail["loc"]) for detail in details]
-    led_further = {path[:length] for path, _ in paths for length in range(len(path))}
-    grouped: dict[tuple[str | int, ...], list[tuple[ErrorDetails, Location]]] = {}
-    for detail, (path, place) in zip(details, paths, strict=True):
-        # A choice of types reports each branch: where one got further into the data, the shorter complaints are about the others.
-        # A list whose items are wrong counts as too short.
-        if (detail["type"] in _EXPECTED or detail["type"] == "too_short") and path in led_further:
-            continue
-        grouped.setdefault((*path, detail["loc"][-1]) if detail["type"] == "missing" else path, []).append((detail, place or data.location))
-    return [(group[0][1], *_sentence(path, [detail for detail, _ in group], what)) for path, group in grouped.items()]
-
-
-def _sentence(path: tuple[str | int, ...], details: list[ErrorDetails], what: str) -> tuple[str, str]:
-    name = f"`{_dotted(path)}`" if path else f"this {what}"
-    first = details[0]
-    if first["type"] == "missing":
-        return f"{name} is missing", f"every {_owner(path, what)} needs it"
-    written = [_written(detail) for detail in details]
-    if own := next((detail for detail in details if not _written(detail)[0]), None):
-        text = str(own.get("ctx", {}).get("error", own["msg"]))
-        problem, _, advice = text.partition("; ")
-        return f"{name}: {problem}", advice or next((said for sign, said in _ADVICE.items() if sign in problem), "correct it")
-    choices = list(dict.fromkeys(words for _, words in written if words))
-    return f"{name} is {kind(first['input'])}", f"write {' or '.join(choices) or 'something else'}"
-
-
-def _written(detail: ErrorDetails) -> tuple[bool, str]:
-    # Whether the error is one of shape, and what should stand there instead.
-    if detail["type"] in _EXPECTED:
-        return True, _EXPECTED[detail["type"]]
-    context = detail.get("ctx", {})
-    if detail["type"] in _BOUNDS:
-        key, words = _BOUNDS[detail["type"]]
-        if context[key] == 1 and key == "min_length":
-            return True, "a text that is not empty" if "string" in detail["type"] else "at least one item"
-        return True, words.format(f"{context[key]:.15g}" if isinstance(context[key], float) else context[key])
-    if detail["type"] == "literal_error":
-        return True, str(context["expected"]).replace("'", "`")
-    if detail["type"] == "string_pattern_mismatch":
-        return True, f"a text that matches {context['pattern']}"
-    return False, ""
-
-
-def _dotted(path: tuple[str | int, ...]) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+def _sentence(refusal: Refusal, data: Map, what: str) -> tuple[Location, str, str]:
+    steps, place = locate(data, refusal.steps)
+    where = place or data.location
+    if refusal.value is MISSING:
+        steps = (*steps, refusal.steps[-1])
+        return where, f"`{dotted(steps)}` is missing", f"every {_owner(steps, what)} needs it"
+    name = f"`{dotted(steps)}`" if steps else f"this {what}"
+    if refusal.said:
+        problem, _, advice = refusal.said.partition("; ")
+        return where, f"{name}: {problem}", advice or next((said for sign, said in _ADVICE.items() if sign in problem), "correct it")
+    return where, f"{name} is {kind(refusal.value)}", f"write {' or '.join(refusal.expected) or 'something else'}"
 
 
 def _owner(path: tuple[str | int, ...], what: str) -> str:

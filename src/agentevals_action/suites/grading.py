@@ -5,10 +5,12 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, TypeVar, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from msgspec.structs import replace
-from pydantic import BaseModel, ValidationError
 
+from agentevals_action.entries.entry import Entry
+from agentevals_action.entries.reading import fields_of, read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE
@@ -22,7 +24,7 @@ from agentevals_action.suites.positions import Items, Map, plain
 #: Characters of a name that was made from type and value.
 _GENERATED_NAME = 40
 
-Model = TypeVar("Model", bound=BaseModel)
+AnEntry = TypeVar("AnEntry", bound=Entry)
 Types = Mapping[str, type[base.Options]]
 
 
@@ -73,7 +75,7 @@ def read_rubrics(data: Map, types: Types, folder: Folder, findings: Findings) ->
 
 def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
     """The judge that grades `criteria` where a suite declares nothing."""
-    options = types["llm_judge"].model_validate({}, context=folder)
+    options = read_entry(types["llm_judge"], {}, folder)
     return Declared("criteria", options.type, options, location)
 
 
@@ -130,7 +132,7 @@ def _refuse_types(texts: dialects.Texts, types: Types, findings: Findings) -> No
 
 def _common(data: Map, options: type[base.Options]) -> Map:
     """What of an evaluator is common to all: `target` is the type's own where it has such a field."""
-    if "target" not in data or "target" not in options.model_fields:
+    if "target" not in data or "target" not in fields_of(options):
         return data
     common = Map(data.source, data.place)
     for key in data.keys() - {"target"}:
@@ -166,7 +168,7 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
 
 @cache
 def _shape(options: type[base.Options]) -> dialects.Shape:
-    fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields if name != options.children_field}
+    fields = {name: tuple(options.spellings.get(name, ())) for name in fields_of(options) if name != options.children_field}
     return dialects.evaluator_shape(fields, options.asks_judge, bool(options.children_field))
 
 
@@ -177,11 +179,11 @@ def _refuse_special(entry: Map, findings: Findings) -> None:
         )
 
 
-def _validate(model: type[Model], data: Map, folder: Folder, findings: Findings, what: str, told: str = "") -> Model | None:
+def _validate(model: type[AnEntry], data: Map, folder: Folder, findings: Findings, what: str, told: str = "") -> AnEntry | None:
     try:
-        return model.model_validate(data, context=folder)
-    except ValidationError as error:
-        findings.invalid(error, data, what, told)
+        return read_entry(model, data, folder)
+    except Refused as error:
+        findings.refused(error, data, what, told)
         return None
 
 
@@ -213,7 +215,7 @@ def _generated_name(options: base.Options) -> str:
     return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
 
 
-def _warn_nested(model: type[BaseModel], data: Map, findings: Findings) -> None:
+def _warn_nested(model: type[Entry], data: Map, findings: Findings) -> None:
     for name, inner in _inner_models(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
@@ -222,22 +224,22 @@ def _warn_nested(model: type[BaseModel], data: Map, findings: Findings) -> None:
 
 
 @cache
-def _inner_models(model: type[BaseModel]) -> tuple[tuple[str, type[BaseModel]], ...]:
-    found = ((name, _model_in(info.annotation)) for name, info in model.model_fields.items())
+def _inner_models(model: type[Entry]) -> tuple[tuple[str, type[Entry]], ...]:
+    found = ((declared.name, _model_in(declared.type)) for declared in structs.fields(model))
     return tuple((name, inner) for name, inner in found if inner is not None)
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _model_in(annotation: Any) -> type[Entry] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
         return annotation
     return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
 
 
 @cache
-def _inner_shape(model: type[BaseModel]) -> dialects.Shape:
+def _inner_shape(model: type[Entry]) -> dialects.Shape:
     spellings = getattr(model, "spellings", {})
     name = model.__name__.lower()
-    return dialects.Shape(name, {field: tuple(spellings.get(field, ())) for field in model.model_fields})
+    return dialects.Shape(name, {field: tuple(spellings.get(field, ())) for field in fields_of(model)})
 
 
 def effective(groups: Sequence[tuple[Origin, Sequence[Declared]]], test: Location) -> tuple[Evaluator, ...]:

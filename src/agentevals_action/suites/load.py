@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import field
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators.base import Options, every
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import BrokenSuite, Message, NamedFile, Suite, Test
@@ -134,12 +135,12 @@ class _Loading:
 
     def _validated(self, data: Map) -> SuiteEntry:
         try:
-            entry = SuiteEntry.model_validate(data)
-        except ValidationError as error:
-            self.findings.invalid(error, data, "suite")
+            entry = read_entry(SuiteEntry, data)
+        except Refused as error:
+            self.findings.refused(error, data, "suite")
             # The fields that are right still tell what the tests are to be checked against.
-            wrong = {detail["loc"][0] for detail in error.errors(include_url=False)}
-            return SuiteEntry.model_validate({key: value for key, value in data.items() if key not in wrong})
+            wrong = {refusal.steps[0] for refusal in error.refusals}
+            return read_entry(SuiteEntry, {key: value for key, value in data.items() if key not in wrong})
         if entry.name and "--" in entry.name:
             self.findings.warn(data.value_location("name"), f"the name `{entry.name}` has a doubled hyphen", "write single hyphens")
         return entry

@@ -5,14 +5,16 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Struct
-from pydantic import Field, StringConstraints, ValidationError, field_validator
+from msgspec import Meta, Struct
 
+from agentevals_action.entries.entry import Before, Entry, Seen, checks
+from agentevals_action.entries.reading import fields_of, read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
-from agentevals_action.suites.entries import Entry, ListOf, NonEmpty
+from agentevals_action.suites.entries import ListOf, NonEmpty
 from agentevals_action.suites.findings import Findings, kind, nearest, shown
 from agentevals_action.suites.positions import Items, Map
 from agentevals_action.suites.settings_file import read_settings_file
@@ -20,25 +22,36 @@ from agentevals_action.suites.settings_file import read_settings_file
 _LIKELY = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-Globs = NonEmpty | Annotated[ListOf[NonEmpty], Field(min_length=1)]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Globs = NonEmpty | Annotated[ListOf[NonEmpty], Meta(min_length=1)]
 
 
-class QuarantineEntry(Entry):
+def _trimmed(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+Words = Annotated[str, Before(_trimmed), Meta(min_length=1)]
+
+
+class QuarantineEntry(Entry, kw_only=True):
     """Tests that are run and told, and do not block until a day is over."""
 
-    tests: Globs = Field(description="Glob over test ids, or a list of them; `!glob` takes out again.")
-    suites: Globs = Field((), description="Glob over suite paths from the repository's root, or a list of them; every suite when left out.")
-    owner: Words = Field(description="Who answers for it.")
-    reason: Words = Field(description="Why these tests may fail.")
-    expires: str = Field(
-        description="The last day (UTC) on which it holds, as YYYY-MM-DD; when it is over, the entry is an error.",
-        json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
-    )
+    tests: Annotated[Globs, Meta(description="Glob over test ids, or a list of them; `!glob` takes out again.")]
+    suites: Annotated[
+        Globs, Meta(description="Glob over suite paths from the repository's root, or a list of them; every suite when left out.")
+    ] = ()
+    owner: Annotated[Words, Meta(description="Who answers for it.")]
+    reason: Annotated[Words, Meta(description="Why these tests may fail.")]
+    expires: Annotated[
+        str,
+        Meta(
+            description="The last day (UTC) on which it holds, as YYYY-MM-DD; when it is over, the entry is an error.",
+            extra_json_schema={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+        ),
+    ]
 
-    @field_validator("expires")
+    @checks("expires")
     @classmethod
-    def _is_day(cls, value: str) -> str:
+    def _is_day(cls, value: str, _seen: Seen) -> str:
         try:
             if _DAY.fullmatch(value) and date.fromisoformat(value):
                 return value
@@ -50,7 +63,7 @@ class QuarantineEntry(Entry):
 class ConfigurationEntry(Entry):
     """The root of the file."""
 
-    quarantine: ListOf[QuarantineEntry] | None = Field(None, description="Tests that do not block for a while.")
+    quarantine: Annotated[ListOf[QuarantineEntry] | None, Meta(description="Tests that do not block for a while.")] = None
 
 
 class _Read(Struct, frozen=True):
@@ -108,7 +121,7 @@ def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
         findings.fault(Location(FILE), f"this file is {kind(data)}", "write an object with `quarantine`")
         return ()
     for key in data:
-        if key not in ConfigurationEntry.model_fields and key != "$schema":
+        if key not in fields_of(ConfigurationEntry) and key != "$schema":
             findings.warn(data.key_location(key), f"the field `{key}` is unknown", _advice(key, ConfigurationEntry))
     return tuple(_entries(data, findings))
 
@@ -130,14 +143,14 @@ def _entries(data: Map, findings: Findings) -> Iterator[_Read]:
 def _entry(item: Map, findings: Findings) -> QuarantineEntry | None:
     known = True
     for key in item:
-        if key not in QuarantineEntry.model_fields:
+        if key not in fields_of(QuarantineEntry):
             # No mere warning: a misspelled `suites` would put tests of every suite in quarantine.
             findings.fault(item.key_location(key), f"the field `{key}` of this entry is unknown", _advice(key, QuarantineEntry))
             known = False
     try:
-        entry = QuarantineEntry.model_validate(item)
-    except ValidationError as error:
-        findings.invalid(error, item, "entry")
+        entry = read_entry(QuarantineEntry, item)
+    except Refused as error:
+        findings.refused(error, item, "entry")
         return None
     return entry if known else None
 
@@ -158,5 +171,5 @@ def _listed(globs: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _advice(key: str, model: type[Entry]) -> str:
-    meant = nearest(key, model.model_fields)
+    meant = nearest(key, fields_of(model))
     return f"did you mean `{meant}`?" if meant else "remove it"

@@ -7,11 +7,10 @@ either, but for those of hooks.
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from pydantic import BaseModel
 
 from agentevals_action import messages
+from agentevals_action.entries.entry import Entry, Schema
+from agentevals_action.entries.reading import entry_schema
 from agentevals_action.suites import dialects
 from agentevals_action.suites.dialects import Shape
 from agentevals_action.suites.entries import (
@@ -27,8 +26,6 @@ from agentevals_action.suites.entries import (
 from agentevals_action.suites.grading import Types
 from agentevals_action.suites.quarantine import ConfigurationEntry, QuarantineEntry
 from agentevals_action.suites.workspace_entries import WorkspaceEntry
-
-Schema = dict[str, Any]
 
 #: For editors: fields that are known and not to be proposed.
 _UNOFFERED: Schema = {"doNotSuggest": True}
@@ -145,7 +142,7 @@ def _block(definitions: Schema) -> Schema:
     return block
 
 
-def _execution(model: type[BaseModel], shape: Shape, definitions: Schema) -> Schema:
+def _execution(model: type[Entry], shape: Shape, definitions: Schema) -> Schema:
     execution = _object(model, shape, definitions)
     # They may stand here, and are proposed where they belong: beside `execution`.
     execution["properties"].update({name: {**_EVALUATORS, **_UNOFFERED} for name in dialects.EVALUATOR_LISTS})
@@ -199,10 +196,8 @@ def _matching(names: Iterable[str]) -> str:
     return f"^({'|'.join(name.replace('_', '[-_]') for name in names)})$"
 
 
-def _object(model: type[BaseModel], shape: Shape | None, definitions: Schema) -> Schema:
-    made: Schema = _cleaned(model.model_json_schema(ref_template="#/definitions/{model}"))
-    definitions.update({name: definition for name, definition in made.pop("$defs", {}).items() if name not in definitions})
-    made.setdefault("properties", {})
+def _object(model: type[Entry], shape: Shape | None, definitions: Schema) -> Schema:
+    made = entry_schema(model, definitions)
     if shape is not None:
         for name in made["properties"].keys() & {"evaluators"}:
             del made["properties"][name]
@@ -241,16 +236,3 @@ def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:
         made["required"] = plain
     if choices:
         made["allOf"] = [*made.get("allOf", []), *choices]
-
-
-def _cleaned(node: Any, names: bool = False) -> Any:
-    # Titles repeat the names of fields; a default of null says nothing.
-    if isinstance(node, list):
-        return [_cleaned(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: _cleaned(value, names=not names and key in ("properties", "$defs", "patternProperties"))
-        for key, value in node.items()
-        if names or not (key == "title" or (key == "default" and value is None))
-    }

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
-from pydantic import BeforeValidator, Field, ValidationError
 
 from agentevals_action import variables
+from agentevals_action.entries.entry import Before, Entry
+from agentevals_action.entries.reading import fields_of, read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 from agentevals_action.suites import dialects
-from agentevals_action.suites.entries import Entry, ListOf, NonEmpty
+from agentevals_action.suites.entries import ListOf, NonEmpty
 from agentevals_action.suites.findings import Findings, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map, plain
 from agentevals_action.suites.settings_file import read_settings_file
@@ -25,8 +27,8 @@ NAME = "targets.yaml"
 class PriceEntry(Entry):
     """What a model costs."""
 
-    input: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="US dollars for a million tokens in.")
-    output: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(description="US dollars for a million tokens out.")
+    input: Annotated[float, Meta(ge=0, description="US dollars for a million tokens in.")]
+    output: Annotated[float, Meta(ge=0, description="US dollars for a million tokens out.")]
 
 
 def _globs(value: Any) -> Any:
@@ -38,22 +40,25 @@ def _globs(value: Any) -> Any:
 class TargetEntry(Entry):
     """What all targets have in common; the rest belongs to the provider."""
 
-    name: NonEmpty = Field(description="Name by which suites ask for it.")
-    provider: NonEmpty = Field(description="What it is: mock, cli, openai.")
-    extends: NonEmpty | None = Field(None, description="Name of the target whose fields it inherits.")
-    judge_target: NonEmpty | None = Field(None, description="Name of the target that judges its answers.")
-    max_concurrency: Annotated[int, Field(ge=1)] | None = Field(None, description="Calls at once.")
-    retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Repetitions after the first call, 0-10.")
-    timeout_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(None, description="Time limit of a call in seconds.")
-    price: PriceEntry | None = Field(None, description="What its tokens cost.")
-    requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="Calls that begin within a minute.")
-    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_globs)] = Field(
-        (), description="Globs of the files, relative to the repository, that the agent behind it is made of: lets its replies be cached."
-    )
+    name: Annotated[NonEmpty, Meta(description="Name by which suites ask for it.")]
+    provider: Annotated[NonEmpty, Meta(description="What it is: mock, cli, openai.")]
+    extends: Annotated[NonEmpty | None, Meta(description="Name of the target whose fields it inherits.")] = None
+    judge_target: Annotated[NonEmpty | None, Meta(description="Name of the target that judges its answers.")] = None
+    max_concurrency: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Calls at once.")] = None
+    retries: Annotated[int, Meta(ge=0, le=10, description="Repetitions after the first call, 0-10.")] = 2
+    timeout_seconds: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="Time limit of a call in seconds.")] = None
+    price: Annotated[PriceEntry | None, Meta(description="What its tokens cost.")] = None
+    requests_per_minute: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Calls that begin within a minute.")] = None
+    cache_key: Annotated[
+        Annotated[ListOf[NonEmpty], Before(_globs)],
+        Meta(
+            description="Globs of the files, relative to the repository, that the agent behind it is made of: lets its replies be cached."
+        ),
+    ] = ()
 
 
 _COMMON: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(TargetEntry.model_fields, ()),
+    **dict.fromkeys(fields_of(TargetEntry), ()),
     "judge_target": ("grader_target",),
 }
 _REFUSED: Mapping[str, tuple[str, str]] = {
@@ -197,21 +202,21 @@ def _read_target(whole: Map, own: Map, providers: Mapping[str, type[base.Options
         advice = f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted({o.provider for o in providers.values()}))}"
         findings.fault(whole.value_location("provider"), f"the provider `{provider}` is unknown", advice)
         return None
-    own_fields = {name: tuple(options.spellings.get(name, ())) for name in options.model_fields} if options else {}
+    own_fields = {name: tuple(options.spellings.get(name, ())) for name in fields_of(options)} if options else {}
     shape = dialects.Shape("target", {**_COMMON, **own_fields}, {k: v for k, v in _REFUSED.items() if k not in own_fields})
     dialects.fold(own, shape, findings)
     data = dialects.fold(whole, shape, Findings())
     try:
-        common = TargetEntry.model_validate(data)
-    except ValidationError as error:
-        findings.invalid(error, data, "target")
+        common = read_entry(TargetEntry, data)
+    except Refused as error:
+        findings.refused(error, data, "target")
         return None
     if options is None:
         return None
     try:
-        valid = options.model_validate(data, context=folder)
-    except ValidationError as error:
-        findings.invalid(error, data, f"`{options.provider}` target")
+        valid = read_entry(options, data, folder)
+    except Refused as error:
+        findings.refused(error, data, f"`{options.provider}` target")
         return None
     return _target(common, valid, whole)
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
@@ -42,9 +43,9 @@ class TestReader(Struct, frozen=True):
         folded = dialects.fold_test(entry, findings)
         data = folded.data
         try:
-            fields = TestEntry.model_validate(data)
-        except ValidationError as error:
-            findings.invalid(error, data, "test")
+            fields = read_entry(TestEntry, data)
+        except Refused as error:
+            findings.refused(error, data, "test")
             fields = None
         asked = content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
         expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
 from agentevals_action.paths import Folder
@@ -82,9 +83,9 @@ class WorkspaceReader:
             return None
         folded = _folded(value, findings)
         try:
-            entry = WorkspaceEntry.model_validate(folded)
-        except ValidationError as error:
-            findings.invalid(error, folded, "workspace")
+            entry = read_entry(WorkspaceEntry, folded)
+        except Refused as error:
+            findings.refused(error, folded, "workspace")
             return None
         template, inside = self._template(entry.template, folded, folder, findings)
         repos, sources = _repos(entry.repos, folded, folder, findings)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import to_data
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message, ToolCall
@@ -221,9 +222,9 @@ def test_folder__is_that_of_the_file_that_declares_it(tmp_path: Path, cwd: str |
 
 
 def test_folder__outside_the_repository_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError) as error:
+    with pytest.raises(Refused) as error:
         cases.options("code_judge", {"script": ["true"], "cwd": "../.."}, tmp_path)
-    assert [detail["loc"] for detail in error.value.errors()] == [("cwd",)]
+    assert [refusal.steps for refusal in error.value.refusals] == [("cwd",)]
     assert "leaves the repository" in str(error.value)
 
 
@@ -273,7 +274,7 @@ def test_metadata__that_is_no_json_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...]) -> None:
-    assert cases.options("code_judge", {"script": script}).model_dump()["script"] == words
+    assert to_data(cases.options("code_judge", {"script": script}))["script"] == list(words)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...
         ([], "names no program"),
         (["", "x"], "names no program"),
         (7, "a list of words"),
-        (["head", 5], "string"),
+        (["head", 5], "write a text"),
         ("python3 'judge.py", "cannot be split"),
         ("true && ./check", "has && in it"),
         ("echo start; ./check", "has ; in it"),
@@ -294,10 +295,10 @@ def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...
     ],
 )
 def test_script__that_is_no_single_command_is_refused(script: object, told: str) -> None:
-    with pytest.raises(ValidationError) as error:
+    with pytest.raises(Refused) as error:
         cases.options("code_judge", {"script": script})
-    assert len(error.value.errors()) == 1
-    assert error.value.errors()[0]["loc"][0] == "script"
+    assert len(error.value.refusals) == 1
+    assert error.value.refusals[0].steps[0] == "script"
     assert told in str(error.value)
 
 
@@ -329,6 +330,6 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
 
 
 def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
-    dumped = cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path).model_dump()
-    assert dumped == {"script": ("python3", "judge.py"), "cwd": "/", "timeout_seconds": None, "target": None}
+    dumped = to_data(cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path))
+    assert dumped == {"script": ["python3", "judge.py"], "cwd": "/", "timeout_seconds": None, "target": None}
     assert str(tmp_path) not in json.dumps(dumped)

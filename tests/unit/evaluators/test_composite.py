@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Composite
 from agentevals_action.model.result import EvaluatorResult
@@ -38,7 +40,7 @@ def untraced(name: str, **common: Any) -> Evaluator:
 
 
 def composite(*children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any) -> Evaluator:
-    made = Composite.model_validate({"evaluators": children, **fields})
+    made = read_entry(Composite, {"evaluators": children, **fields})
     return cases.declared(made, name=name, **(common or {}))
 
 
@@ -245,19 +247,19 @@ def test_negated__what_is_known_is_told_from_what_is_not() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"evaluators": ()}, "at least 1 item"),
+        ({"evaluators": ()}, "at least one item"),
         ({"evaluators": (has("a"), has("a"))}, "same name"),
-        ({"evaluators": ({"type": "contains", "value": "x"},)}, "instance of Evaluator"),
+        ({"evaluators": ({"type": "contains", "value": "x"},)}, "write an object"),
         ({"evaluators": (has("a"),), "aggregator": {"weights": {"b": 1}}}, "there is no evaluator `b` in it"),
         ({"evaluators": (has("a"),), "aggregator": {"type": "safety_gate", "required": ["b"]}}, "there is no evaluator `b` in it"),
         ({"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5}, "keep one of them"),
         ({"evaluators": (has("a"),), "threshold": None}, "it is empty"),
-        ({"evaluators": (has("a"),), "threshold": 1.1}, "less than or equal to 1"),
+        ({"evaluators": (has("a"),), "threshold": 1.1}, "1 or less"),
     ],
 )
 def test_options__refuse(fields: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Composite.model_validate(dict(fields))
+    with pytest.raises(Refused, match=said):
+        read_entry(Composite, dict(fields))
 
 
 def test_every__walks_in_suite_order() -> None:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import to_data
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.paths import Folder
@@ -186,7 +187,7 @@ def test_prompt_file__is_what_is_sent(tmp_path: Path) -> None:
         ("Grade {{answer", "no valid template"),
         ("latin.md", "no UTF-8 text"),
         ("wrong.md", "{{ouput}} in it; did you mean {{output}}?"),
-        (7, "string"),
+        (7, "write a text"),
     ],
 )
 def test_prompt__that_cannot_be_used_is_refused(tmp_path: Path, prompt: object, told: str) -> None:
@@ -195,12 +196,12 @@ def test_prompt__that_cannot_be_used_is_refused(tmp_path: Path, prompt: object, 
     (tmp_path / "outside.md").write_text("{{answer}}")
     (root / "latin.md").write_bytes(b"\xe9 {{answer}}")
     (root / "wrong.md").write_text("{{ouput}}")
-    with pytest.raises(ValidationError) as error:
+    with pytest.raises(Refused) as error:
         cases.options("llm_judge", {"prompt": prompt}, root)
-    assert [detail["loc"] for detail in error.value.errors()] == [("prompt",)]
+    assert [refusal.steps for refusal in error.value.refusals] == [("prompt",)]
     assert told in str(error.value)
 
 
 def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
     (tmp_path / "judge.md").write_text("{{answer}}")
-    assert cases.options("llm_judge", {"prompt": "judge.md"}, tmp_path).model_dump() == {"prompt": "judge.md"}
+    assert to_data(cases.options("llm_judge", {"prompt": "judge.md"}, tmp_path)) == {"prompt": "judge.md"}

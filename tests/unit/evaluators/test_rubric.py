@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators.base import Options
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import EvaluatorResult
@@ -218,11 +218,11 @@ def test_own_prompt__has_the_criteria() -> None:
         (["A", {"id": "rubric-1", "outcome": "B"}], "2 criteria have the id 'rubric-1'"),
         ([""], "the text is empty"),
         ([{"id": " ", "outcome": "A"}], "the text is empty"),
-        ([{"id": "a"}], "required"),
-        ([{"id": 7, "outcome": "A"}], "string"),
-        ([7], "Criterion"),
+        ([{"id": "a"}], "it is missing"),
+        ([{"id": 7, "outcome": "A"}], "write a text"),
+        ([7], "write an object"),
         ([{"outcome": "A", "expected_outcome": "B"}], "outcome and expected_outcome differ"),
-        ([{"outcome": "A", "weight": -1}], "greater than or equal"),
+        ([{"outcome": "A", "weight": -1}], "0 or more"),
         ([{"outcome": "A", "weight": float("inf")}], "finite"),
         ([{"outcome": "A", "weight": "2"}], "number"),
         ([{"outcome": "A", "required": "yes"}], "required is true, false"),
@@ -230,10 +230,10 @@ def test_own_prompt__has_the_criteria() -> None:
         ([{"outcome": "A", "required": 1.5}], "required is true, false"),
         ([{"outcome": "A", "required": None}], "required is true, false"),
         ([{"outcome": "A", "required": 0.5, "min_score": 0.6}], "differ; keep one"),
-        ([{"outcome": "A", "min_score": 0}], "greater than 0"),
-        ([{"outcome": "A", "min_score": 7}], "less than or equal to 1"),
+        ([{"outcome": "A", "min_score": 0}], "over 0"),
+        ([{"outcome": "A", "min_score": 7}], "1 or less"),
         ([{"outcome": "A", "required_min_score": 7}], "required_min_score is not supported"),
-        ([{"outcome": "A", "operator": "sameness"}], "'correctness' or 'contradiction'"),
+        ([{"outcome": "A", "operator": "sameness"}], "`correctness` or `contradiction`"),
         ([{"outcome": "A", "score_ranges": {}}], "empty"),
         ([{"outcome": "A", "score_ranges": "0-10"}], "an object from scores"),
         ([{"outcome": "A", "score_ranges": {11: "x"}}], "a whole number from 0 to 10"),
@@ -245,9 +245,9 @@ def test_own_prompt__has_the_criteria() -> None:
     ],
 )
 def test_criteria__that_mean_nothing_are_refused(criteria: list[Any], told: str) -> None:
-    with pytest.raises(ValidationError) as error:
+    with pytest.raises(Refused) as error:
         cases.options("rubric", {"rubrics": criteria})
-    assert len(error.value.errors()) == 1
+    assert len(error.value.refusals) == 1
     assert told in str(error.value)
 
 

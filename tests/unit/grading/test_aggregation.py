@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refusal, Refused
 from agentevals_action.grading import aggregation
 from agentevals_action.grading.aggregation import Aggregator
 from agentevals_action.scoring import weighted_mean
@@ -15,7 +16,7 @@ PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 100)), min_size=1, max_
 
 
 def made(kind: str, **fields: Any) -> Aggregator:
-    return Aggregator.model_validate({"type": kind, **({"required": ["a"]} if kind == "safety_gate" else {}), **fields})
+    return read_entry(Aggregator, {"type": kind, **({"required": ["a"]} if kind == "safety_gate" else {}), **fields})
 
 
 @pytest.mark.parametrize(
@@ -70,32 +71,27 @@ def test_enough_pass__by_the_fraction(passed: list[bool], share: float, score: f
         ({"type": "minimum", "weights": {"a": 1}}, "it does not belong to `minimum`"),
         ({"required": ["a"]}, "it does not belong to `weighted_average`; write `type: safety_gate`"),
         ({"threshold": 0.5}, "it does not belong to `weighted_average`; write `type: all_or_nothing`"),
-        ({"type": "all_or_nothing", "threshold": 0}, "greater than 0"),
-        ({"type": "all_or_nothing", "threshold": None}, "valid number"),
-        ({"weights": {"a": -1}}, "greater than or equal to 0"),
+        ({"type": "all_or_nothing", "threshold": 0}, "over 0"),
+        ({"type": "all_or_nothing", "threshold": None}, "a number"),
+        ({"weights": {"a": -1}}, "0 or more"),
         ({"weights": {"a": float("inf")}}, "finite number"),
     ],
 )
 def test_aggregator__refuses(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        Aggregator.model_validate(fields)
+    with pytest.raises(Refused) as refused:
+        read_entry(Aggregator, fields)
     assert said in str(refused.value)
 
 
 def test_aggregator__tells_every_field_that_is_out_of_place() -> None:
-    with pytest.raises(ValidationError) as refused:
-        Aggregator.model_validate({"type": "maximum", "weights": {}, "required": [], "threshold": 0.5})
-    assert [detail["loc"] for detail in refused.value.errors()] == [("weights",), ("required",), ("threshold",)]
+    with pytest.raises(Refused) as refused:
+        read_entry(Aggregator, {"type": "maximum", "weights": {}, "required": [], "threshold": 0.5})
+    assert [refusal.steps for refusal in refused.value.refusals] == [("weights",), ("required",), ("threshold",)]
 
 
 def test_unknown__names_by_their_place() -> None:
     aggregator = made("safety_gate", required=["safe", "sfae"], weights={"safe": 1, "x{y}": 2})
     assert aggregator.unknown(["safe", "b"]) == [
-        (("weights", "x{y}"), "there is no evaluator `x{y}` in it; write one of `safe`, `b`", "x{y}"),
-        (("required", 1), "there is no evaluator `sfae` in it; did you mean `safe`?", "sfae"),
+        Refusal(("weights", "x{y}"), "x{y}", said="there is no evaluator `x{y}` in it; write one of `safe`, `b`"),
+        Refusal(("required", 1), "sfae", said="there is no evaluator `sfae` in it; did you mean `safe`?"),
     ]
-
-
-def test_refusal__keeps_each_place_and_its_words_as_they_are() -> None:
-    error = aggregation.refusal("T", [(("a", 1), "says {this}", 3), ((), "that", 4)])
-    assert [(detail["loc"], detail["msg"]) for detail in error.errors()] == [(("a", 1), "says {this}"), ((), "that")]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Message
 from agentevals_action.paths import Folder
@@ -204,5 +204,5 @@ def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(name: str, fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
+    with pytest.raises(Refused, match=problem):
         targets.options({"provider": f"{name}-cli", **fields})

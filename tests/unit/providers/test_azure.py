@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -164,27 +165,27 @@ def test_check__a_short_call_and_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_and_other_spellings_are_known() -> None:
-    assert Azure.model_validate({"endpoint": "res", "deployment": "d"}).variables() == ("AZURE_OPENAI_API_KEY",)
-    assert Azure.model_validate({"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}).variables() == ()
+    assert read_entry(Azure, {"endpoint": "res", "deployment": "d"}).variables() == ("AZURE_OPENAI_API_KEY",)
+    assert read_entry(Azure, {"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}).variables() == ()
     assert Azure.spellings == {"deployment": ("model",), "api_version": ("version",)}
 
 
 def test_options__a_name_is_the_resource_of_azure_itself() -> None:
-    assert Azure.model_validate({"endpoint": "my-res", "deployment": "d"}).url == "https://my-res.openai.azure.com/openai/"
+    assert read_entry(Azure, {"endpoint": "my-res", "deployment": "d"}).url == "https://my-res.openai.azure.com/openai/"
 
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"endpoint": "x"}, "Field required"),
-        ({"deployment": "d"}, "Field required"),
-        ({"endpoint": "x", "deployment": ""}, "at least 1"),
+        ({"endpoint": "x"}, "it is missing"),
+        ({"deployment": "d"}, "it is missing"),
+        ({"endpoint": "x", "deployment": ""}, "a text that is not empty"),
         ({"endpoint": "my.resource", "deployment": "d"}, "write a URL"),
         ({"endpoint": "ftp://host", "deployment": "d"}, "write a URL"),
         ({"endpoint": "https://h/openai/deployments/d/chat/completions", "deployment": "d"}, "end the URL before /openai"),
         ({"endpoint": "https://h/?api-version=1", "deployment": "d"}, "end the URL before /openai"),
         ({"endpoint": "x", "deployment": "d", "api_version": "a&b"}, "write `v1`, or a date"),
-        ({"endpoint": "x", "deployment": "d", "api_format": "chatty"}, "Input should be 'chat' or 'responses'"),
+        ({"endpoint": "x", "deployment": "d", "api_format": "chatty"}, "write `chat` or `responses`"),
         ({"endpoint": "x", "deployment": "d", "config": {"model": "m"}}, "use the field `deployment`"),
         ({"endpoint": "x", "deployment": "d", "config": {"messages": []}}, "`messages` cannot be set"),
         ({"endpoint": "x", "deployment": "d", "api_format": "responses", "config": {"input": ""}}, "`input` cannot be set"),
@@ -192,10 +193,10 @@ def test_options__a_name_is_the_resource_of_azure_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Azure.model_validate(fields)
+    with pytest.raises(Refused, match=problem):
+        read_entry(Azure, fields)
 
 
 def test_options__what_comes_from_variables_is_looked_at_once_it_is_known() -> None:
     fields = {"endpoint": "${{ AT }}", "deployment": "${{ D }}", "api_version": "${{ V }}"}
-    assert Azure.model_validate(fields).endpoint == "${{ AT }}"
+    assert read_entry(Azure, fields).endpoint == "${{ AT }}"

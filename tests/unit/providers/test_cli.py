@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -191,7 +192,7 @@ def test_environment__the_targets_env_picks_from_those(tmp_path: Path) -> None:
 def test_environment__a_name_that_the_workflow_does_not_let_through_is_an_error(tmp_path: Path) -> None:
     error = refused(tmp_path, SHOW, allowed=ALLOWED, env=["AGENT_URL", "OPENAI_API_KEY"])
     assert (error.kind, "OPENAI_API_KEY" in str(error), "AGENT_URL" in str(error)) == ("configuration", True, False)
-    assert Cli.model_validate({"command": "x", "env": ["A"]}).variables() == ("A",)
+    assert read_entry(Cli, {"command": "x", "env": ["A"]}).variables() == ("A",)
 
 
 def test_environment__the_runners_own_never_go_through(tmp_path: Path) -> None:
@@ -378,7 +379,7 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, "Field required"),
+        ({}, "it is missing"),
         ({"command": ""}, "the command is empty"),
         ({"command": []}, "the command is empty"),
         ({"command": 5}, "command"),
@@ -396,8 +397,8 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Cli.model_validate(fields)
+    with pytest.raises(Refused, match=problem):
+        read_entry(Cli, fields)
 
 
 def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
@@ -408,7 +409,7 @@ def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc")
 
     def named(**fields: Any) -> tuple[str, ...]:
-        return tuple(Cli.model_validate(fields).files(Folder(tmp_path, suite)))
+        return tuple(read_entry(Cli, fields).files(Folder(tmp_path, suite)))
 
     assert named(command=["python3", "../agent.py", "--config=config.json", "{PROMPT}", "run.sh"]) == (
         "agent.py",

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -196,17 +197,17 @@ def test_check__says_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
-    assert Gemini.model_validate({"model": "m"}).variables() == ("GEMINI_API_KEY",)
-    assert Gemini.model_validate({"model": "m", "api_key": "${{ K }}"}).variables() == ()
-    assert Gemini.model_validate({"model": "m", "base_url": "${{ URL }}"}).variables() == ()
+    assert read_entry(Gemini, {"model": "m"}).variables() == ("GEMINI_API_KEY",)
+    assert read_entry(Gemini, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
+    assert read_entry(Gemini, {"model": "m", "base_url": "${{ URL }}"}).variables() == ()
     assert (Gemini.is_model, Gemini.is_defined) == (True, True)
 
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, "Field required"),
-        ({"model": ""}, "at least 1"),
+        ({}, "it is missing"),
+        ({"model": ""}, "a text that is not empty"),
         ({"model": "m", "base_url": "localhost:8000"}, "write a URL"),
         ({"model": "m", "config": {"contents": []}}, "`contents` cannot be set"),
         ({"model": "m", "config": {"system_instruction": "x"}}, "write a system message"),
@@ -217,8 +218,8 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Gemini.model_validate(fields)
+    with pytest.raises(Refused, match=problem):
+        read_entry(Gemini, fields)
 
 
 @contextmanager

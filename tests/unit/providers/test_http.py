@@ -1,15 +1,15 @@
 import asyncio
 import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pydantic import ValidationError
 
 from agentevals_action.apis.endpoint import REPLY_LIMIT
+from agentevals_action.entries.reading import to_data
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -40,10 +40,10 @@ def refused(reply: Any, path: str = "", **fields: Any) -> AttemptError:
 
 
 def wrong(**fields: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(Refused) as caught:
         targets.options({"provider": "http", "url": "http://agent.test/ask", **fields})
-    (fault,) = caught.value.errors()
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+    (refusal,) = caught.value.refusals
+    return str(refusal)
 
 
 def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
@@ -305,24 +305,24 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ({"url": "agent.test"}, "url: write a URL that begins with http:// or https://"),
-        ({"url": "file:///etc/passwd"}, "url: write a URL that begins"),
-        ({"url": "http://{{ id }}.test/"}, "url: the host cannot be a template"),
-        ({"url": "http://agent.test/{{ promt }}"}, "url: it names `promt`, which there is not; write any of `prompt`"),
-        ({"method": "FETCH"}, "method: the method is none of these; write one of POST"),
-        ({"method": "GET", "body": "x"}, ": GET carries no `body`"),
-        ({"headers": {"Content-Length": "3"}}, 'headers: "Content-Length" cannot be sent'),
-        ({"headers": {"a b": "3"}}, 'headers: "a b" cannot be sent'),
-        ({"headers": {"X": "1", "x": "2"}}, 'headers: "x" cannot be sent'),
-        ({"headers": {"X-Key": "a\nb"}}, 'headers: "X-Key" has characters that no header can carry'),
-        ({"headers": {"X-Key": 3}}, "headers.X-Key: Input should be a valid string"),
-        ({"headers": {"Content-Type": "text/plain"}, "body": {}}, ": the `body` is sent as JSON"),
-        ({"body": "{{ prompt"}, "body: the text is no valid template"),
-        ({"body": "{{ expected_output }}"}, "body: it names `expected_output`, which there is not"),
-        ({"body": {"a": [{"b": "{{ promt }}"}]}}, "body: in `a[0].b`, it names `promt`"),
-        ({"body": [["{% if %}"]]}, "body: in `[0][0]`, the text is no valid template"),
-        ({"body": 3}, "body: write a text, an object or a list"),
-        ({"output_path": "a..b"}, 'output_path: "a..b" is no path'),
+        ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
+        ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
+        ({"url": "http://{{ id }}.test/"}, "`url`: the host cannot be a template"),
+        ({"url": "http://agent.test/{{ promt }}"}, "`url`: it names `promt`, which there is not; write any of `prompt`"),
+        ({"method": "FETCH"}, "`method`: the method is none of these; write one of POST"),
+        ({"method": "GET", "body": "x"}, "GET carries no `body`"),
+        ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
+        ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
+        ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
+        ({"headers": {"X-Key": "a\nb"}}, '`headers`: "X-Key" has characters that no header can carry'),
+        ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
+        ({"headers": {"Content-Type": "text/plain"}, "body": {}}, "the `body` is sent as JSON"),
+        ({"body": "{{ prompt"}, "`body`: the text is no valid template"),
+        ({"body": "{{ expected_output }}"}, "`body`: it names `expected_output`, which there is not"),
+        ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
+        ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is no valid template"),
+        ({"body": 3}, "`body`: write a text, an object or a list"),
+        ({"output_path": "a..b"}, '`output_path`: "a..b" is no path'),
     ],
 )
 def test_options__what_means_nothing(fields: Mapping[str, Any], fault: str) -> None:
@@ -338,7 +338,7 @@ def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> No
             "body": {"a": "${{ TEAM }}: {{ prompt }}"},
         }
     )
-    assert json.loads(own.model_dump_json())["body"] == {"a": "${{ TEAM }}: {{ prompt }}"}
+    assert to_data(own)["body"] == {"a": "${{ TEAM }}: {{ prompt }}"}
 
 
 def test_target__variables_are_filled_in_before_the_call() -> None:

@@ -3,8 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
+from agentevals_action.entries.reading import read_entry
+from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -77,8 +78,8 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
     ("response", "problem"),
     [
         ({"pattern": "(", "response": "x"}, "no regular expression"),
-        ({"response": "x"}, "Field required"),
-        ({"pattern": ""}, "Field required"),
+        ({"response": "x"}, "it is missing"),
+        ({"pattern": ""}, "it is missing"),
         ({"pattern": "", "response": 5}, "a response is a string"),
         ({"pattern": "", "response": None}, "a response is a string"),
         ({"pattern": "", "response": []}, "a response is a string"),
@@ -88,12 +89,12 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(response: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Mock.model_validate({"responses": [response]})
+    with pytest.raises(Refused, match=problem):
+        read_entry(Mock, {"responses": [response]})
 
 
 def test_options__no_responses_at_all_are_refused() -> None:
-    with pytest.raises(ValidationError, match="responses"):
-        Mock.model_validate({})
-    with pytest.raises(ValidationError, match="at least 1"):
-        Mock.model_validate({"responses": []})
+    with pytest.raises(Refused, match="responses"):
+        read_entry(Mock, {})
+    with pytest.raises(Refused, match="at least one item"):
+        read_entry(Mock, {"responses": []})

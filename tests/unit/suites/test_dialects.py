@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators.rubric import Rubric
 from agentevals_action.model.suite import Message, Suite
 from tests.support import suites
@@ -78,7 +79,7 @@ def seen(suite: Suite) -> object:
     return [
         (
             (test.id, test.criteria, test.input, test.expected_output, test.target),
-            [(e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators],
+            [(e.name, e.type, to_data(e.options), e.origin, e.weight) for e in test.evaluators],
         )
         for test in suite.tests
     ]

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators, resources
+from agentevals_action.entries import reading
 from agentevals_action.evaluators.base import Options
 from agentevals_action.suites import dialects
 from agentevals_action.suites.entries import EvaluatorEntry
@@ -20,7 +21,7 @@ from tests.support import suites
 MADE = schema(evaluators.catalog())
 VALIDATOR = jsonschema.Draft7Validator(MADE)
 CATALOG = evaluators.catalog()
-COMMON = set(EvaluatorEntry.model_fields) - {"target"}
+COMMON = set(reading.fields_of(EvaluatorEntry)) - {"target"}
 
 every_name = pytest.mark.parametrize("name", [spelled for name in CATALOG for spelled in dict.fromkeys((name, name.replace("_", "-")))])
 
@@ -54,7 +55,7 @@ def offered(node: Any, value: Any) -> dict[str, Any]:
 
 
 def own_fields(options: type[Options]) -> set[str]:
-    return set(options.model_fields) | ({"target"} if options.asks_judge else set())
+    return set(reading.fields_of(options)) | ({"target"} if options.asks_judge else set())
 
 
 @every_name
