@@ -1,22 +1,21 @@
 """The files of a branch for results: one for each suite, an index for programs and one for people; what a run makes of them."""
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct, field
-from pydantic import ValidationError
 
 from agentevals_action.escaping import code
 from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.stored import history
-from agentevals_action.stored.history_files import FILE_BYTES, Sha, Strict, Time, decoded, encoded, file_name, json_text
+from agentevals_action.stored.history_files import FILE_BYTES, Sha, Strict, Time, check_time, decoded, encoded, file_name, json_text
 
 INDEX, README = "index.json", "README.md"
 
 
-class _Entry(Strict):
+class _Entry(Strict, frozen=True, kw_only=True):
     """What the index says of one file."""
 
     suite: str
@@ -27,10 +26,19 @@ class _Entry(Strict):
     commit: Sha
     time: Time
 
+    def __post_init__(self) -> None:
+        check_time(self.time)
 
-class _Index(Strict):
+
+class _Index(Strict, frozen=True, kw_only=True):
     version: Literal[1] = 1
     suites: dict[str, _Entry]
+
+
+class _Named(Struct, frozen=True):
+    """A suite's file, of which no more is asked than whose it is."""
+
+    suite: str
 
 
 def is_data(names: Collection[str]) -> bool:
@@ -69,7 +77,7 @@ def updated(names: Collection[str], read: Callable[[str], str], runs: Sequence[S
         if text is not None and text != before:
             files[name], entries[name] = text, _entry(whole)
     if files:
-        files[INDEX] = json_text(_Index(suites=dict(sorted(entries.items()))).model_dump())
+        files[INDEX] = json_text(msgspec.to_builtins(_Index(suites=dict(sorted(entries.items())))))
         files[README] = _readme(entries.values())
     return Update(files, tuple(notices))
 
@@ -87,8 +95,8 @@ def _left_out(path: str, too_large: int, left: str) -> list[str]:
 def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _Entry]:
     """What is known of every suite's file: from the index, and of those that it does not know from themselves, as far as they are whole."""
     try:
-        known = _Index.model_validate_json(read(INDEX)).suites if INDEX in names else {}
-    except ValidationError:  # made from the files themselves, so made again from them
+        known = msgspec.json.decode(read(INDEX), type=_Index).suites if INDEX in names else {}
+    except ValueError:  # made from the files themselves, so made again from them
         known = {}
     entries = {}
     for name in names:
@@ -101,25 +109,26 @@ def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _E
 
 def _entry_of(name: str, text: str) -> _Entry | None:
     try:
-        path = json.loads(text)["suite"]
-    except (ValueError, KeyError, TypeError, RecursionError):  # told when the suite is read or written
+        path = msgspec.json.decode(text, type=_Named).suite
+    except (ValueError, RecursionError):  # told when the suite is read or written
         return None
-    kept = decoded(text, path) if isinstance(path, str) and file_name(path) == name else ""
+    kept = decoded(text, path) if file_name(path) == name else ""
     return None if isinstance(kept, str) else _entry(kept)
 
 
 def _entry(kept: SuiteHistory) -> _Entry:
     samples = kept.samples()
     latest = max(samples, key=lambda sample: sample.at)
-    return _Entry(
-        suite=kept.path,
-        name=kept.name,
-        tests=len(kept.tests),
-        samples=len(samples),
-        answers=sum(any(series.answer for series in several) for several in kept.tests.values()),
-        commit=latest.commit,
-        time=latest.time,
-    )
+    found = {
+        "suite": kept.path,
+        "name": kept.name,
+        "tests": len(kept.tests),
+        "samples": len(samples),
+        "answers": sum(any(series.answer for series in several) for several in kept.tests.values()),
+        "commit": latest.commit,
+        "time": latest.time,
+    }
+    return msgspec.convert(found, _Entry)  # which the class itself would not hold against its types
 
 
 def _readme(entries: Collection[_Entry]) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from msgspec import Meta, Struct
 
 from agentevals_action import scoring
 from agentevals_action.messages import read_message
@@ -31,25 +31,35 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 _SLUG = 60
 
 
-def _real(time: str) -> str:
+#: What is wrong with a file, in characters: a name or a value in it may be of any length.
+_PROBLEM = 200
+
+# `\Z`, since `$` would let a line end behind it pass.
+Sha = Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z")]
+# No check for infinities and NaN: a number of JSON is neither, and one that is too large is refused as it is read.
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Place = Annotated[int, Meta(ge=0)]
+
+
+def check_time(time: Time) -> None:
+    """ValueError for a time that there never is, such as one on the 31st of February."""
     datetime.fromisoformat(time)
-    return time
 
 
-Sha = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"), AfterValidator(_real)]
-_Number = Annotated[float, Field(allow_inf_nan=False)]
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-_Place = Annotated[int, Field(ge=0)]
-
-
-class Strict(BaseModel):
+class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what is read from the files: the types as they stand there, and nothing beside them."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+class _Run(Strict, frozen=True, kw_only=True, array_like=True):
+    time: Time
+    commit: Sha
+
+    def __post_init__(self) -> None:
+        check_time(self.time)
 
 
-class _Row(Strict):
+class _Row(Strict, frozen=True, kw_only=True):
     """A sample: `r` its run, `n` its place there, `s` score, `v` verdict, `g` gates that failed, `c` US dollars, `t` milliseconds, `k`
     whether it came out of a cache. Short names, since there are many of them."""
 
@@ -57,35 +67,44 @@ class _Row(Strict):
     n: _Place
     s: _Share
     v: Verdict
-    g: list[str] = []
-    c: _Number | None = None
-    t: _Number | None = None
+    g: tuple[str, ...] = ()
+    c: float | None = None
+    t: float | None = None
     k: bool = False
 
 
-class _Answer(Strict):
+class _Answer(Strict, frozen=True, kw_only=True):
     r: _Place
     n: _Place
-    messages: list[dict[str, Any]]
-    trace: dict[str, Any] | None = None
+    messages: tuple[dict[str, Any], ...]
+    trace: TraceSummary | None = None
     changes: str | None = None
 
 
-class _Series(Strict):
+class _Series(Strict, frozen=True, kw_only=True):
     question: str
     grading: str
     agent: str
     used: Time
-    samples: Annotated[list[_Row], Field(min_length=1)]
+    samples: Annotated[tuple[_Row, ...], Meta(min_length=1)]
     answer: _Answer | None = None
 
+    def __post_init__(self) -> None:
+        check_time(self.used)
 
-class _File(Strict):
-    version: Literal[1] = 1
+
+class _File(Strict, frozen=True, kw_only=True):
+    version: Literal[1]
     suite: str
     name: str
-    runs: list[tuple[Time, Sha]]
-    tests: dict[str, Annotated[list[_Series], Field(min_length=1)]]
+    runs: tuple[_Run, ...]
+    tests: dict[str, Annotated[tuple[_Series, ...], Meta(min_length=1)]]
+
+
+class _Versioned(Struct, frozen=True):
+    """A file of any version, and what else is JSON."""
+
+    version: Any = None
 
 
 def file_name(path: str) -> str:
@@ -98,26 +117,32 @@ def decoded(text: str, path: str) -> SuiteHistory | str:
     """What a file says of the suite with that path; as a phrase why it is not believed."""
     try:
         return _read(text, path)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))[-80:] or 'the file'}: {first['msg']}"
+    except msgspec.ValidationError as error:
+        return _cut(str(error))
+    except msgspec.DecodeError as error:
+        return f"it is no JSON: {str(error).removeprefix('JSON is malformed: ')}"
     except ValueError as error:
-        return "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
-    except (AttributeError, OverflowError, RecursionError) as error:
+        return str(error)
+    except RecursionError:
+        return "it is nested too deeply"
+    except OverflowError as error:
         return f"it is not as it was written ({type(error).__name__})"
+
+
+def _cut(problem: str) -> str:
+    # What was expected stands at the beginning, where it is at the end.
+    half = _PROBLEM // 2
+    return problem if len(problem) <= _PROBLEM else f"{problem[: half - 1]}…{problem[-half:]}"
 
 
 def _read(text: str, path: str) -> SuiteHistory:
     if not text:
         raise ValueError("it is empty, too large or no text")
-    version = json.loads(text, parse_constant=_no_number).get("version")
+    # The version alone first: a later one may differ in anything else.
+    version = msgspec.json.decode(text, type=_Versioned).version
     if version != 1:
         raise ValueError(f"it is of version {version!r:.20}, not 1")
-    return _history(_File.model_validate_json(text), path)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    return _history(msgspec.json.decode(text, type=_File), path)
 
 
 def _history(file: _File, path: str) -> SuiteHistory:
@@ -136,14 +161,13 @@ def _series(file: _File, series: _Series) -> Series:
 def _sample(file: _File, row: _Row) -> PastSample:
     if row.v != scoring.verdict_of(row.s, row.g):
         raise ValueError(f"a verdict is {row.v} at a score of {row.s}")
-    return PastSample(*_run(file, row.r), row.n, row.s, row.v, tuple(row.g), row.c, row.t, row.k)
+    return PastSample(*_run(file, row.r), row.n, row.s, row.v, row.g, row.c, row.t, row.k)
 
 
 def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
     for message in answer.messages:
         read_message(message)  # ValueError for what could not be graded again
-    figures = msgspec.convert(answer.trace, TraceSummary) if answer.trace is not None else None
-    past = PastAnswer((*_run(file, answer.r), answer.n), tuple(answer.messages), figures, answer.changes)
+    past = PastAnswer((*_run(file, answer.r), answer.n), answer.messages, answer.trace, answer.changes)
     if not history.can_be_kept(past):
         raise ValueError("an answer is larger than those that are kept, or holds what is no JSON")
     return past
@@ -152,7 +176,8 @@ def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
 def _run(file: _File, number: int) -> tuple[str, str]:
     if number >= len(file.runs):
         raise ValueError("a sample is of no run")
-    return file.runs[number]
+    run = file.runs[number]
+    return run.time, run.commit
 
 
 def encoded(kept: SuiteHistory, limit: int = FILE_BYTES) -> tuple[str | None, str]:

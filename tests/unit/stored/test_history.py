@@ -213,44 +213,162 @@ def changed(*path: str | int, to: Any) -> str:
     return json.dumps(data)
 
 
-ROW = ("tests", "test", 0, "samples", 0)
+SERIES = ("tests", "test", 0)
+ROW = (*SERIES, "samples", 0)
+ANSWER = (*SERIES, "answer")
+TIME = "Expected `str` matching regex '^[0-9]{4}-"
+NOT_SHA = "Expected `str` matching regex '^([0-9a-f]{40}|[0-9a-f]{64})"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "it is empty, too large or no text"),
-        ("{", "it is no JSON"),
-        ("[]", "it is not as it was written (AttributeError)"),
-        ("[" * 100_000, "it is not as it was written (RecursionError)"),
+        ("{", "it is no JSON: Input data was truncated"),
+        ("<<<<<<< HEAD", "it is no JSON: invalid character (byte 0)"),
+        ("\ufeff" + changed("version", to=1), "it is no JSON: invalid character (byte 0)"),
+        (changed("version", to=1) + "{}", "it is no JSON: trailing characters (byte "),
+        ("[]", "Expected `object`, got `array`"),
+        ('{"more":' + "[" * 100_000, "it is nested too deeply"),
         ("{}", "it is of version None, not 1"),
         (changed("version", to=2), "it is of version 2, not 1"),
+        ('{"version":"two","runs":{}}', "it is of version 'two', not 1"),
         (changed("suite", to="other.yaml"), "it is of another suite"),
-        (changed("more", to=1), "more: Extra inputs are not permitted"),
-        (changed("runs", 0, 0, to="yesterday"), "runs.0.0: String should match pattern"),
-        (changed("runs", 0, 0, to="2026-02-31T00:00:00.000Z"), "runs.0.0: Value error, day is out of range for month"),
-        (changed("tests", "test", 0, "used", to="0001-01-01T00:00:00.000Z"), "it is not as it was written (OverflowError)"),
-        (changed("tests", "test", 0, "used", to="now"), "tests.test.0.used: String should match pattern"),
-        (changed("runs", 0, 1, to="main"), "runs.0.1: String should match pattern"),
-        (changed("tests", "test", to=[]), "tests.test: List should have at least 1 item"),
-        (changed("tests", "test", 0, "samples", to=[]), "tests.test.0.samples: List should have at least 1 item"),
+        (changed("suite", to=None), "Expected `str`, got `null` - at `$.suite`"),
+        (changed("more", to=1), "Object contains unknown field `more`"),
+        (changed(*SERIES, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0]`"),
+        (changed(*ROW, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0].samples[0]`"),
+        (changed(*ANSWER, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0].answer`"),
+        (changed("runs", to={}), "Expected `array`, got `object` - at `$.runs`"),
+        (changed("runs", 0, to=[T1]), "Expected `array` of at least length 2, got 1 - at `$.runs[0]`"),
+        (changed("runs", 0, to=[T1, C1, C2]), "Expected `array` of at most length 2"),
+        (changed("runs", 0, 0, to="yesterday"), TIME),
+        (changed("runs", 0, 0, to=f"{T1}\n"), TIME),
+        (changed("runs", 0, 0, to=T1.replace("1", "\u0661")), TIME),
+        (changed("runs", 0, 0, to="2026-01-01T10:00:00.000+00:00"), TIME),
+        (changed("runs", 0, 0, to="2026-02-31T00:00:00.000Z"), "day is out of range for month - at `$.runs[0]`"),
+        (changed(*SERIES, "used", to="now"), TIME),
+        (changed(*SERIES, "used", to="2026-13-01T00:00:00.000Z"), "month must be in 1..12 - at `$.tests[...][0]`"),
+        (changed(*SERIES, "used", to="0001-01-01T00:00:00.000Z"), "it is not as it was written (OverflowError)"),
+        (changed("runs", 0, 1, to="main"), NOT_SHA),
+        (changed("runs", 0, 1, to=f"{C1}\n"), NOT_SHA),
+        (changed("runs", 0, 1, to="1" * 41), NOT_SHA),
+        (changed("tests", "test", to=[]), "Expected `array` of length >= 1 - at `$.tests[...]`"),
+        (changed(*SERIES, "samples", to=[]), "Expected `array` of length >= 1 - at `$.tests[...][0].samples`"),
+        (changed(*SERIES, "agent", to=1), "Expected `str`, got `int` - at `$.tests[...][0].agent`"),
         (changed(*ROW, "r", to=1), "a sample is of no run"),
-        (changed(*ROW, "r", to=-1), "tests.test.0.samples.0.r: Input should be greater than or equal to 0"),
-        (changed(*ROW, "s", to=2), "tests.test.0.samples.0.s: Input should be less than or equal to 1"),
-        (changed(*ROW, "s", to=float("nan")), "NaN is no number of JSON"),
-        (changed(*ROW, "s", to="1"), "tests.test.0.samples.0.s: Input should be a valid number"),
+        (changed(*ROW, "r", to=-1), "Expected `int` >= 0 - at `$.tests[...][0].samples[0].r`"),
+        (changed(*ROW, "r", to=0.0), "Expected `int`, got `float` - at `$.tests[...][0].samples[0].r`"),
+        (changed(*ROW, "r", to=False), "Expected `int`, got `bool` - at `$.tests[...][0].samples[0].r`"),
+        (changed(*ROW, "n", to=-1), "Expected `int` >= 0 - at `$.tests[...][0].samples[0].n`"),
+        (changed(*ROW, "s", to=2), "Expected `float` <= 1.0 - at `$.tests[...][0].samples[0].s`"),
+        (changed(*ROW, "s", to=-0.1), "Expected `float` >= 0.0 - at `$.tests[...][0].samples[0].s`"),
+        (changed(*ROW, "s", to=float("nan")), "it is no JSON: invalid character (byte "),
+        (changed(*ROW, "t", to=float("inf")), "it is no JSON: invalid character (byte "),
+        (changed(*ROW, "s", to="1"), "Expected `float`, got `str` - at `$.tests[...][0].samples[0].s`"),
+        (changed(*ROW, "s", to=True), "Expected `float`, got `bool` - at `$.tests[...][0].samples[0].s`"),
+        (changed(*ROW, "v", to="great"), "Invalid enum value 'great' - at `$.tests[...][0].samples[0].v`"),
         (changed(*ROW, "v", to="fail"), "a verdict is fail at a score of 1.0"),
         (changed(*ROW, "g", to=["safe"]), "a verdict is pass at a score of 1.0"),
-        (changed(*ROW, "t", to=1).replace('"t": 1', '"t": 1e999'), "tests.test.0.samples.0.t: Input should be a finite number"),
-        (changed("tests", "test", 0, "answer", "messages", to=[{"role": "judge"}]), "a message is an object with a role"),
-        (changed("tests", "test", 0, "answer", "trace", to={"costUsd": "much"}), "Expected `float | null`, got `str` - at `$.costUsd`"),
-        (changed("tests", "test", 0, "answer", "changes", to="x" * 70_000), "an answer is larger than those that are kept"),
+        (changed(*ROW, "g", to=[1]), "Expected `str`, got `int` - at `$.tests[...][0].samples[0].g[0]`"),
+        (changed(*ROW, "k", to=1), "Expected `bool`, got `int` - at `$.tests[...][0].samples[0].k`"),
+        (changed(*ROW, "c", to=1).replace('"c": 1', '"c": 1e999'), "Number out of range - at `$.tests[...][0].samples[0].c`"),
+        (changed(*ROW, "t", to=1).replace('"t": 1', '"t": 1e999'), "Number out of range - at `$.tests[...][0].samples[0].t`"),
+        (changed(*ROW, "t", to=1).replace('"t": 1', f'"t": {"9" * 400}'), "Number out of range - at `$.tests[...][0].samples[0].t`"),
+        (changed(*ANSWER, "r", to=1), "a sample is of no run"),
+        (changed(*ANSWER, "messages", to=["said"]), "Expected `object`, got `str` - at `$.tests[...][0].answer.messages[0]`"),
+        (changed(*ANSWER, "messages", to=[{"role": "judge"}]), "a message is an object with a role"),
+        (changed(*ANSWER, "messages", 0, "content", to="\udfff"), "it is no JSON: invalid utf-16 surrogate pair (byte "),
+        (
+            changed(*ANSWER, "messages", 0, "n", to=1).replace('"n": 1', '"n": 1e999'),
+            "Number out of range - at `$.tests[...][0].answer.messages[0]",
+        ),
+        (
+            changed(*ANSWER, "trace", to={"costUsd": "much"}),
+            "Expected `float | null`, got `str` - at `$.tests[...][0].answer.trace.costUsd`",
+        ),
+        (
+            changed(*ANSWER, "trace", to={"inputTokens": 1.5}),
+            "Expected `int | null`, got `float` - at `$.tests[...][0].answer.trace.inputTokens`",
+        ),
+        (changed(*ANSWER, "changes", to="x" * 70_000), "an answer is larger than those that are kept"),
     ],
 )
 def test_file__that_is_damaged_is_not_believed(text: str, words: str) -> None:
     found = history_files.decoded(text, PATH)
     assert isinstance(found, str)
     assert found.startswith(words)
+
+
+@pytest.mark.parametrize("part", [("more" * 100_000,), (*ROW, "more" * 100_000)])
+def test_file__its_damage_is_told_in_few_words_and_with_its_place(part: tuple[str | int, ...]) -> None:
+    found = history_files.decoded(changed(*part, to=1), PATH)
+    assert isinstance(found, str)
+    assert found.startswith("Object contains unknown field `moremore")
+    assert found.endswith(" - at `$.tests[...][0].samples[0]`" if part[1:] else "more`")
+    assert len(found) == 200
+
+
+@pytest.mark.parametrize(
+    ("part", "to"),
+    [
+        (("runs", 0, 1), "a" * 64),
+        (("name",), ""),
+        ((*ROW, "n"), 10**30),
+        ((*ROW, "s"), 1),
+        ((*ROW, "c"), -1),
+        ((*ROW, "t"), 10**30),
+        ((*ROW, "c"), None),
+        ((*ROW, "g"), []),
+        ((*ROW, "k"), False),
+        ((*SERIES, "answer"), None),
+        ((*ANSWER, "trace"), {}),
+        ((*ANSWER, "trace"), {"costUsd": 1, "ofLater": {"x": []}}),
+        ((*ANSWER, "changes"), ""),
+        ((*ANSWER, "messages", 0, "of_theirs"), {"": [0, -0.0, 10**30, 1e-7, True, None, "\u0000\u2028🙂"]}),
+    ],
+)
+def test_file__with_anything_that_could_have_been_written_is_believed(part: tuple[str | int, ...], to: Any) -> None:
+    assert isinstance(history_files.decoded(changed(*part, to=to), PATH), SuiteHistory)
+
+
+class Files(dict[str, str]):
+    """A branch in memory; `looked` are the files that were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looked: list[str] = []
+
+    def read(self, name: str) -> str:
+        self.looked.append(name)
+        return self[name]
+
+    def store(self, *runs: SuiteRun, commit: str = C1, time: str = T1) -> Sequence[str]:
+        self.looked.clear()
+        update = history_branch.updated(self.keys(), self.read, runs, commit, time)
+        self.update(update.files)
+        return (*update.files, *update.notices)
+
+
+def test_files__are_these_bytes() -> None:
+    # A reader of another version, and the branch's history, stand on them.
+    told = sample(0.7, "ünï 🙂", trace_summary=TraceSummary(cost_usd=1e-7, duration_ms=1e16, tool_names=("a",)), cached=True)
+    gate = sample(1.0, "half \ud800", gates_failed=("safe",), file_changes="diff\n")
+    files, name = Files(), history_files.file_name(PATH)
+    files.store(results.run(ran(told, id="a"), ran(sample(), gate, id="b"), path=PATH))
+    print_ = f'"question":"q","grading":"g","agent":"a","used":"{T1}"'
+    assert files[name] == (
+        f'{{"version":1,"suite":"evals/EVAL.yaml","name":"suite","runs":[["{T1}","{C1}"]],"tests":{{'
+        f'"a":[{{{print_},"samples":[{{"r":0,"n":0,"s":0.7,"v":"borderline","c":1e-07,"t":1e+16,"k":true}}],'
+        '"answer":{"r":0,"n":0,"messages":[{"role":"assistant","content":"ünï 🙂"}],'
+        '"trace":{"eventCount":0,"toolNames":["a"],"costUsd":1e-07,"durationMs":1e+16}}}],'
+        f'"b":[{{{print_},"samples":[{{"r":0,"n":0,"s":1.0,"v":"pass"}},{{"r":0,"n":1,"s":1.0,"v":"fail","g":["safe"]}}],'
+        '"answer":{"r":0,"n":1,"messages":[{"role":"assistant","content":"half ?"}],"changes":"diff\\n"}}]}}\n'
+    )
+    assert files["index.json"] == (
+        f'{{"version":1,"suites":{{"{name}":{{"suite":"evals/EVAL.yaml","name":"suite","tests":2,"samples":3,"answers":2,'
+        f'"commit":"{C1}","time":"{T1}"}}}}}}\n'
+    )
 
 
 def test_file_names__are_safe_and_differ() -> None:
@@ -283,24 +401,6 @@ def _read(text: str | None) -> SuiteHistory:
     return found
 
 
-class Files(dict[str, str]):
-    """A branch in memory; `looked` are the files that were read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.looked: list[str] = []
-
-    def read(self, name: str) -> str:
-        self.looked.append(name)
-        return self[name]
-
-    def store(self, *runs: SuiteRun, commit: str = C1, time: str = T1) -> Sequence[str]:
-        self.looked.clear()
-        update = history_branch.updated(self.keys(), self.read, runs, commit, time)
-        self.update(update.files)
-        return (*update.files, *update.notices)
-
-
 def test_update__writes_suite_and_indexes_and_nothing_when_nothing_is_new() -> None:
     files, name = Files(), history_files.file_name(PATH)
     assert files.store(results.run(ran(sample()))) == (name, "index.json", "README.md")
@@ -323,16 +423,59 @@ def test_update__leaves_other_suites_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"version":1,"suites":{"x":1}}', '{"version":2,"suites":{}}'])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "{}", '{"version":1,"suites":{"x":1}}', '{"version":2,"suites":{}}', "[" * 100_000])
 def test_update__makes_a_damaged_index_again_from_the_files(damage: str) -> None:
     files = Files()
     files.store(results.run(ran(sample()), path="a/EVAL.yaml"), results.run(ran(sample()), path="b/EVAL.yaml"))
     index = json.loads(files["index.json"])
     files["index.json"] = damage
     files["suites/odd.json"] = "odd"
+    files["suites/deep.json"] = '{"more":' + "[" * 100_000
+    files["suites/list.json"] = "[]"
+    files["suites/nobody.json"] = '{"suite":null}'
     files["suites/lost.json"] = files[history_files.file_name("a/EVAL.yaml")]
     files.store(results.run(ran(sample()), path="b/EVAL.yaml"), time=T2)
     assert json.loads(files["index.json"])["suites"].keys() == index["suites"].keys()
+
+
+@pytest.mark.parametrize(
+    ("entry", "believed"),
+    [
+        ({}, True),
+        ({"commit": "a" * 64}, True),
+        ({"more": 1}, False),
+        ({"suite": None}, False),
+        ({"samples": 1.0}, False),
+        ({"answers": True}, False),
+        ({"commit": "main"}, False),
+        ({"commit": f"{C1}\n"}, False),
+        ({"time": "yesterday"}, False),
+        ({"time": f"{T1}\n"}, False),
+        ({"time": "2026-02-31T00:00:00.000Z"}, False),
+    ],
+)
+def test_index__is_believed_as_it_was_written_alone(entry: dict[str, Any], believed: bool) -> None:
+    files, name = Files(), history_files.file_name("a/EVAL.yaml")
+    files.store(results.run(ran(sample()), path="a/EVAL.yaml"))
+    index = json.loads(files["index.json"])
+    index["suites"][name] |= {"tests": 999, **entry}
+    files["index.json"] = json.dumps(index)
+    files.store(results.run(ran(sample()), path="b/EVAL.yaml"))
+    assert json.loads(files["index.json"])["suites"][name]["tests"] == (999 if believed else 1)
+
+
+@pytest.mark.parametrize("version", [{}, {"version": 1}])
+def test_index__may_name_no_version(version: dict[str, int]) -> None:
+    files, name = Files(), history_files.file_name("a/EVAL.yaml")
+    files.store(results.run(ran(sample()), path="a/EVAL.yaml"))
+    files["index.json"] = json.dumps({**version, "suites": json.loads(files["index.json"])["suites"]})
+    files.store(results.run(ran(sample()), path="b/EVAL.yaml"))
+    assert name not in files.looked
+
+
+def test_update__of_what_is_no_commit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Expected `str` matching regex .* - at `\$.commit`"):
+        Files().store(results.run(ran(sample())), commit="main")
 
 
 def test_update__tells_of_damage_and_begins_anew() -> None:
