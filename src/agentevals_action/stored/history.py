@@ -15,6 +15,9 @@ SAMPLES = 50
 FINGERPRINTS = 3
 #: Bytes of JSON that a test's answer may take to be kept.
 ANSWER_BYTES = 64 * 1024
+#: Levels of lists and objects that its messages may have, their own list included: with the five that are above them in a file, the 200
+#: that every version has read.
+ANSWER_LEVELS = 195
 #: Days without a result, before the suite's latest, after which a test is taken for removed. Not at once: a slow job of an older commit
 #: may end after one of a newer, and a test whose agent fails for some time comes back.
 FORGOTTEN_DAYS = 30
@@ -29,7 +32,7 @@ class Bounds(Struct, frozen=True):
 
 
 def of_run(run: SuiteRun, commit: str, time: str) -> tuple[SuiteHistory, int]:
-    """What a run of a commit (SHA) at a time (ISO 8601 with a zone) adds, and the number of answers that were too large to be kept.
+    """What a run of a commit (SHA) at a time (ISO 8601 with a zone) adds, and the number of answers that could not be kept.
 
     Samples that ended in an error tell nothing, those that were taken to confirm a suspicion were taken because of what came before:
     neither is one of the run's samples. ValueError when the time is none.
@@ -57,7 +60,7 @@ def _figures(sample: SampleResult) -> tuple[float | None, float | None]:
 
 
 def _answer(told: Sequence[tuple[PastSample, SampleResult]]) -> tuple[PastAnswer | None, bool]:
-    """The answer of the latest sample that can be kept, and whether one could not be, being too large or no JSON."""
+    """The answer of the latest sample that can be kept, and whether one could not be, being too large, too deep or no JSON."""
     large = False
     fresh = [pair for pair in told if not pair[0].cached]
     for past, sample in reversed(fresh or told):
@@ -71,11 +74,21 @@ def _answer(told: Sequence[tuple[PastSample, SampleResult]]) -> tuple[PastAnswer
 
 
 def can_be_kept(answer: PastAnswer) -> bool:
-    """Whether an answer is JSON, and small enough."""
+    """Whether an answer is JSON, small enough, and not nested too deeply."""
     try:
-        return len(_text(answer)) <= ANSWER_BYTES
+        return len(_text(answer)) <= ANSWER_BYTES and _levels_are_few(answer.output_messages)
     except (TypeError, ValueError, RecursionError):  # an agent's own data in it that JSON does not know
         return False
+
+
+def _levels_are_few(messages: object) -> bool:
+    depth, level = 0, [messages]
+    while nests := [value for value in level if isinstance(value, dict | list | tuple)]:
+        depth += 1
+        if depth > ANSWER_LEVELS:
+            return False
+        level = [inner for value in nests for inner in (value.values() if isinstance(value, dict) else value)]
+    return True
 
 
 def _text(answer: PastAnswer) -> bytes:

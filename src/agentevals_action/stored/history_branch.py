@@ -86,7 +86,8 @@ def _left_out(path: str, too_large: int, left: str) -> list[str]:
     words = []
     if too_large:
         some, most = "answer" if too_large == 1 else "answers", history.ANSWER_BYTES // 1024
-        words.append(f"{too_large} {some} of `{path}` could not be stored, to be graded again: more than {most} KiB, or no JSON.")
+        why = f"more than {most} KiB, nested too deeply, or no JSON"
+        words.append(f"{too_large} {some} of `{path}` could not be stored, to be graded again: {why}.")
     if left:
         words.append(f"The results of `{path}` are more than {FILE_BYTES >> 20} MiB: stored without {left}.")
     return words

@@ -169,7 +169,7 @@ def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
         read_message(message)  # ValueError for what could not be graded again
     past = PastAnswer((*_run(file, answer.r), answer.n), answer.messages, answer.trace, answer.changes)
     if not history.can_be_kept(past):
-        raise ValueError("an answer is larger than those that are kept, or holds what is no JSON")
+        raise ValueError("an answer is larger or deeper than those that are kept, or holds what is no JSON")
     return past
 
 

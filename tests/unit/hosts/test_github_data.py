@@ -132,7 +132,9 @@ def test_file_that_is_too_large__is_not_fetched(server: GitHubServer, monkeypatc
 
 def test_huge_answer__is_left_out_and_told(server: GitHubServer) -> None:
     (notice,) = memory(server).store([run(answer="x" * 1_000_000)], C1, T1)
-    assert notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, or no JSON."
+    assert (
+        notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
+    )
     assert len(server.git.files(BRANCH)[NAME]) < 1_000
 
 

@@ -83,6 +83,24 @@ def test_answer__that_is_no_json_is_left_out_and_counted() -> None:
     assert (only(kept).answer, large) == (None, 1)
 
 
+def nested(levels: int) -> dict[str, Any]:
+    """A message of that many levels."""
+    inside: Any = "deep"
+    for _ in range(levels - 3):
+        inside = [inside]
+    return {"role": "assistant", "content": "", "tool_calls": [{"tool": "t", "input": inside}]}
+
+
+@pytest.mark.parametrize(("levels", "left_out"), [(194, 0), (195, 1), (500, 1), (980, 1), (2000, 1)])
+def test_answer__that_is_nested_too_deeply_to_be_read_again_is_left_out_and_counted(levels: int, left_out: int) -> None:
+    deep = replace(sample(), output_messages=(nested(levels),))
+    kept, large = history.of_run(results.run(ran(sample(), deep)), C1, T1)
+    answer = only(kept).answer
+    assert (answer and answer.at[2], large) == (0 if left_out else 1, left_out)
+    text, words = history_files.encoded(kept)
+    assert (history_files.decoded(text or "", PATH), words) == (kept, "")
+
+
 def test_cached_answer__counts_once_and_only_where_no_other_is_known() -> None:
     again, fresh = sample(cached=True), sample(0.0)
     twice = history.merged(remembered(ran(again)), remembered(ran(again), commit=C2, time=T2))
@@ -291,7 +309,9 @@ NOT_SHA = "Expected `str` matching regex '^([0-9a-f]{40}|[0-9a-f]{64})"
             changed(*ANSWER, "trace", to={"inputTokens": 1.5}),
             "Expected `int | null`, got `float` - at `$.tests[...][0].answer.trace.inputTokens`",
         ),
-        (changed(*ANSWER, "changes", to="x" * 70_000), "an answer is larger than those that are kept"),
+        (changed(*ANSWER, "changes", to="x" * 70_000), "an answer is larger or deeper than those that are kept"),
+        (changed(*ANSWER, "messages", to=[nested(195)]), "an answer is larger or deeper than those that are kept"),
+        (changed(*ANSWER, "messages", to=1).replace('"messages": 1', '"messages": [{"x": ' + "[" * 100_000), "it is nested too deeply"),
     ],
 )
 def test_file__that_is_damaged_is_not_believed(text: str, words: str) -> None:
@@ -491,7 +511,9 @@ def test_update__tells_of_damage_and_begins_anew() -> None:
 
 def test_update__tells_of_answers_that_were_too_large() -> None:
     (*_, notice) = Files().store(results.run(ran(sample(answer="x" * 70_000))))
-    assert notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, or no JSON."
+    assert (
+        notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
+    )
 
 
 def test_update__stores_text_that_is_no_unicode_and_escapes_paths() -> None:
