@@ -186,18 +186,18 @@ _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
 
 def to_data(entry: Struct, *, defaults: bool = True) -> dict[str, Any]:
     """The data of an entry as a file could hold it, without what stands aside; `defaults` says whether fields that have their default are
-    part of it."""
+    part of it, at any depth."""
     fields = ((field, getattr(entry, name)) for name, field in all_fields(type(entry)).items() if field.aside is None)
-    return {field.name: _data(value) for field, value in fields if defaults or field.is_required or value != field.default()}
+    return {field.name: _data(value, defaults) for field, value in fields if defaults or field.is_required or value != field.default()}
 
 
-def _data(value: Any) -> Any:
+def _data(value: Any, defaults: bool) -> Any:
     if isinstance(value, Entry):
-        return to_data(value)
+        return to_data(value, defaults=defaults)
     if isinstance(value, Mapping):
-        return {key: _data(item) for key, item in value.items()}
+        return {key: _data(item, defaults) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_data(item) for item in value]
+        return [_data(item, defaults) for item in value]
     return value
 
 
@@ -207,7 +207,7 @@ def entry_schema(model: type[Entry], definitions: Schema) -> Schema:
     for name, field in fields_of(model).items():
         default = None if field.is_required else field.default()
         # The defaults of an entry inside stand at its fields.
-        told = {} if default is None or isinstance(default, Entry) else {"default": _data(default)}
+        told = {} if default is None or isinstance(default, Entry) else {"default": _data(default, True)}
         properties[name] = {**field.reader.schema(definitions), **told, **({"description": field.description} if field.description else {})}
     required = [name for name, field in fields_of(model).items() if field.is_required]
     made = {"type": "object", "description": inspect.cleandoc(model.__doc__ or ""), "properties": properties}
