@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 _UNBOUND = Meta()
-#: The constraints that a type takes from several annotations, the first that sets each.
+#: The constraints that a type takes from its annotations; of several the outermost counts.
 _BOUNDS = ("gt", "ge", "lt", "le", "pattern", "min_length", "max_length")
 
 
@@ -124,7 +124,7 @@ def fields_of(model: type[Struct]) -> Mapping[str, EntryField]:
 def _field(field: structs.FieldInfo, checks: tuple[Callable[[Any, Seen], Any], ...]) -> EntryField:
     notes = get_args(field.type)[1:] if get_origin(field.type) is Annotated else ()
     aside = next((note for note in notes if isinstance(note, Aside)), None)
-    description = next((note.description for note in notes if isinstance(note, Meta) and note.description), "")
+    description = next((note.description for note in reversed(notes) if isinstance(note, Meta) and note.description), "")
     has_factory = field.default_factory is not NODEFAULT
     return EntryField(
         name=field.name,
@@ -147,7 +147,7 @@ def reader_of(annotation: Any) -> Reader:
 
 def _noted(inner: Any, notes: list[Any]) -> Reader:
     metas = [note for note in notes if isinstance(note, Meta)]
-    bounds = {name: value for meta in reversed(metas) for name in _BOUNDS if (value := getattr(meta, name)) is not None}
+    bounds = {name: value for meta in metas for name in _BOUNDS if (value := getattr(meta, name)) is not None}
     extra = {key: value for meta in metas for key, value in (meta.extra_json_schema or {}).items()}
     reader = _plain(inner, Meta(**bounds) if bounds else _UNBOUND)
     before = tuple(note for note in reversed(notes) if isinstance(note, Before))
