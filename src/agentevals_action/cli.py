@@ -1,5 +1,6 @@
 """The composition root: environment and arguments in, adapters built, errors to text and exit code."""
 
+import errno
 import gc
 import io
 import json
@@ -8,11 +9,12 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from agentevals_action import __version__
-from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
+from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput, OutputError
 from agentevals_action.interrupts import interruptible
 from agentevals_action.options import as_environment, takes_inputs
 
@@ -209,12 +211,14 @@ def main() -> None:
     """Runs the command line; every failure that a user can cause ends in words and an exit code."""
     # Nearly all that a short run builds lives to its end: looking for garbage in it so often takes a fifth of its time.
     gc.set_threshold(_NEW_OBJECTS)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding cannot say must not end a run
-        sys.stdout.reconfigure(errors="replace")
+    _prepare_streams()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s")
     try:
         with interruptible():
-            app()
+            try:
+                app()
+            finally:
+                sys.stdout.flush()  # or the interpreter does on its way out, when nobody can be told any more
     except AgentEvalsError as error:
         _tell(error)
         sys.exit(error.exit_code)
@@ -223,17 +227,28 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader (`2>&1 | head`) left before Click's own words; what a command prints to nobody ends in this code within Click. There is
-        # nobody to tell, the interpreter must not complain at its exit, and nothing has passed.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
+        # nobody to tell, and nothing has passed.
+        _silence(sys.stdout, sys.stderr)
         sys.exit(ExitCode.FAILED)
-    except Exception:
-        _tell_crash()
-        print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)
-        sys.exit(ExitCode.BUG)
+    except Exception as error:
+        sys.exit(_tell_unforeseen(error))
     finally:
         gc.freeze()  # or the interpreter looks at all of it three times more on its way out
+
+
+def _prepare_streams() -> None:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding cannot say must not end a run
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _silence(*streams: TextIO) -> None:
+    """Lets what is still to be written go nowhere, or the interpreter complains at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream.fileno())
 
 
 def _tell(error: AgentEvalsError) -> None:
@@ -243,8 +258,14 @@ def _tell(error: AgentEvalsError) -> None:
             _print(line)
 
 
-def _tell_crash() -> None:
+def _tell_unforeseen(error: Exception) -> ExitCode:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:  # no file, so a stream
+        _silence(sys.stdout)
+        _tell(OutputError("standard output cannot be written: no space is left there", "make room where it goes"))
+        return OutputError.exit_code
     _print(traceback.format_exc())
+    print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)
+    return ExitCode.BUG
 
 
 def _print(text: str) -> None:

@@ -1,6 +1,7 @@
 """What the command line says of itself, and what it refuses before a command has begun."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -97,8 +98,9 @@ def test_arguments__that_mean_nothing_are_exit_code_2_and_told(tmp_path: Path, a
     assert said in done.err
 
 
+@pytest.mark.parametrize("at_once", ["1", ""])
 @pytest.mark.parametrize("arguments", [["nope"], ["--help"], ["list"]])
-def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path, arguments: list[str]) -> None:
+def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path, arguments: list[str], at_once: str) -> None:
     (tmp_path / "EVAL.yaml").write_text("name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: a}]}]\n")
     reading, writing = os.pipe()
     os.close(reading)
@@ -106,7 +108,7 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path,
         done = subprocess.run(
             [*command.COMMAND, *arguments],
             cwd=tmp_path,
-            env=command.environment({"PYTHONUNBUFFERED": "1"}),
+            env=command.environment({"PYTHONUNBUFFERED": at_once}),
             stdout=writing,
             stderr=writing,
             timeout=100,
@@ -115,6 +117,31 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path,
         os.close(writing)
 
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("at_once", ["1", ""])
+@pytest.mark.parametrize("arguments", [["schema"], ["--version"]])
+def test_output__without_room_is_told_and_no_success(tmp_path: Path, arguments: list[str], at_once: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*command.COMMAND, *arguments],
+            cwd=tmp_path,
+            env=command.environment({"PYTHONUNBUFFERED": at_once}),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=100,
+        )
+    assert (done.returncode, done.stderr.decode()) == (
+        3,
+        "standard output cannot be written: no space is left there\nmake room where it goes\n",
+    )
+
+
+def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> None:
+    words = shlex.join([*command.COMMAND, "schema"])
+    done = subprocess.run(["sh", "-c", f"{words} >&- 2>&-"], cwd=tmp_path, env=command.environment(), timeout=100)
+    assert done.returncode == 0
 
 
 def test_output__that_its_encoding_cannot_say_ends_no_run(tmp_path: Path) -> None:
