@@ -126,7 +126,7 @@ class Connection:
         except h11.RemoteProtocolError as error:
             raise _broken(error) from None
         if not 200 <= head.status_code < 300:
-            raise self._route.refused(proxy, head.status_code, head.reason.decode("latin-1"))
+            raise self._route.refused(proxy, head.status_code)
 
 
 def _broken(error: h11.RemoteProtocolError) -> ConnectionError:

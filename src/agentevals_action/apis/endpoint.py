@@ -2,7 +2,6 @@
 
 import asyncio
 import email.utils
-import http
 import json
 import math
 import ssl
@@ -14,11 +13,13 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentevals_action.apis.statuses import phrase
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 
 if TYPE_CHECKING:
     from agentevals_action.apis.connection import Connection, Headers, Reply
-    from agentevals_action.apis.proxies import Route
+    from agentevals_action.apis.statuses import phrase
+from agentevals_action.apis.proxies import Route
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Not a limit of the rate, though it may be told as 429: no call will do better.
@@ -193,7 +194,7 @@ class Endpoint:
         if is_success:
             return Answer(reply.status, body)
         if reply.status == 407 and (proxy := route.forwarder):
-            raise route.refused(proxy, reply.status, reply.reason)
+            raise route.refused(proxy, reply.status)
         raise self._refusal(replace(reply, body=body))
 
     def _refusal(self, reply: "Reply") -> AttemptError:
@@ -212,10 +213,6 @@ class Endpoint:
         if 300 <= status < 400:
             return AttemptError("target", told, f"set `{manner.url_field}` to where it leads")
         return AttemptError("target", told)
-
-
-def _phrase(status: int) -> str:
-    return next((known.phrase for known in http.HTTPStatus if known == status), "no words")
 
 
 def _vendor_error(reply: "Reply") -> tuple[frozenset[str], str, float | None]:
@@ -239,7 +236,7 @@ def _vendor_error(reply: "Reply") -> tuple[frozenset[str], str, float | None]:
         codes += [details.get("error_code")] if isinstance(details, Mapping) else []
         asked = next((_seconds(str(part["retryDelay"]).removesuffix("s")) for part in parts if "retryDelay" in part), None)
     text = message if isinstance(message, str) else reply.body.decode("utf-8", "replace")
-    text = " ".join(text.split()) or reply.reason or _phrase(reply.status)
+    text = " ".join(text.split()) or reply.reason or phrase(reply.status)
     return frozenset(str(code) for code in codes if code), text, asked
 
 

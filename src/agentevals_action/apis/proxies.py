@@ -3,9 +3,8 @@
 from msgspec import Struct
 
 from agentevals_action.apis.addresses import Address, read_address
+from agentevals_action.apis.statuses import phrase
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-
-_SHOWN = 100  # characters of a proxy's reason that an error quotes
 
 
 class Route(Struct, frozen=True):
@@ -25,9 +24,10 @@ class Route(Struct, frozen=True):
         """The proxy that reads the requests, and is told all of their address; through a tunnel to https it sees none."""
         return self.proxy if self.server.scheme == "http" else None
 
-    def refused(self, proxy: Address, status: int, reason: str) -> TransientError | TargetDead:
+    def refused(self, proxy: Address, status: int) -> TransientError | TargetDead:
         """The error of a proxy that itself refuses: whether it is worth repeating, and what to do."""
-        told = f"the proxy {proxy.netloc} answered {status} {reason[:_SHOWN]}".rstrip() + f" when asked for {self.server.netloc}"
+        # In the usual words: a proxy's own may repeat what it was sent, its password included.
+        told = f"the proxy {proxy.netloc} answered {status} {phrase(status)} when asked for {self.server.netloc}"
         if status >= 500 or status in (408, 429):
             return TransientError(told)
         if status == 407:

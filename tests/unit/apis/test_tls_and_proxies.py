@@ -158,7 +158,7 @@ def test_no_proxy__names_hosts_and_what_is_below(environment: pytest.MonkeyPatch
 
 
 def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(playing(reply(b"", status="407 Proxy Authentication Required"))) as proxy:
+    with RawServer(playing(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         error = failed(f"http://{ELSEWHERE}", TargetDead)
     assert str(error) == f"the proxy {proxy.netloc} answered 407 Proxy Authentication Required when asked for {ELSEWHERE}"
