@@ -313,6 +313,17 @@ def test_complete__a_missing_variable_is_named_before_any_call() -> None:
         complete(targets.target({"provider": "openai", "model": "m"}))
 
 
+def test_complete__a_variable_with_bytes_that_are_no_text_makes_no_name_of_a_model() -> None:
+    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="`model`: write a text in UTF-8") as caught:
+        complete(model(server.url, definition={"model": "${{ MODEL }}"}), variables={"MODEL": os.fsdecode(b"m\xff")})
+    assert (caught.value.kind, server.requests) == ("configuration", [])
+
+
+def test_complete__a_word_of_a_command_is_passed_on_with_all_its_bytes() -> None:
+    command = ["python3", "-c", "import os, sys; print(list(os.fsencode(sys.argv[1])))", "${{ WORD }}"]
+    assert complete(cli(command), variables={"WORD": os.fsdecode(b"m\xff")}).output == "[109, 255]"
+
+
 def test_complete__what_a_variable_makes_wrong_is_said_without_its_value() -> None:
     with pytest.raises(AttemptError, match=r"wrong once its variables are filled in: `base_url`: .*write a URL") as caught:
         complete(model("${{ URL }}"), variables={"URL": "s3cr3t"})

@@ -50,6 +50,9 @@ class Text(Struct, frozen=True):
         if not isinstance(value, str):
             raise unlike(value, "a text")
         least, most, pattern = self.bounds.min_length, self.bounds.max_length, self.bounds.pattern
+        # Without bounds it may be a word of a command or a path, which the system takes as the bytes that they are.
+        if (least or most or pattern) and not _is_whole(value):
+            raise unlike(value, "a text in UTF-8")
         if least is not None and len(value) < least:
             raise unlike(value, "a text that is not empty" if least == 1 else f"a text of {least} characters or more")
         if most is not None and len(value) > most:
@@ -61,6 +64,16 @@ class Text(Struct, frozen=True):
     def schema(self, _definitions: Schema) -> Schema:
         """A string."""
         return _bounded({"type": "string"}, self.bounds, {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"})
+
+
+def _is_whole(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as of a variable with bytes that are no UTF-8
+        return False
+    return True
 
 
 class Truth(Struct, frozen=True):
