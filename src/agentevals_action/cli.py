@@ -1,7 +1,6 @@
 """The composition root: environment and arguments in, adapters built, errors to text and exit code."""
 
 import errno
-import gc
 import io
 import json
 import logging
@@ -18,8 +17,6 @@ from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, Inv
 from agentevals_action.interrupts import interruptible
 from agentevals_action.options import as_environment, takes_inputs
 
-#: Objects made since the last look for garbage that are worth another one.
-_NEW_OBJECTS = 20_000
 ISSUES = "https://github.com/org/agentevals-action/issues"
 
 #: What a run on this machine may be told; `review` adds what concerns a comparison.
@@ -209,8 +206,6 @@ def baseline_write(file: Path, results: Path | None, **inputs: str | None) -> No
 
 def main() -> None:
     """Runs the command line; every failure that a user can cause ends in words and an exit code."""
-    # Nearly all that a short run builds lives to its end: looking for garbage in it so often takes a fifth of its time.
-    gc.set_threshold(_NEW_OBJECTS)
     _prepare_streams()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s")
     try:
@@ -232,8 +227,6 @@ def main() -> None:
         sys.exit(ExitCode.FAILED)
     except Exception as error:
         sys.exit(_tell_unforeseen(error))
-    finally:
-        gc.freeze()  # or the interpreter looks at all of it three times more on its way out
 
 
 def _prepare_streams() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentevals_action.cli import main
+from agentevals_action.__main__ import main
 
 if __name__ == "__main__":
     import sys
