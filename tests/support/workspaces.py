@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.workspaces.lifecycle import Attempt, Workspaces
+from agentevals_action.workspaces.folders import Attempt
+from agentevals_action.workspaces.lifecycle import Workspaces
 from tests.support import suites
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"}

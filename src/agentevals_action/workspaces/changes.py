@@ -12,7 +12,8 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.process import Completed
-from agentevals_action.workspaces.files import Entry, remove
+from agentevals_action.workspaces.copies import remove
+from agentevals_action.workspaces.files import Entry
 from agentevals_action.workspaces.git import Git
 from agentevals_action.workspaces.look import Owned, Seen, learn_rules, look
 

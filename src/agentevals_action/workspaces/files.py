@@ -1,25 +1,14 @@
-"""Files of workspaces: what lies in a folder that anybody may have filled, and copies of it; no link is ever followed."""
+"""Files of workspaces: what lies in a folder that anybody may have filled; no link is ever followed."""
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
-from agentevals_action import process, scratch
-
-#: What becomes of a link that leads out of the folder: the copy is refused, goes without it, or has it as it is.
-Links = Literal["refuse", "drop", "keep"]
 _GIT = ".git"
-_REMOVAL_SECONDS = 120.0
-
-
-class LeavingLink(ValueError):
-    """A link that leads out of the folder in which it lies."""
 
 
 class Entry(Struct, frozen=True):
@@ -72,35 +61,3 @@ def leads_out(folder: Path, path: str) -> bool:
         return link.readlink().is_absolute() or not link.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # a circle leads nowhere
         return False
-
-
-def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> None:
-    """Copies a folder with modes and times into a new one; what is neither file, folder nor link is left out.
-
-    `git` takes git's own folders along. LeavingLink for a link that is refused, OSError when something cannot be copied.
-    """
-    target.mkdir(parents=True)
-    folders = []
-    for entry in entries(source, git):
-        origin, copy = source / entry.path, target / entry.path
-        if entry.is_folder:
-            copy.mkdir()
-            folders.append((origin, copy))
-        elif entry.is_link:
-            if links == "keep" or not leads_out(source, entry.path):
-                copy.symlink_to(origin.readlink())
-            elif links == "refuse":
-                raise LeavingLink(f"the link {entry.path!r} leads out of {source.name!r}")
-        elif entry.is_file:
-            shutil.copy2(origin, copy, follow_symlinks=False)
-    for origin, copy in reversed(folders):  # a folder that is read-only takes nothing more
-        shutil.copystat(origin, copy, follow_symlinks=False)
-
-
-def remove(folder: Path) -> None:
-    """Removes a folder whatever is in it; what stays is told in the log."""
-    try:
-        scratch.remove(folder)
-    except RecursionError:  # folders in folders, deeper than Python goes
-        environment = {"PATH": os.defpath}
-        process.call(("rm", "-rf", "--", str(folder)), cwd=folder.parent, environment=environment, timeout=_REMOVAL_SECONDS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.workspaces.lifecycle import Attempt
+from agentevals_action.workspaces.folders import Attempt
 from tests.support import repositories, workspaces
 
 
