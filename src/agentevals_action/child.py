@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import IO, cast
 from weakref import WeakKeyDictionary
 
+from agentevals_action.errand import CHUNK, write
+
 #: Seconds that a child is taken to be busy with its own beginning (an interpreter that loads): one more begins at once than there are
 #: processors, so that none is idle while the next is started; more would only take turns, which makes each dearer. Then it may wait for
 #: whom it likes, beside any number of others.
 BEGINNING = 0.05
-#: Bytes that are read or written at once: what a pipe holds on Linux.
-CHUNK = 65536
 
 #: Takes what a child writes, as far as it is kept, while it comes: 1 for standard output or 2 for standard error, and bytes.
 Tell = Callable[[int, bytes], None] | None
@@ -124,13 +124,3 @@ class Child:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
-
-
-def write(feed: IO[bytes], pending: memoryview) -> memoryview:
-    """Gives a child that can take it a piece of its standard input; what is left of it, nothing for a child that takes no more."""
-    try:
-        return pending[os.write(feed.fileno(), pending[:CHUNK]) :] if pending else pending
-    except BlockingIOError:
-        return pending
-    except BrokenPipeError:  # a child need not read what it is given
-        return pending[:0]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from agentevals_action import process
+from agentevals_action import errand
 from agentevals_action.errors import GitError
 from agentevals_action.model.comparison import ChangedFile
 
@@ -166,10 +166,10 @@ class GitRepository:
             raise _refused(arguments[0], done)
         return done.stdout
 
-    def _call(self, *arguments: str, cwd: Path, network: bool = False) -> process.CompletedBytes:
+    def _call(self, *arguments: str, cwd: Path, network: bool = False) -> errand.CompletedBytes:
         timeout = _NETWORK_SECONDS if network else _LOCAL_SECONDS
         try:
-            return process.call(("git", *arguments), cwd=cwd, environment=self._environment(network), timeout=timeout)
+            return errand.call(("git", *arguments), cwd=cwd, environment=self._environment(network), timeout=timeout)
         except TimeoutError as error:
             raise GitError(f"`git {arguments[0]}` took longer than {timeout:g} s", "see whether the origin answers") from error
         except OSError as error:
@@ -212,7 +212,7 @@ def _changed(output: bytes) -> tuple[ChangedFile, ...]:
     return tuple(found)
 
 
-def _refused(command: str, done: process.CompletedBytes) -> GitError:
+def _refused(command: str, done: errand.CompletedBytes) -> GitError:
     return GitError(f"`git {command}` failed: {_last_line(done.stderr)}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import process
+from agentevals_action import errand, process
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -266,13 +266,13 @@ def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
     assert not any(Path(f"/proc/{done.stdout.split()[1]}").exists() for done in results)
 
 
-def call(tmp_path: Path, *command: str, timeout: float = 30, stdin: bytes = b"") -> process.CompletedBytes:
-    return process.call(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=timeout, stdin=stdin)
+def call(tmp_path: Path, *command: str, timeout: float = 30, stdin: bytes = b"") -> errand.CompletedBytes:
+    return errand.call(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=timeout, stdin=stdin)
 
 
 def test_call__gives_raw_bytes(tmp_path: Path) -> None:
     done = call(tmp_path, "sh", "-c", "cat; printf '\\377' >&2; exit 4", stdin=b"a\0\xfe")
-    assert done == process.CompletedBytes(4, b"a\0\xfe", b"\xff")
+    assert done == errand.CompletedBytes(4, b"a\0\xfe", b"\xff")
 
 
 def test_call__a_flood_both_ways_does_not_block(tmp_path: Path) -> None:
@@ -312,10 +312,10 @@ def test_call__a_daemon_that_holds_the_pipes_open_is_not_waited_for(tmp_path: Pa
 
 def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys; from pathlib import Path; from agentevals_action import process; from agentevals_action.errors import Interrupted\n"
+        "import os, signal, sys; from pathlib import Path; from agentevals_action import errand; from agentevals_action.errors import Interrupted\n"
         "def stop(*_): raise Interrupted('SIGTERM')\n"
         "signal.signal(signal.SIGTERM, stop)\n"
-        "try: process.call(['sh', '-c', 'sleep 300 & echo $! $$; echo $! $$ > started; wait'], cwd=Path(sys.argv[1]),"
+        "try: errand.call(['sh', '-c', 'sleep 300 & echo $! $$; echo $! $$ > started; wait'], cwd=Path(sys.argv[1]),"
         " environment=dict(os.environ), timeout=300)\n"
         "except Interrupted: print('interrupted')\n"
     )
@@ -341,10 +341,10 @@ def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
 
 def test_run_and_call__refuse_where_the_system_does_not_tell_how_a_child_ends() -> None:
     script = (
-        "import asyncio, signal; from pathlib import Path; from agentevals_action import process\n"
+        "import asyncio, signal; from pathlib import Path; from agentevals_action import errand, process\n"
         "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
         "given = dict(cwd=Path('/'), environment={'PATH': '/bin:/usr/bin'}, timeout=30)\n"
-        "for start in (lambda: asyncio.run(process.run(['false'], **given)), lambda: process.call(['false'], **given)):\n"
+        "for start in (lambda: asyncio.run(process.run(['false'], **given)), lambda: errand.call(['false'], **given)):\n"
         "    try: print(start())\n"
         "    except OSError as error: print(error.strerror)\n"
     )

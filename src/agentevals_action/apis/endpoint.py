@@ -1,10 +1,7 @@
 """One HTTP endpoint as providers call it: connections that are kept, the limit of a call, failures in our words and classes."""
 
-import asyncio
-import email.utils
 import json
 import math
-import ssl
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -105,6 +102,9 @@ class Endpoint:
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429 and 5xx; TargetDead for 401, 403 and
         what the vendor says for good; AttemptError for any other refusal.
         """
+        import asyncio  # late: targets are read without an event loop
+        import ssl
+
         route = self._route = self._route or self._found_route()
         asked = method, self._target(route, path), self._headers(route, method, content, headers or {}), content
         limit = asyncio.timeout(timeout)
@@ -248,8 +248,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     wanted = headers.get("retry-after")
     if wanted is None or (seconds := _seconds(wanted)) is not None:
         return None if wanted is None else seconds
+    from email.utils import parsedate_to_datetime  # late: nearly every server says seconds
+
     try:
-        return max(email.utils.parsedate_to_datetime(wanted).timestamp() - time.time(), 0.0)
+        return max(parsedate_to_datetime(wanted).timestamp() - time.time(), 0.0)
     except ValueError:  # no date either: our own backoff decides
         return None
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentevals_action import process, resources
+from agentevals_action import errand, resources
 from agentevals_action.commands import review
 from agentevals_action.errors import ExitCode, GitError
 
@@ -54,7 +54,7 @@ def _git(folder: Path, environ: Mapping[str, str], *arguments: str) -> None:
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "demo", f"GIT_{who}_EMAIL": "demo@example.invalid"}
     try:
-        done = process.call(("git", *arguments), cwd=folder, environment=environment, timeout=_SECONDS)
+        done = errand.call(("git", *arguments), cwd=folder, environment=environment, timeout=_SECONDS)
     except OSError as error:
         raise GitError(f"`git {arguments[0]}` could not be run: {error}", "install git and put it on the PATH") from error
     if done.returncode:

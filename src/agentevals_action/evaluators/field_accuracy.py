@@ -1,6 +1,5 @@
 """`field_accuracy`: fields of JSON in the output are those of `expected_output`."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -52,5 +51,7 @@ class FieldAccuracy(Options):
         if misfits := self.check(case.test):
             raise AttemptError("evaluator", f"{misfits[0].problem}; {misfits[0].advice}")
         expected = read_expected(case.test.expected_output, self.fields)
+        import asyncio  # late: evaluators are read without an event loop
+
         # A thread of its own: a pattern that runs away must not hold up the other tests.
         return await asyncio.to_thread(score_fields, self.fields, self.aggregation, expected, case.trace.output)

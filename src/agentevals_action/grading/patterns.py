@@ -1,6 +1,5 @@
 """Regular expressions of suites: both spellings of named groups, and a limit on the time of a search."""
 
-import asyncio
 import re
 from functools import lru_cache
 
@@ -55,4 +54,6 @@ async def search(text: str, flags: str, subject: str, what: str) -> bool:
     try:
         return compile_pattern(text, flags).search(subject, timeout=_IN_PLACE) is not None
     except TimeoutError:
+        import asyncio  # late: evaluators are read without an event loop
+
         return await asyncio.to_thread(found, text, flags, subject, what)

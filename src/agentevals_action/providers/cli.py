@@ -1,6 +1,5 @@
 """`cli`: an agent that is a command. Prompt in by placeholder or standard input, answer out by file or standard output."""
 
-import asyncio
 import os
 import shlex
 import stat
@@ -92,6 +91,8 @@ class Cli(base.Options):
 
 class _Connected:
     def __init__(self, options: Cli, surroundings: base.Surroundings) -> None:
+        import asyncio  # late: targets are read without an event loop
+
         self._options = options
         self._runner = agent_command.Runner(options.env, surroundings)
         self._lock = asyncio.Lock()
@@ -99,6 +100,8 @@ class _Connected:
         self._sick: TargetDead | None = None
 
     async def complete(self, request: base.Request) -> Trace:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         deadline = loop.time() + request.timeout
         await self._check_health(request)

@@ -1,6 +1,5 @@
 """`mock`: answers written down beforehand, for suites that need no agent; it stands in for an agent and for a judge alike."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -95,6 +94,8 @@ class _Connected:
             text = content_text(asked[-1]) if asked else ""
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
+        import asyncio  # late: targets are read without an event loop
+
         if self._delay > request.timeout:
             await asyncio.sleep(request.timeout)
             raise AttemptError("timeout", f"no answer within {request.timeout:g} s")

@@ -1,6 +1,5 @@
 """`replay`: the outputs of an earlier run again, out of its results file, so that graders can be worked on at no cost."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -66,6 +65,8 @@ _Index = Mapping[str, Sequence[_Row]]
 
 class _Connected:
     def __init__(self, options: Replay) -> None:
+        import asyncio  # late: targets are read without an event loop
+
         self._options = options
         self._lock = asyncio.Lock()
         self._indexes: dict[Path, _Index] = {}
@@ -95,6 +96,8 @@ class _Connected:
             raise AttemptError("configuration", f"`path`: {error}", "name a results file of the repository") from None
         async with self._lock:
             if path not in self._indexes:
+                import asyncio
+
                 # A thread: a large file takes seconds, and other targets answer meanwhile.
                 self._indexes[path] = await asyncio.to_thread(_indexed, path, self._options.path)
         return path, self._indexes[path]
