@@ -2,15 +2,15 @@
 
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from agentevals_action import joblog, process, redact, scratch, scrubbing, variables
+from agentevals_action import process, redact, scratch, scrubbing, variables
 from agentevals_action.budget import Budget
 from agentevals_action.calls import Calls
 from agentevals_action.fingerprint import Fingerprints
@@ -131,8 +131,12 @@ class Engine:
 
     async def prepare(self, tree: Path) -> None:
         """Makes a tree ready for its suites: `setup`, once, then `prepare` there; AttemptError of kind `prepare` when one of them fails."""
-        in_actions = self._environ.get("GITHUB_ACTIONS") == "true"
-        await self._preparation.ready(tree, lambda title: joblog.folded(title, self._redact, in_actions))
+        await self._preparation.ready(tree, self._folded)
+
+    def _folded(self, title: str) -> AbstractContextManager[Callable[[str], None]]:
+        from agentevals_action import joblog  # late: most runs have no `setup` to tell of
+
+        return joblog.folded(title, self._redact, self._environ.get("GITHUB_ACTIONS") == "true")
 
     async def close(self) -> None:
         """Frees connections, and keeps what the next run's estimate is made from."""

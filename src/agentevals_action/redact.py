@@ -1,7 +1,6 @@
 """Secrets out of text: their values, and the forms that encoders give them, become `***`."""
 
 import base64
-import html
 import json
 import logging
 import re
@@ -103,8 +102,10 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    from html import escape  # late: it brings a table of all names of characters, and there may be no secret
+
     yield secret
-    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], html.escape(secret))
+    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], escape(secret))
     for encoded in (quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), quote_plus(secret, errors="replace")):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), encoded)
