@@ -1,6 +1,9 @@
 """What is shipped: pinned and hashed requirements, an image with nothing too much, a workflow and checks that say the same as the README."""
 
 import re
+import subprocess
+import sys
+import sysconfig
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +14,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.support import command
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -113,6 +118,24 @@ def test_dockerfile__starts_the_action_out_of_reach_of_the_workspace() -> None:
     (entry,) = [rest for word, rest in instructions() if word == "ENTRYPOINT"]
     words = yaml.safe_load(entry)
     assert words[1:] == ["-I", "-m", "agentevals_action", "action"]
+
+
+def test_dockerfile__has_bytecode_of_all_that_a_review_imports(tmp_path: Path) -> None:
+    warm_up = next(text for _, text in instructions() if "-I -c" in text).partition("-I -c '")[2].partition("'")[0]
+    review = "import sys; from agentevals_action.cli import main; sys.argv[1:] = ['demo']; main()"
+    needed, there = (set(stdlib_imports(code, tmp_path)) for code in (review, warm_up))
+    assert len(needed) > 100
+    assert needed - there == set()
+
+
+def stdlib_imports(code: str, folder: Path) -> Iterator[str]:
+    """The files of the standard library that a program imports, but for the encodings that it happens to meet."""
+    told = "import atexit, sys; atexit.register(lambda: print(*(getattr(m, '__file__', 0) for m in [*sys.modules.values()]), sep='\\n'))\n"
+    environ = command.environment({"TMPDIR": str(folder)})
+    done = subprocess.run([sys.executable, "-I", "-c", told + code], cwd=folder, capture_output=True, text=True, env=environ)
+    home = Path(sysconfig.get_path("stdlib"))
+    files = (Path(line) for line in done.stdout.splitlines() if line.startswith(str(home)))
+    return (str(file) for file in files if not {"site-packages", "encodings"} & {*file.relative_to(home).parts})
 
 
 def test_build_context__is_a_list_of_what_goes_in() -> None:
