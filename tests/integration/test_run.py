@@ -245,7 +245,7 @@ def test_validate__says_every_fault_of_every_suite(folder: Path) -> None:
 def test_validate__is_light(folder: Path) -> None:
     code = (
         "import sys\nfrom agentevals_action.cli import main\nsys.argv = ['agentevals-action', 'validate']\n"
-        "try:\n    main()\nfinally:\n    print(sorted({'github', 'h11', 'jinja2', 'requests'} & set(sys.modules)))\n"
+        "try:\n    main()\nfinally:\n    print(sorted({'asyncio', 'github', 'h11', 'jinja2', 'requests', 'wcmatch'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=command.environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -66,13 +66,14 @@ OWNERS = {
     "certifi": ("apis.transport",),
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
-    "subprocess": ("process", "child"),
+    "subprocess": ("errand", "child"),
     "click": ("cli", "options"),
     "aiosqlite": ("caching.cache",),
     "sqlite3": ("caching.cache", "caching.schema"),
+    "wcmatch": ("globs",),
 }
 #: What `validate` must not wait for.
-HEAVY = {"aiosqlite", "github", "h11", "jinja2", "jsonschema", "rich"}
+HEAVY = {"aiosqlite", "github", "h11", "jinja2", "jsonschema", "rich", "wcmatch"}
 
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 320, 50, 8
 #: `module` or `module.function`: why it may be larger.
@@ -240,6 +241,24 @@ NAMED = [name for name in sorted(paths(PACKAGE)) if name.startswith(("evaluators
 def test_heavy_libraries__wait_until_they_are_needed(start: str) -> None:
     assert start in modules()
     assert at_start(start) & HEAVY == set()
+
+
+#: Who brings an event loop along with what it imports: a server that a judge may ask.
+LOOPS = {"evaluators.code_judge"}
+
+
+@pytest.mark.parametrize("start", ["commands.validate", "commands.list", "commands.explain", *NAMED])
+def test_reading__needs_no_event_loop(start: str) -> None:
+    assert ("asyncio" in at_start(start)) is (start in LOOPS)
+
+
+#: What a run may come to need, and most runs do not.
+SELDOM = {"comparing", "escaping", "hosts", "html", "joblog", "pipeline", "rendering", "reports.view.making", "workspaces.folders"}
+
+
+def test_run__waits_with_what_it_seldom_needs() -> None:
+    assert SELDOM - {"html"} - modules().keys() == set()
+    assert at_start("commands.run") & SELDOM == set()
 
 
 def test_modules_and_functions__stay_small() -> None:
