@@ -8,7 +8,7 @@ _NEW_OBJECTS = 100_000
 
 def main() -> None:
     """Runs the command line."""
-    # Nearly all that is imported and that a short run builds lives to its end: looking for garbage in it so often takes a tenth of its time.
+    # Nearly all that is imported and that a short run builds lives to its end: to look for garbage in it often takes a tenth of its time.
     gc.set_threshold(_NEW_OBJECTS)
     try:
         from agentevals_action import cli  # late: what it brings along is part of that
