@@ -243,13 +243,9 @@ def test_heavy_libraries__wait_until_they_are_needed(start: str) -> None:
     assert at_start(start) & HEAVY == set()
 
 
-#: Who brings an event loop along with what it imports: a server that a judge may ask.
-LOOPS = {"evaluators.code_judge"}
-
-
 @pytest.mark.parametrize("start", ["commands.validate", "commands.list", "commands.explain", *NAMED])
 def test_reading__needs_no_event_loop(start: str) -> None:
-    assert ("asyncio" in at_start(start)) is (start in LOOPS)
+    assert "asyncio" not in at_start(start)
 
 
 #: What a run may come to need, and most runs do not.

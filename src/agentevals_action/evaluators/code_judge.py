@@ -16,7 +16,6 @@ from agentevals_action.entries.entry import Aside, Before, Entry, Seen, Shown, W
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading.judge_payload import judge_payload
-from agentevals_action.grading.proxy import target_proxy
 from agentevals_action.grading.replies import UnreadableReply, find_object, read_score
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
@@ -158,6 +157,8 @@ class CodeJudge(Options):
             raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
         if self.target is None:
             return await self._run(case, case.environment, payload)
+        from agentevals_action.grading.proxy import target_proxy  # late: few judges ask a target
+
         async with target_proxy(case.judges(evaluator), self.target.max_calls) as proxy:
             try:
                 return await self._run(case, {**case.environment, **proxy.environment}, payload)
