@@ -15,8 +15,7 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 
 if TYPE_CHECKING:
     from agentevals_action.apis.connection import Connection, Headers, Reply
-    from agentevals_action.apis.statuses import phrase
-from agentevals_action.apis.proxies import Route
+    from agentevals_action.apis.proxies import Route
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Not a limit of the rate, though it may be told as 429: no call will do better.
