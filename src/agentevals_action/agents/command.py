@@ -4,7 +4,9 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from agentevals_action import process, scrubbing
 from agentevals_action.agents import placeholders
@@ -16,6 +18,19 @@ if TYPE_CHECKING:
 
 #: What tells an agent the folder that it is to work in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
+
+#: The fields of a target that say where its command runs and which variables it sees.
+Place = Annotated[
+    str | None,
+    Meta(
+        description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
+        "else the suite's folder."
+    ),
+]
+Names = Annotated[
+    tuple[str, ...] | None,
+    Meta(description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."),
+]
 
 _LAST_LINES, _LAST_CHARACTERS = 10, 2000
 

@@ -54,17 +54,8 @@ class Fields(Entry):
     args: Annotated[
         Words, Meta(description="More words for the command line. What the agent may do is its own default; what widens that stands here.")
     ] = ()
-    cwd: Annotated[
-        str | None,
-        Meta(
-            description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
-            "else the suite's folder."
-        ),
-    ] = None
-    env: Annotated[
-        Words | None,
-        Meta(description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."),
-    ] = None
+    cwd: agent_command.Place = None
+    env: agent_command.Names = None
 
     def named_files(self, folder: Folder) -> tuple[str, ...]:
         """Words of the command that are files of the repository."""

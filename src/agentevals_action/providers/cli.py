@@ -39,17 +39,8 @@ class Cli(base.Options):
             "output."
         ),
     ]
-    cwd: Annotated[
-        str | None,
-        Meta(
-            description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
-            "else the suite's folder."
-        ),
-    ] = None
-    env: Annotated[
-        tuple[str, ...] | None,
-        Meta(description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."),
-    ] = None
+    cwd: agent_command.Place = None
+    env: agent_command.Names = None
     files_format: Annotated[
         str, Meta(description="How {FILES} names each file of the test's messages, by {path} and {basename}, as in `--file {path}`.")
     ] = "{path}"
