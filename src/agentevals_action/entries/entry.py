@@ -56,6 +56,8 @@ def checks(*names: str) -> Callable[[Method], Method]:
     value back; ValueError or Refused when it is not taken."""
 
     def declare(method: Method) -> Method:
+        if not isinstance(method, classmethod):
+            raise TypeError(f"{method} is no class method; write `@checks` over `@classmethod`")
         method.__func__.checked = names  # type: ignore[attr-defined] # a class method's function
         return method
 

@@ -146,11 +146,11 @@ def _is_finite(value: int | float) -> bool:
 class OneOf(Struct, frozen=True):
     """One of a few words."""
 
-    words: tuple[Any, ...]
+    words: tuple[str, ...]
 
     def read(self, value: Any, _folder: "Folder | None") -> Any:
         """The word."""
-        if not isinstance(value, str | int) or value not in self.words:
+        if not isinstance(value, str) or value not in self.words:
             *others, last = (f"`{word}`" for word in self.words)
             raise unlike(value, f"{', '.join(others)} or {last}" if others else last)
         return value

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, structs
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 _UNBOUND = Meta()
-#: The constraints that a type takes from its annotations; of several the outermost counts.
-_BOUNDS = ("gt", "ge", "lt", "le", "pattern", "min_length", "max_length")
+_LENGTHS = frozenset(("min_length", "max_length"))
+_LIMITS = frozenset(("gt", "ge", "lt", "le"))
+#: The bounds that a type takes from its annotations; of several annotations the outermost counts.
+_TAKEN: Mapping[Any, frozenset[str]] = {str: _LENGTHS | {"pattern"}, tuple: _LENGTHS, int: _LIMITS, float: _LIMITS}
+_BOUNDS = (*sorted(_LENGTHS | _LIMITS), "pattern", "multiple_of", "tz")
 
 
 class EntryField(Struct, frozen=True):
@@ -102,13 +105,20 @@ def _read_field(field: EntryField, written: Any, seen: Seen) -> Any:
 
 @cache
 def all_fields(model: type[Struct]) -> Mapping[str, EntryField]:
-    """The fields of an entry by name, in order, with those that no file holds."""
+    """The fields of an entry by name, in order, with those that no file holds; TypeError for a check or a field that could not work."""
     checking: dict[str, list[Callable[[Any, Seen], Any]]] = {}
     for name in dict.fromkeys(name for owner in reversed(model.__mro__) for name, held in vars(owner).items() if _is_check(held)):
         check = getattr(model, name)
         for checked in check.__func__.checked:
             checking.setdefault(checked, []).append(check)
-    return {field.name: _field(field, tuple(checking.get(field.name, ()))) for field in structs.fields(model)}
+    fields = {field.name: _field(field, tuple(checking.get(field.name, ()))) for field in structs.fields(model)}
+    for name in checking:
+        if name not in fields or not fields[name].is_read:
+            raise TypeError(f"{model.__name__} checks `{name}`, which is none of its fields that a file may hold")
+    for name in fields:
+        if any(isinstance(vars(owner).get(name), FunctionType | classmethod) for owner in model.__mro__):
+            raise TypeError(f"{model.__name__} has a field `{name}`, which is the name of a method; give it another")
+    return fields
 
 
 def _is_check(held: object) -> bool:
@@ -148,6 +158,8 @@ def reader_of(annotation: Any) -> Reader:
 def _noted(inner: Any, notes: list[Any]) -> Reader:
     metas = [note for note in notes if isinstance(note, Meta)]
     bounds = {name: value for meta in metas for name in _BOUNDS if (value := getattr(meta, name)) is not None}
+    if unfit := bounds.keys() - _TAKEN.get(get_origin(inner) or inner, frozenset()):
+        raise TypeError(f"a {inner} takes no {', '.join(sorted(unfit))}; annotate what is inside it, or write a `Checked`")
     extra = {key: value for meta in metas for key, value in (meta.extra_json_schema or {}).items()}
     reader = _plain(inner, Meta(**bounds) if bounds else _UNBOUND)
     before = tuple(note for note in reversed(notes) if isinstance(note, Before))
@@ -162,9 +174,21 @@ def _plain(annotation: Any, bounds: Meta) -> Reader:
     inside = get_args(annotation)
     if (origin := get_origin(annotation)) in _COMPOUND:
         return _COMPOUND[origin](inside, bounds)
-    if isinstance(annotation, type):
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
         return Nested(annotation) if issubclass(annotation, Entry) else readers.Instance(annotation)
     raise TypeError(f"no file can hold a {annotation}")
+
+
+def _list_of(inside: tuple[Any, ...], bounds: Meta) -> Reader:
+    if inside[1:] != (...,):
+        raise TypeError("no file can hold a tuple of so many; a list is a `tuple[X, ...]`")
+    return readers.Several(reader_of(inside[0]), bounds)
+
+
+def _one_of(words: tuple[Any, ...], _bounds: Meta) -> Reader:
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f"a choice is one of words, and not of {words}")
+    return readers.OneOf(words)
 
 
 _SIMPLE: Mapping[Any, Callable[[Meta], Reader]] = {
@@ -178,8 +202,8 @@ _SIMPLE: Mapping[Any, Callable[[Meta], Reader]] = {
 _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
     Union: lambda inside, _: readers.Choice(tuple(map(reader_of, inside))),
     UnionType: lambda inside, _: readers.Choice(tuple(map(reader_of, inside))),
-    Literal: lambda inside, _: readers.OneOf(inside),
-    tuple: lambda inside, bounds: readers.Several(reader_of(inside[0]), bounds),
+    Literal: _one_of,
+    tuple: _list_of,
     dict: lambda inside, _: readers.Named(reader_of(inside[0]), reader_of(inside[1])),
 }
 

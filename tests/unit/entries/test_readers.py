@@ -1,5 +1,6 @@
 """Each type of field: what it takes, as what, and what it tells of anything else."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -180,6 +181,29 @@ def test_schema__says_what_is_taken() -> None:
     assert names == {"type": "object", "additionalProperties": True, "propertyNames": {"minLength": 1}}
 
 
-def test_type__that_no_file_can_hold() -> None:
+@pytest.mark.parametrize("annotation", [list[str], list, dict, tuple, tuple[int, str], tuple[()], set[str], bytes, object, Path])
+def test_type__that_no_file_can_hold(annotation: Any) -> None:
     with pytest.raises(TypeError, match="no file can hold"):
-        reader_of(list[str])
+        reader_of(annotation)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str | None, Meta(min_length=1)],
+        Annotated[dict[str, Any], Meta(min_length=1)],
+        Annotated[int | float, Meta(gt=0)],
+        Annotated[int, Meta(multiple_of=2)],
+        Annotated[bool, Meta(ge=1)],
+        Annotated[Any, Meta(min_length=1)],
+    ],
+)
+def test_bounds__that_would_not_be_looked_at_are_no_declaration(annotation: Any) -> None:
+    with pytest.raises(TypeError, match="takes no"):
+        reader_of(annotation)
+
+
+@pytest.mark.parametrize("annotation", [Literal[1], Literal["a", True]])
+def test_choice_of_words__of_anything_else_is_no_declaration(annotation: Any) -> None:
+    with pytest.raises(TypeError, match="one of words"):
+        reader_of(annotation)

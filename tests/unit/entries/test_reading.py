@@ -133,6 +133,37 @@ def test_checks__those_of_the_base_run_first_and_may_refuse_what_lies_inside() -
     assert refusals(UrgentJob, {"words": ["a", "bad"]}) == [(("words", 1), "bad", "`words[1]`: it is bad; leave it out")]
 
 
+def test_checks__of_what_no_file_holds_are_no_declaration() -> None:
+    class Misspelled(Limit):
+        @checks("laest")
+        @classmethod
+        def _look(cls, value: int, _seen: Seen) -> int:
+            return value
+
+    class Unread(Limit):
+        @checks("place")
+        @classmethod
+        def _look(cls, value: str, _seen: Seen) -> str:
+            return value
+
+    for model, name in ((Misspelled, "laest"), (Unread, "place")):
+        with pytest.raises(TypeError, match=f"{model.__name__} checks `{name}`"):
+            read_entry(model, {"most": 1})
+
+
+def test_checks__of_another_kind_of_method_are_no_declaration() -> None:
+    with pytest.raises(TypeError, match="no class method"):
+        checks("most")(staticmethod(abs))
+
+
+def test_fields__named_like_a_method_are_no_declaration() -> None:
+    class Hiding(Entry):
+        completed: bool = False  # type: ignore[assignment]  # what mypy tells, a run tells too
+
+    with pytest.raises(TypeError, match="a field `completed`"):
+        read_entry(Hiding, {})
+
+
 def test_fields__of_a_subclass_keep_the_order_of_the_base() -> None:
     assert list(fields_of(UrgentJob)) == ["name", "limit", "words", "config", "parts", "hours"]
     assert refusals(UrgentJob, {"name": "at"}) == [(("name",), "at", "`name`: write a text of 3 characters or more")]
