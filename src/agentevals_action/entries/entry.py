@@ -2,9 +2,9 @@
 
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
-from msgspec import Struct, StructMeta
+from msgspec import Struct, StructMeta, field
 
 if TYPE_CHECKING:
     from agentevals_action.paths import Folder
@@ -71,6 +71,7 @@ class _EntryMeta(StructMeta, ABCMeta):
         return super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True, **options})
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class Entry(Struct, metaclass=_EntryMeta):
     """Base of everything read from a file: wrong types are refused, and so is what is missing; unknown fields are not looked at.
 

@@ -24,6 +24,9 @@ class Refusal(Struct, frozen=True):
         what = "it is missing" if self.value is MISSING else self.said or f"write {' or '.join(self.expected)}"
         return f"`{dotted(self.steps)}`: {what}" if self.steps else what
 
+    def __repr__(self) -> str:
+        return f"Refusal({str(self)!r})"
+
 
 class Refused(Exception):
     """What was read is not taken; `refusals` are all that is wrong with it, at least one."""

@@ -18,7 +18,7 @@ def _known_flags(flags: str) -> str:
     return flags
 
 
-class Regex(Options, kw_only=True):
+class Regex(Options):
     """Passes when a regular expression is found anywhere in the output."""
 
     type = "regex"

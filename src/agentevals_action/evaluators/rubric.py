@@ -40,7 +40,7 @@ def _identified(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     return named
 
 
-class Rubric(PromptedOptions, kw_only=True):
+class Rubric(PromptedOptions):
     """A model checks each criterion as met or not, or from 0 to 10 where it has `score_ranges`; the score is their weighted mean."""
 
     type = "rubric"

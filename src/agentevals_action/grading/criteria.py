@@ -107,7 +107,7 @@ _RANGES_SCHEMA = {
 _REQUIRED_SCHEMA = {"anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
 
 
-class Criterion(Entry, kw_only=True):
+class Criterion(Entry):
     """One criterion; a plain string is its outcome. `location` is where it stands in its file, where that is known."""
 
     #: Other spellings of a field, as in `evaluators.base.Options`.

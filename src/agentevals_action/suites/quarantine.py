@@ -32,7 +32,7 @@ def _trimmed(value: Any) -> Any:
 Words = Annotated[str, Before(_trimmed), Meta(min_length=1)]
 
 
-class QuarantineEntry(Entry, kw_only=True):
+class QuarantineEntry(Entry):
     """Tests that are run and told, and do not block until a day is over."""
 
     tests: Annotated[Globs, Meta(description="Glob over test ids, or a list of them; `!glob` takes out again.")]
