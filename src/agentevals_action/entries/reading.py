@@ -104,19 +104,19 @@ def _read_field(field: EntryField, written: Any, seen: Seen) -> Any:
 
 
 @cache
-def all_fields(model: type[Struct]) -> Mapping[str, EntryField]:
+def _all_fields(model: type[Struct]) -> Mapping[str, EntryField]:
     """The fields of an entry by name, in order, with those that no file holds; TypeError for a check or a field that could not work."""
     checking: dict[str, list[Callable[[Any, Seen], Any]]] = {}
     for name in dict.fromkeys(name for owner in reversed(model.__mro__) for name, held in vars(owner).items() if _is_check(held)):
         check = getattr(model, name)
         for checked in check.__func__.checked:
             checking.setdefault(checked, []).append(check)
-    fields = {field.name: _field(field, tuple(checking.get(field.name, ()))) for field in structs.fields(model)}
+    fields = {field.name: _field(model, field, tuple(checking.get(field.name, ()))) for field in structs.fields(model)}
     for name in checking:
         if name not in fields or not fields[name].is_read:
             raise TypeError(f"{model.__name__} checks `{name}`, which is none of its fields that a file may hold")
     for name in fields:
-        if any(isinstance(vars(owner).get(name), FunctionType | classmethod) for owner in model.__mro__):
+        if any(isinstance(vars(owner).get(name), FunctionType | classmethod | property) for owner in model.__mro__):
             raise TypeError(f"{model.__name__} has a field `{name}`, which is the name of a method; give it another")
     return fields
 
@@ -128,17 +128,21 @@ def _is_check(held: object) -> bool:
 @cache
 def fields_of(model: type[Struct]) -> Mapping[str, EntryField]:
     """The fields that a file may hold, by name, in order."""
-    return {name: field for name, field in all_fields(model).items() if field.is_read}
+    return {name: field for name, field in _all_fields(model).items() if field.is_read}
 
 
-def _field(field: structs.FieldInfo, checks: tuple[Callable[[Any, Seen], Any], ...]) -> EntryField:
+def _field(model: type[Struct], field: structs.FieldInfo, checks: tuple[Callable[[Any, Seen], Any], ...]) -> EntryField:
     notes = get_args(field.type)[1:] if get_origin(field.type) is Annotated else ()
     aside = next((note for note in notes if isinstance(note, Aside)), None)
     description = next((note.description for note in reversed(notes) if isinstance(note, Meta) and note.description), "")
     has_factory = field.default_factory is not NODEFAULT
+    try:
+        reader = reader_of(field.type) if aside is None or aside.is_read else readers.Anything()
+    except TypeError as error:
+        raise TypeError(f"{model.__name__}.{field.name}: {error}") from None
     return EntryField(
         name=field.name,
-        reader=reader_of(field.type) if aside is None or aside.is_read else readers.Anything(),
+        reader=reader,
         description=description,
         is_required=field.required,
         default=field.default_factory if has_factory else lambda: field.default,
@@ -211,7 +215,7 @@ _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
 def to_data(entry: Struct, *, defaults: bool = True) -> dict[str, Any]:
     """The data of an entry as a file could hold it, without what stands aside; `defaults` says whether fields that have their default are
     part of it, at any depth."""
-    fields = ((field, getattr(entry, name)) for name, field in all_fields(type(entry)).items() if field.aside is None)
+    fields = ((field, getattr(entry, name)) for name, field in _all_fields(type(entry)).items() if field.aside is None)
     return {field.name: _data(value, defaults) for field, value in fields if defaults or field.is_required or value != field.default()}
 
 

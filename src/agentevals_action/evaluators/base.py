@@ -62,9 +62,9 @@ class Options(Entry):
     """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes `evaluate`.
 
     `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other spellings of a field
-    (`{"script": ("command",)}`). With `asks_judge` its
-    `target` is the common field that names a judge; a field of its own by that name means what the type says. `children_field` is the
-    field of a type that holds other evaluators: the loader reads them and hands them over as `Evaluator`s with names of their own.
+    (`{"script": ("command",)}`). With `asks_judge` its `target` is the common field that names a judge; a field of its own by that name
+    means what the type says. `children_field` is the field of a type that holds other evaluators: the loader reads them and hands them
+    over as `Evaluator`s with names of their own.
     """
 
     type: ClassVar[str]

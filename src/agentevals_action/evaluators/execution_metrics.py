@@ -13,32 +13,31 @@ from agentevals_action.model.suite import Evaluator
 #: How far the share of exploring calls may be from its target when nothing is said.
 _TOLERANCE = 0.2
 
+_Count = Annotated[int, Meta(ge=0)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+
 
 class ExecutionMetrics(Options):
     """Passes when every limit given holds; a limit whose figure the trace lacks is a miss."""
 
     type = "execution_metrics"
 
-    max_tool_calls: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tool calls allowed.")] = None
-    max_llm_calls: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most calls of a model allowed.")] = None
-    max_tokens: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed, in and out together.")] = None
-    max_input_tokens: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model is given.")
-    ] = None
-    max_output_tokens: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model writes.")
-    ] = None
+    max_tool_calls: Annotated[_Count | None, Meta(description="The most tool calls allowed.")] = None
+    max_llm_calls: Annotated[_Count | None, Meta(description="The most calls of a model allowed.")] = None
+    max_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed, in and out together.")] = None
+    max_input_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model is given.")] = None
+    max_output_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model writes.")] = None
     max_cost_usd: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="The highest cost, in US dollars.")] = None
     max_duration_ms: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="The longest time allowed, in milliseconds.")] = None
     target_exploration_ratio: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None,
+        _Share | None,
         Meta(
             description="The share (0-1) of tool calls that should look and change nothing: those of tools that read, search, grep, glob, "
             "list, or fetch from the web. Without a tool call it is unknown."
         ),
     ] = None
     exploration_tolerance: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None,
+        _Share | None,
         Meta(description=f"How far the share may be from `target_exploration_ratio`; {_TOLERANCE} when missing."),
     ] = None
 

@@ -11,6 +11,8 @@ from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
+_Count = Annotated[int, Meta(ge=0)]
+
 
 class TokenUsage(Options):
     """Passes when the tokens used are within every limit given; unknown tokens are a miss."""
@@ -22,9 +24,9 @@ class TokenUsage(Options):
         "max_output": ("max_output_tokens",),
     }
 
-    max_total: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed, in and out together.")] = None
-    max_input: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model is given.")] = None
-    max_output: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="The most tokens allowed in what the model writes.")] = None
+    max_total: Annotated[_Count | None, Meta(description="The most tokens allowed, in and out together.")] = None
+    max_input: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model is given.")] = None
+    max_output: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model writes.")] = None
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:

@@ -8,7 +8,7 @@ from msgspec import Meta
 from agentevals_action.entries.entry import Before, Entry, Seen, checks
 
 Item = TypeVar("Item")
-#: A list in a file; frozen once read. The items are checked strictly all the same.
+#: A list in a file; frozen once read.
 ListOf = tuple[Item, ...]
 NonEmpty = Annotated[str, Meta(min_length=1)]
 Seconds = Annotated[float, Meta(ge=1, le=3600)]

@@ -164,6 +164,14 @@ def test_fields__named_like_a_method_are_no_declaration() -> None:
         read_entry(Hiding, {})
 
 
+def test_fields__of_a_type_that_no_file_can_hold_are_named() -> None:
+    class Listing(Entry):
+        words: list[str]
+
+    with pytest.raises(TypeError, match=r"Listing\.words: no file can hold a list"):
+        read_entry(Listing, {"words": []})
+
+
 def test_fields__of_a_subclass_keep_the_order_of_the_base() -> None:
     assert list(fields_of(UrgentJob)) == ["name", "limit", "words", "config", "parts", "hours"]
     assert refusals(UrgentJob, {"name": "at"}) == [(("name",), "at", "`name`: write a text of 3 characters or more")]
