@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from agentevals_action import process
 from agentevals_action.agents import command as agent_command
 from agentevals_action.agents.stream import Event, Failure, Lines, Outcome, read_lines
-from agentevals_action.entries.entry import Checked, Entry
+from agentevals_action.entries.entry import Checked, Entry, NonEmpty
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.messages import prompt_text
 from agentevals_action.model.trace import Trace
@@ -48,9 +48,7 @@ class Fields(Entry):
     """What the targets of these agents have in common."""
 
     command: Command
-    model: Annotated[
-        Annotated[str, Meta(min_length=1)] | None, Meta(description="The model, as the agent's own option names it; its default otherwise.")
-    ] = None
+    model: Annotated[NonEmpty | None, Meta(description="The model, as the agent's own option names it; its default otherwise.")] = None
     args: Annotated[
         Words, Meta(description="More words for the command line. What the agent may do is its own default; what widens that stands here.")
     ] = ()

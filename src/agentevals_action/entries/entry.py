@@ -2,15 +2,17 @@
 
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, dataclass_transform
 
-from msgspec import Struct, StructMeta, field
+from msgspec import Meta, Struct, StructMeta, field
 
 if TYPE_CHECKING:
     from agentevals_action.paths import Folder
 
 Method = TypeVar("Method")
 Schema = dict[str, Any]
+#: A text that says something.
+NonEmpty = Annotated[str, Meta(min_length=1)]
 
 
 class Before(Struct, frozen=True, eq=False):
@@ -38,9 +40,10 @@ class Aside(Struct, frozen=True, eq=False):
 
 
 class Written(Struct, frozen=True):
-    """An entry as it stands in its file, in its short form if it has one, and the folder of that file."""
+    """What an entry is made of: the `data` in its long form, the value as it stands in its file, and the folder of that file."""
 
-    data: Any
+    data: Mapping[str, Any]
+    value: Any
     folder: "Folder | None"
 
 
@@ -84,7 +87,10 @@ class Entry(Struct, metaclass=_EntryMeta):
         return value
 
     def completed(self, _written: Written) -> Self:
-        """The entry once all its fields are right, as they were `written`; ValueError or Refused when they do not fit together."""
+        """The entry once all its fields are right, as they were `written`; ValueError or Refused when they do not fit together.
+
+        An override of what a base class has does that first, by `super()`.
+        """
         return self
 
     @classmethod

@@ -70,7 +70,7 @@ def read_entry(model: type[AnEntry], value: Any, folder: "Folder | None" = None)
         raise unlike(value, "an object")
     entry = model(**_read_fields(model, fields, folder))
     try:
-        return entry.completed(Written(value, folder))
+        return entry.completed(Written(fields, value, folder))
     except ValueError as error:
         raise said(value, error) from None
 

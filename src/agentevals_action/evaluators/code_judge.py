@@ -12,7 +12,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from agentevals_action import process
-from agentevals_action.entries.entry import Aside, Before, Entry, Seen, Shown, Written, checks
+from agentevals_action.entries.entry import Aside, Before, Entry, NonEmpty, Seen, Shown, Written, checks
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading.judge_payload import judge_payload
@@ -105,7 +105,7 @@ class CodeJudge(Options):
         Meta(description="The command to run: a list of words, or one string that is split as a shell would; no shell runs it."),
     ]
     cwd: Annotated[
-        Annotated[str, Meta(min_length=1)] | None,
+        NonEmpty | None,
         Meta(
             description="The folder to run it in, relative to the file that declares it (the default); a leading / is the repository root."
         ),

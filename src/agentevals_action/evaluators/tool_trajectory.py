@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from msgspec import Meta
 
-from agentevals_action.entries.entry import Schema, Seen, Written, checks
+from agentevals_action.entries.entry import NonEmpty, Schema, Seen, Written, checks
 from agentevals_action.evaluators.base import Case, Options
 from agentevals_action.grading import trajectory
 from agentevals_action.model.result import Score
@@ -31,7 +31,7 @@ class ToolTrajectory(Options):
         Meta(description="The calls that are expected; an empty list expects none (with `exact` or `subset`)."),
     ] = None
     minimums: Annotated[
-        dict[Annotated[str, Meta(min_length=1)], Annotated[int, Meta(ge=1)]] | None,
+        dict[NonEmpty, Annotated[int, Meta(ge=1)]] | None,
         Meta(description="How often a tool must be called at least, by its name; for the mode `any_order`."),
     ] = None
     args_match: Annotated[

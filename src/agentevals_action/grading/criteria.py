@@ -154,7 +154,7 @@ class Criterion(Entry):
         numbers = {number for number in (self.required, self.min_score) if number is not None and not isinstance(number, bool)}
         if len(numbers) > 1:
             raise ValueError("required and min_score are both thresholds and differ; keep one of them")
-        return replace(self, location=getattr(written.data, "location", None))
+        return replace(self, location=getattr(written.value, "location", None))
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:

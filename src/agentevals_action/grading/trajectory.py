@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from agentevals_action.entries.entry import Entry, Seen, checks
+from agentevals_action.entries.entry import Entry, NonEmpty, Seen, checks
 from agentevals_action.grading.assignment import Pairs, best_assignment, best_subsequence
 from agentevals_action.grading.matching import quoted
 from agentevals_action.grading.metrics import amount
@@ -15,8 +15,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
-_Name = Annotated[str, Meta(min_length=1)]
-_Names = Annotated[tuple[_Name, ...], Meta(extra_json_schema={"minItems": 1})]
+_Names = Annotated[tuple[NonEmpty, ...], Meta(extra_json_schema={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
 
 
@@ -34,7 +33,7 @@ def check_names(args_match: ArgsMatch | None, known: Sequence[Mapping[str, Any]]
 class Expectation(Entry):
     """One call that is expected of the agent."""
 
-    tool: Annotated[_Name, Meta(description="Name of the tool.")]
+    tool: Annotated[NonEmpty, Meta(description="Name of the tool.")]
     args: Annotated[
         Literal["any"] | dict[str, Any], Meta(description="The arguments that it must be called with; `any` looks at none.")
     ] = "any"

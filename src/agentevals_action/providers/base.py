@@ -77,6 +77,10 @@ class Options(Entry):
     key_variable: ClassVar[str] = ""
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
+    def __repr__(self) -> str:
+        """The class alone: among the fields may be a key."""
+        return f"{type(self).__name__}(…)"
+
     @abstractmethod
     def connect(self, surroundings: Surroundings) -> Provider:
         """The connected target; cheap, opens nothing yet."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from agentevals_action.entries.entry import NonEmpty
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.paths import Folder
@@ -34,7 +35,7 @@ class Replay(base.Options):
         ),
     ]
     source_target: Annotated[
-        Annotated[str, Meta(min_length=1)] | None,
+        NonEmpty | None,
         Meta(description="Name of the target whose results are meant, where the file holds those of several."),
     ] = None
 

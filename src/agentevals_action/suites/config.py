@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from agentevals_action.entries.entry import Entry
+from agentevals_action.entries.entry import Entry, NonEmpty
 from agentevals_action.entries.reading import read_entry
 from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
-from agentevals_action.suites.entries import ListOf, NonEmpty, Seconds
+from agentevals_action.suites.entries import ListOf, Seconds
 from agentevals_action.suites.findings import Findings, kind
 from agentevals_action.suites.positions import Map
 from agentevals_action.suites.settings_file import read_settings_file

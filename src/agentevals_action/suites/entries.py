@@ -5,12 +5,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
-from agentevals_action.entries.entry import Before, Entry, Seen, checks
+from agentevals_action.entries.entry import Before, Entry, NonEmpty, Seen, checks
 
 Item = TypeVar("Item")
 #: A list in a file; frozen once read.
 ListOf = tuple[Item, ...]
-NonEmpty = Annotated[str, Meta(min_length=1)]
 Seconds = Annotated[float, Meta(ge=1, le=3600)]
 #: The longest name that is shown as it is, in tables and in check titles.
 MAX_NAME = 64

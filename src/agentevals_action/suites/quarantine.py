@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from agentevals_action.entries.entry import Before, Entry, Seen, checks
+from agentevals_action.entries.entry import Before, Entry, NonEmpty, Seen, checks
 from agentevals_action.entries.reading import fields_of, read_entry
 from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
-from agentevals_action.suites.entries import ListOf, NonEmpty
+from agentevals_action.suites.entries import ListOf
 from agentevals_action.suites.findings import Findings, kind, nearest, shown
 from agentevals_action.suites.positions import Items, Map
 from agentevals_action.suites.settings_file import read_settings_file

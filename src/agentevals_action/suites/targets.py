@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from agentevals_action import variables
-from agentevals_action.entries.entry import Before, Entry
+from agentevals_action.entries.entry import Before, Entry, NonEmpty
 from agentevals_action.entries.reading import fields_of, read_entry
 from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Fault, Location
@@ -16,7 +16,7 @@ from agentevals_action.model.target import Price, Target
 from agentevals_action.paths import Folder
 from agentevals_action.providers import base
 from agentevals_action.suites import dialects
-from agentevals_action.suites.entries import ListOf, NonEmpty
+from agentevals_action.suites.entries import ListOf
 from agentevals_action.suites.findings import Findings, kind, nearest, one_of
 from agentevals_action.suites.positions import Items, Map, plain
 from agentevals_action.suites.settings_file import read_settings_file

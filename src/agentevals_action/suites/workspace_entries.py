@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agentevals_action.entries.entry import Entry, Seen, checks
-from agentevals_action.suites.entries import ListOf, NonEmpty
+from agentevals_action.entries.entry import Entry, NonEmpty, Seen, checks
+from agentevals_action.suites.entries import ListOf
 
 _Milliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 _Command = Annotated[str, Meta(min_length=1, pattern=r"\S")] | Annotated[tuple[str, ...], Meta(min_length=1)]

@@ -40,7 +40,7 @@ class Limit(Entry):
     def completed(self, written: Written) -> Self:
         if self.most == self.least:
             raise ValueError("nothing lies between them; write two numbers")
-        return replace(self, place=f"{written.folder.path.name if written.folder else '-'} {written.data}")
+        return replace(self, place=f"{written.folder.path.name if written.folder else '-'} {written.value}")
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:
