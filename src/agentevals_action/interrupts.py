@@ -11,11 +11,16 @@ from agentevals_action.errors import AgentEvalsError, Interrupted
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: The signal for which Interrupted was raised. What is raised in a destructor or a weak reference's callback is lost, and what is raised
+#: while a class is made may come out as another error: an import does all of that.
+_raised: list[signal.Signals] = []
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying."""
+    """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying. One
+    that was lost on the way up is raised when an event loop begins, and at the latest at the end."""
+    _raised.clear()
     before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD)}
     # A process that was started with it ignored (some supervisors do) does not hear how its children end.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -25,6 +30,8 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        for lost in _raised:
+            raise Interrupted(lost.name) from None
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -62,6 +69,8 @@ async def _cancelled_by_signal(main: Coroutine[Any, Any, T]) -> T:
     listening = signal.getsignal(signal.SIGTERM) is _raise
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop, number)
+    for lost in _raised:
+        stop(lost)
     try:
         return await task
     except asyncio.CancelledError:
@@ -89,4 +98,5 @@ def _ignore() -> None:
 
 def _raise(number: int, _frame: FrameType | None) -> NoReturn:
     _ignore()
-    raise Interrupted(signal.Signals(number).name)
+    _raised.append(signal.Signals(number))
+    raise Interrupted(_raised[0].name)

@@ -73,6 +73,52 @@ def test_interrupted__in_plain_code_and_a_second_signal_is_ignored(number: signa
         assert child.stdout.read() == f"tidied\ninterrupted by {number.name}\n"
 
 
+LOST = """
+import asyncio, os, signal
+from agentevals_action.errors import Interrupted
+from agentevals_action.interrupts import interruptible, run
+class Lost:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        [number for number in range(9)]
+class Changed:
+    def __set_name__(self, owner, name):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            [number for number in range(9)]
+        except Interrupted:
+            raise RuntimeError("a class could not be made") from None
+def made():
+    class Whole:
+        part = Changed()
+async def main():
+    print("begun")
+    await asyncio.sleep(0)
+    print("gone on")
+try:
+    with interruptible():
+        BODY
+    print("passed")
+except Interrupted as error:
+    print(f"interrupted by {error}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("Lost()", "interrupted by SIGTERM\n"),
+        ("made()", "interrupted by SIGTERM\n"),
+        ("Lost(); raise SystemExit(0)", "interrupted by SIGTERM\n"),
+        ("Lost(); run(main())", "interrupted by SIGTERM\n"),
+    ],
+    ids=["in a destructor", "while a class is made", "before the exit", "before an event loop"],
+)
+def test_interrupted__is_not_forgotten_where_what_it_raised_is_lost(body: str, said: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LOST.replace("BODY", body)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, said), done.stderr
+
+
 def test_interruptible__gives_the_handlers_back() -> None:
     code = textwrap.dedent(
         """
