@@ -4,34 +4,39 @@ import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from agentevals_action.errors import AgentEvalsError, Interrupted
 
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: The signal for which Interrupted was raised. What is raised in a destructor or a weak reference's callback is lost, and what is raised
-#: while a class is made may come out as another error: an import does all of that.
-_raised: list[signal.Signals] = []
+#: Seconds until a signal that came within an import is raised after all, if the import is over.
+_AGAIN = 0.005
+_IMPORT = "<frozen importlib._bootstrap>"
+#: The signal for which Interrupted is raised, once there was one.
+_received: list[signal.Signals] = []
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying. One
-    that was lost on the way up is raised when an event loop begins, and at the latest at the end."""
-    _raised.clear()
-    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD)}
+    """Within, the first signal raises Interrupted in the main thread and later ones are ignored, so that they cannot stop the tidying.
+
+    Where what is raised is lost, as in a destructor, it is raised again when an event loop begins, and at the latest at the end.
+    """
+    _received.clear()
+    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD, signal.SIGALRM)}
     # A process that was started with it ignored (some supervisors do) does not hear how its children end.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _listen()
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-        for lost in _raised:
-            raise Interrupted(lost.name) from None
+        for number in _received:
+            raise Interrupted(number.name) from None
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -69,8 +74,9 @@ async def _cancelled_by_signal(main: Coroutine[Any, Any, T]) -> T:
     listening = signal.getsignal(signal.SIGTERM) is _raise
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop, number)
-    for lost in _raised:
-        stop(lost)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in _received:
+        stop(number)
     try:
         return await task
     except asyncio.CancelledError:
@@ -96,7 +102,18 @@ def _ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _raise(number: int, _frame: FrameType | None) -> NoReturn:
+def _raise(number: int, frame: FrameType | None) -> None:
     _ignore()
-    _raised.append(signal.Signals(number))
-    raise Interrupted(_raised[0].name)
+    _received.append(signal.Signals(number))
+    _raise_outside_imports(signal.SIGALRM, frame)
+
+
+def _raise_outside_imports(number: int, frame: FrameType | None) -> None:
+    """Interrupted; within an import a little later: it would be lost there, come out as another error, or crash a library in C."""
+    while frame:
+        if frame.f_code.co_filename == _IMPORT:
+            signal.signal(number, _raise_outside_imports)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+            return
+        frame = frame.f_back
+    raise Interrupted(_received[0].name)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -117,6 +118,36 @@ except Interrupted as error:
 def test_interrupted__is_not_forgotten_where_what_it_raised_is_lost(body: str, said: str) -> None:
     done = subprocess.run([sys.executable, "-c", LOST.replace("BODY", body)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
+
+
+LOADING = """
+import sys, time
+from agentevals_action.errors import Interrupted
+from agentevals_action.interrupts import interruptible
+try:
+    with interruptible():
+        sys.path.insert(0, sys.argv[1])
+        import slow_to_load
+        print("loaded", flush=True)
+        while True:
+            time.sleep(100)
+except Interrupted as error:
+    print(f"interrupted by {error}")
+"""
+
+
+def test_interrupted__within_an_import_once_it_is_over(tmp_path: Path) -> None:
+    (tmp_path / "slow_to_load.py").write_text("import sys\nprint('begun', flush=True)\nsys.stdin.read(1)\n")
+    command = [sys.executable, "-c", LOADING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begun\n"
+        child.send_signal(signal.SIGTERM)
+        child.stdin.write("x\n")
+        child.stdin.close()
+        assert child.stdout.read() == "loaded\ninterrupted by SIGTERM\n"
+    assert child.returncode == 0
 
 
 def test_interruptible__gives_the_handlers_back() -> None:
