@@ -1,12 +1,12 @@
 """A child that the caller waits for (git), and how every child is begun and its group ended."""
 
+import _thread
 import contextlib
 import errno
 import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,9 +39,10 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], t
     """
     started: list[subprocess.Popen[bytes]] = []
     failed: list[Exception] = []
-    # A signal's handler raises in the main thread; were it inside Popen, a child would run that nobody knows. An event tells the
-    # end of the thread, since a `join` that is interrupted takes the thread for ended (python/cpython#90882).
-    begun = threading.Event()
+    # A signal's handler raises in the main thread; were it inside Popen, a child would run that nobody knows. Neither Thread nor Event:
+    # they are of Python, and one that is interrupted may leave a lock held for which others, and the interpreter's exit, wait for ever.
+    begun = _thread.allocate_lock()
+    begun.acquire()
 
     def start() -> None:
         try:
@@ -49,12 +50,12 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], t
         except (OSError, ValueError) as error:
             failed.append(error)
         finally:
-            begun.set()
+            begun.release()
 
     deadline = time.monotonic() + timeout
     try:
-        threading.Thread(target=start).start()
-        begun.wait()
+        _thread.start_new_thread(start, ())
+        begun.acquire()
         for error in failed:
             raise error if isinstance(error, OSError) else unusable(error)
         stdout, stderr = _exchange(started[0], stdin, deadline)
@@ -62,7 +63,8 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], t
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"{command[0]} did not end within {timeout:g} s") from None
     finally:
-        begun.wait(GRACE)  # bounded: a signal may have come before the thread was there
+        if not started and not failed:  # bounded: a signal may have come before the thread was there
+            begun.acquire(timeout=GRACE)
         for process in started:
             _end_now(process)
     return CompletedBytes(returncode, stdout, stderr)

@@ -329,6 +329,29 @@ def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
     assert all(gone(int(pid)) for pid in pids)
 
 
+def test_call__interrupted_at_any_step_of_its_beginning_neither_hangs_nor_leaves_a_child() -> None:
+    script = (
+        "import os, sys, time; from pathlib import Path; from agentevals_action import errand; from agentevals_action.errors import Interrupted\n"
+        "def interrupt_at(step):\n"
+        "    def profile(frame, event, _):\n"
+        "        nonlocal step\n"
+        "        step -= 1\n"
+        "        if frame.f_code.co_name == '_exchange': sys.setprofile(None)\n"
+        "        elif step < 0: sys.setprofile(None); raise Interrupted('SIGTERM')\n"
+        "    return profile\n"
+        "given = dict(cwd=Path('/'), environment={'PATH': os.environ['PATH']}, timeout=30)\n"
+        "for step in range(4, 1000):\n"  # before that it has not begun
+        "    sys.setprofile(interrupt_at(step))\n"
+        "    try: errand.call(['true'], **given)\n"
+        "    except Interrupted: continue\n"
+        "    break\n"
+        "try: print(step > 8, os.waitpid(-1, os.WNOHANG))\n"
+        "except ChildProcessError: print('no child is left')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "no child is left\n"), done.stderr
+
+
 def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
     results: list[bytes] = []
     threads = [threading.Thread(target=lambda i=i: results.append(call(tmp_path, "echo", str(i)).stdout)) for i in range(10)]
