@@ -218,7 +218,7 @@ def main() -> None:
         _tell(error)
         sys.exit(error.exit_code)
     except Interrupted as error:
-        print(f"interrupted by {error}", file=sys.stderr)
+        _say(f"interrupted by {error}")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader (`2>&1 | head`) left before Click's own words; what a command prints to nobody ends in this code within Click. There is
@@ -257,7 +257,7 @@ def _tell_unforeseen(error: Exception) -> ExitCode:
         _tell(OutputError("standard output cannot be written: no space is left there", "make room where it goes"))
         return OutputError.exit_code
     _print(traceback.format_exc())
-    print(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}", file=sys.stderr)
+    _say(f"This is a bug of agentevals-action {__version__}. Please report it with the lines above: {ISSUES}")
     return ExitCode.BUG
 
 
@@ -266,4 +266,11 @@ def _print(text: str) -> None:
     from agentevals_action.hosts.workflow_commands import safe_log_line
     from agentevals_action.redact import Redactor
 
-    print(safe_log_line(Redactor.from_environ(os.environ).redact(text)), file=sys.stderr)
+    _say(safe_log_line(Redactor.from_environ(os.environ).redact(text)))
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, file=sys.stderr)
+    except OSError:  # full, or read by nobody: the exit code says it all the same
+        _silence(sys.stderr)

@@ -138,6 +138,18 @@ def test_output__without_room_is_told_and_no_success(tmp_path: Path, arguments: 
     )
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(("arguments", "code"), [(["schema"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)])
+def test_output__that_has_no_room_for_errors_either_ends_in_the_code_of_what_happened(
+    tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*command.COMMAND, *arguments], cwd=tmp_path, env=command.environment(), stdout=full, stderr=full, timeout=100
+        )
+    assert done.returncode == code
+
+
 def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> None:
     words = shlex.join([*command.COMMAND, "schema"])
     done = subprocess.run(["sh", "-c", f"{words} >&- 2>&-"], cwd=tmp_path, env=command.environment(), timeout=100)
