@@ -12,7 +12,6 @@ from jinja2 import (
     BaseLoader,
     ChoiceLoader,
     DictLoader,
-    FileSystemLoader,
     StrictUndefined,
     TemplateError,
     Undefined,
@@ -70,9 +69,16 @@ def _environment(loader: BaseLoader | None) -> ImmutableSandboxedEnvironment:
 
 
 @cache
+def packaged_templates() -> Mapping[str, str]:
+    """The packaged templates by their paths below `templates` (`judges/rubric.md.j2`), as they are when they are first asked for."""
+    folder = resources.folder("templates")
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in folder.rglob("*.j2")}
+
+
+@cache
 def _prompts() -> ImmutableSandboxedEnvironment:
     # A prompt is a text with variables: blank lines and indentation stay as they were written.
-    environment = _environment(FileSystemLoader(resources.folder("templates") / "judges"))
+    environment = _environment(DictLoader(packaged_templates()))
     environment.trim_blocks = environment.lstrip_blocks = False
     environment.finalize = _as_text
     return environment
@@ -194,12 +200,12 @@ def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
 
 def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
     """A packaged prompt of `templates/judges` (`llm_judge.md.j2`), filled in."""
-    return _prompts().get_template(name).render(variables)
+    return _prompts().get_template(f"judges/{name}").render(variables)
 
 
 @cache
 def _reports() -> ImmutableSandboxedEnvironment:
-    return _environment(FileSystemLoader(resources.folder("templates")))
+    return _environment(DictLoader(packaged_templates()))
 
 
 def render_report(name: str, context: Mapping[str, Any], custom: Path | None = None) -> str:
@@ -211,8 +217,7 @@ def render_report(name: str, context: Mapping[str, Any], custom: Path | None = N
         return _tidy(_reports().get_template(name).render(context))
     try:
         own = DictLoader({_CUSTOM: custom.read_text(encoding="utf-8")})
-        packaged = FileSystemLoader(resources.folder("templates"))
-        return _tidy(_environment(ChoiceLoader([own, packaged])).get_template(_CUSTOM).render(context))
+        return _tidy(_environment(ChoiceLoader([own, DictLoader(packaged_templates())])).get_template(_CUSTOM).render(context))
     except _TEMPLATE_ERRORS as error:
         raise InvalidInput(
             f"the template {custom.name} cannot be rendered: {type(error).__name__}: {error}", "mend it, or leave `comment-template` out"

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,9 @@ class Job:
             }
         )
 
-    def start(self) -> "subprocess.Popen[str]":
-        """Starts the step, for tests that kill it."""
-        words = [*command.COMMAND, "action"]
+    def start(self, program: Sequence[str] = command.COMMAND) -> "subprocess.Popen[str]":
+        """Starts the step, for tests that kill it or wrap the program."""
+        words = [*program, "action"]
         ways = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "preexec_fn": command.small_files(self.kilobytes)}
         return subprocess.Popen(words, cwd=self.workspace, env=self.environment(), text=True, **ways)  # type: ignore[call-overload, no-any-return]  # streams by name
 

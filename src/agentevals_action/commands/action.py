@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentevals_action import activity, joblog, pipeline, publish, trees, workshop
+from agentevals_action import activity, joblog, loading, pipeline, publish, trees, workshop
 from agentevals_action.activity import Job
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput, OutputError
 from agentevals_action.git import GitRepository
@@ -30,6 +30,7 @@ def main(environ: Mapping[str, str]) -> int:
     except AgentEvalsError as error:
         joblog.refuse(error, runner.summary_path)
         return error.exit_code
+    loading.load_all()
     place = Place(runner.workspace, settings, environ)
     joblog.begin(place.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
