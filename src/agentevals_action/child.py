@@ -27,7 +27,9 @@ async def place() -> Callable[[], None]:
     """Waits for a place among the children of this loop that begin, and takes it. What is given is called at the child's end; `BEGINNING`
     seconds from now the place is given back in any case."""
     loop = asyncio.get_running_loop()
-    places = _places.setdefault(loop, asyncio.Semaphore((os.cpu_count() or 1) + 1))
+    places = _places.get(loop)
+    if places is None:
+        places = _places[loop] = asyncio.Semaphore((os.cpu_count() or 1) + 1)
     await places.acquire()
     held: list[asyncio.TimerHandle] = []
 
