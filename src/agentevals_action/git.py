@@ -4,7 +4,6 @@ import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -40,17 +39,16 @@ _CONFIG = (
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
-@dataclass(frozen=True)
 class GitRepository:
     """The repository that `path` lies in. `token` is sent to `server_url` alone, in a header, on calls that may fetch.
 
     Every method raises GitError when git is missing, there is no repository with a working tree, or git refuses.
     """
 
-    path: Path
-    token: str | None = field(default=None, repr=False)
-    server_url: str = "https://github.com"
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    def __init__(
+        self, path: Path, token: str | None = None, server_url: str = "https://github.com", environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.path, self.token, self.server_url, self.environ = path, token, server_url, environ or {}
 
     @cached_property
     def root(self) -> Path:

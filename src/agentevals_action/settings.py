@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -22,8 +21,7 @@ _SHOWN = 60  # characters of a wrong value that its fault repeats
 _NEVER_HANDED_ON = re.compile(r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Every input, typed; what was not said is None or empty.
 
     `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in seconds, `min_pass_rate` 0-1; paths
@@ -65,7 +63,12 @@ class Settings:
     confirm: int = 6
     alpha: float = 0.05
     accept_label: str = "agentevals:accept"
-    github_token: str | None = field(default=None, repr=False)
+    github_token: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the token."""
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "github_token")
+        return f"Settings({', '.join(shown)})"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
