@@ -6,8 +6,6 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from agentevals_action.entries.entry import Entry, NonEmpty
-from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
 from agentevals_action.suites.entries import ListOf, Seconds
 from agentevals_action.suites.findings import Findings, kind
@@ -59,10 +57,8 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
     data = _read(file, root, path, findings)
     if data is None:
         return Config(path)
-    try:
-        entry = read_entry(ConfigEntry, data)
-    except Refused as error:
-        findings.refused(error, data, "configuration")
+    entry = findings.read(ConfigEntry, data, "configuration")
+    if entry is None:
         return Config(path)
     named = data["defaults"].value_location("target") if entry.defaults.target else None
     return Config(path, entry.eval_patterns, entry.defaults.target, named, entry.defaults.timeout_seconds)

@@ -8,9 +8,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentevals_action import messages
-from agentevals_action.entries.entry import Entry
-from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Block, Message, NamedFile, Role
 from agentevals_action.paths import Folder
@@ -55,7 +52,7 @@ def _read_message(value: Any, place: Location, name: str, folder: Folder, findin
         return None
     data = dialects.fold(value, dialects.MESSAGE, findings)
     blocks = data.get("content")
-    whole = _valid(MessageEntry, data, "message", findings)
+    whole = findings.read(MessageEntry, data, "message") is not None
     if isinstance(blocks, list):
         for index, block in enumerate(blocks):
             at = blocks.item_location(index) if isinstance(blocks, Items) else place
@@ -74,20 +71,11 @@ def _read_message(value: Any, place: Location, name: str, folder: Folder, findin
     return _with_files(message, data, folder, findings)
 
 
-def _valid(model: type[Entry], data: Map, what: str, findings: Findings) -> bool:
-    try:
-        read_entry(model, data)
-    except Refused as error:
-        findings.refused(error, data, what)
-        return False
-    return True
-
-
 def _valid_block(block: Any, place: Location, findings: Findings) -> bool:
     if not isinstance(block, Map):
         findings.fault(place, f"a block of `content` is {kind(block)}", "write it as `{type: text, value: …}`")
         return False
-    if not _valid(BlockEntry, dialects.fold(block, dialects.BLOCK, findings), "block", findings):
+    if findings.read(BlockEntry, dialects.fold(block, dialects.BLOCK, findings), "block") is None:
         return False
     value = block.get("value", block.get("text"))
     if block["type"] != "json" and not isinstance(value, str):

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from agentevals_action.entries.reading import AnEntry, read_entry
 from agentevals_action.entries.refusals import MISSING, Refusal, Refused, dotted
 from agentevals_action.model.fault import Fault, Location
+from agentevals_action.paths import Folder
 from agentevals_action.suites.positions import Map, locate
 
 
@@ -123,6 +125,14 @@ class Findings:
         for warning in other._warnings:
             if not self.has_told(warning):
                 self._warn(warning)
+
+    def read(self, model: type[AnEntry], data: Map, what: str, folder: Folder | None = None, told: str = "") -> AnEntry | None:
+        """The entry that `data` is; None where it is refused, which is noted as by `refused`."""
+        try:
+            return read_entry(model, data, folder)
+        except Refused as error:
+            self.refused(error, data, what, told)
+            return None
 
     def refused(self, error: Refused, data: Map, what: str, told: str = "") -> None:
         """Notes what an entry refused about `data`; `what` names the object (`test`, `evaluator`), `told` a field already spoken of."""

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import takewhile
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Entry
 from agentevals_action.entries.reading import fields_of, read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
 from agentevals_action.model.result import PASS_SCORE
@@ -24,7 +23,6 @@ from agentevals_action.suites.positions import Items, Map, plain
 #: Characters of a name that was made from type and value.
 _GENERATED_NAME = 40
 
-AnEntry = TypeVar("AnEntry", bound=Entry)
 Types = Mapping[str, type[base.Options]]
 
 
@@ -67,7 +65,7 @@ def read_rubrics(data: Map, types: Types, folder: Folder, findings: Findings) ->
     entry = Map(data.source, data.place)
     entry.adopt(data, "rubrics", "rubrics")
     _warn_nested(options, entry, findings)
-    valid = _validate(options, entry, folder, findings, "test")
+    valid = findings.read(options, entry, "test", folder)
     if valid is None:
         return None
     return _declared("rubrics", valid, data.value_location("rubrics"), folder, findings)
@@ -100,8 +98,8 @@ def _read_evaluator(entry: Any, place: Location, types: Types, folder: Folder, f
         data.replace(options.children_field, _named_inside(children, origin, data.location))
     _refuse_special(entry, findings)
     _warn_nested(options, data, findings)
-    common = _validate(EvaluatorEntry, _common(data, options), folder, findings, "evaluator")
-    valid = _validate(options, data, folder, findings, "evaluator", told)
+    common = findings.read(EvaluatorEntry, _common(data, options), "evaluator")
+    valid = findings.read(options, data, "evaluator", folder, told)
     if common is None or valid is None:
         return None
     for field_name, problem, advice in valid.doubts():
@@ -177,14 +175,6 @@ def _refuse_special(entry: Map, findings: Findings) -> None:
         findings.fault(
             entry.key_location("value"), "`llm-rubric` with a `value` is not supported", "write it as `type: rubric` with `rubrics`"
         )
-
-
-def _validate(model: type[AnEntry], data: Map, folder: Folder, findings: Findings, what: str, told: str = "") -> AnEntry | None:
-    try:
-        return read_entry(model, data, folder)
-    except Refused as error:
-        findings.refused(error, data, what, told)
-        return None
 
 
 def _declared(name: str, options: base.Options, location: Location, folder: Folder, findings: Findings) -> Declared:

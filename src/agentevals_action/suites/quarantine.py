@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from agentevals_action.entries.entry import Before, Entry, NonEmpty, Seen, checks
-from agentevals_action.entries.reading import fields_of, read_entry
-from agentevals_action.entries.refusals import Refused
+from agentevals_action.entries.reading import fields_of
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.entries import ListOf
@@ -147,11 +146,7 @@ def _entry(item: Map, findings: Findings) -> QuarantineEntry | None:
             # No mere warning: a misspelled `suites` would put tests of every suite in quarantine.
             findings.fault(item.key_location(key), f"the field `{key}` of this entry is unknown", _advice(key, QuarantineEntry))
             known = False
-    try:
-        entry = read_entry(QuarantineEntry, item)
-    except Refused as error:
-        findings.refused(error, item, "entry")
-        return None
+    entry = findings.read(QuarantineEntry, item, "entry")
     return entry if known else None
 
 

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from agentevals_action import variables
 from agentevals_action.entries.entry import Before, Entry, NonEmpty
-from agentevals_action.entries.reading import fields_of, read_entry
-from agentevals_action.entries.refusals import Refused
+from agentevals_action.entries.reading import fields_of
 from agentevals_action.model.fault import Fault, Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.paths import Folder
@@ -206,19 +205,9 @@ def _read_target(whole: Map, own: Map, providers: Mapping[str, type[base.Options
     shape = dialects.Shape("target", {**_COMMON, **own_fields}, {k: v for k, v in _REFUSED.items() if k not in own_fields})
     dialects.fold(own, shape, findings)
     data = dialects.fold(whole, shape, Findings())
-    try:
-        common = read_entry(TargetEntry, data)
-    except Refused as error:
-        findings.refused(error, data, "target")
-        return None
-    if options is None:
-        return None
-    try:
-        valid = read_entry(options, data, folder)
-    except Refused as error:
-        findings.refused(error, data, f"`{options.provider}` target")
-        return None
-    return _target(common, valid, whole)
+    common = findings.read(TargetEntry, data, "target")
+    valid = findings.read(options, data, f"`{options.provider}` target", folder) if options else None
+    return _target(common, valid, whole) if common and valid else None
 
 
 def _target(common: TargetEntry, options: base.Options, whole: Map) -> Target:

@@ -5,8 +5,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.fault import Location
@@ -42,11 +40,7 @@ class TestReader(Struct, frozen=True):
         before = findings.fault_count
         folded = dialects.fold_test(entry, findings)
         data = folded.data
-        try:
-            fields = read_entry(TestEntry, data)
-        except Refused as error:
-            findings.refused(error, data, "test")
-            fields = None
+        fields = findings.read(TestEntry, data, "test")
         asked = content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
         expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()
         own = grading.read_evaluators(folded.evaluators, self.types, folder, findings, "test")

@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.model.fault import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
 from agentevals_action.paths import Folder
@@ -82,10 +80,8 @@ class WorkspaceReader:
             findings.fault(place, f"`workspace` is {kind(value)}", "write an object, or the path of a YAML file that holds one")
             return None
         folded = _folded(value, findings)
-        try:
-            entry = read_entry(WorkspaceEntry, folded)
-        except Refused as error:
-            findings.refused(error, folded, "workspace")
+        entry = findings.read(WorkspaceEntry, folded, "workspace")
+        if entry is None:
             return None
         template, inside = self._template(entry.template, folded, folder, findings)
         repos, sources = _repos(entry.repos, folded, folder, findings)

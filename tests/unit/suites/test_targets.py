@@ -146,6 +146,15 @@ def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -
     assert said.endswith(f"the targets are {kind}; write a list of targets, or an object with `targets`")
 
 
+def test_fault__of_all_targets_and_of_the_provider_are_told_at_once(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: mock, retries: eleven, responses: x}"})
+
+    assert suites.faults(tmp_path) == [
+        f"{TARGETS}:1:44: `retries` is the text 'eleven'; write a whole number",
+        f"{TARGETS}:1:63: `responses` is the text 'x'; write a list",
+    ]
+
+
 def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Path) -> None:
     text = "- {name: desktop, provider: vscode}\n- {name: default, provider: mock, responses: []}"
     suites.write(tmp_path, {"EVAL.yaml": SUITE, "used/EVAL.yaml": SUITE + "\nexecution: {target: desktop}", TARGETS: text})
