@@ -32,7 +32,6 @@ RUN apt-get update \
 COPY --from=build /opt/agentevals /opt/agentevals
 # Imported once: the base has no bytecode of the standard library, and each start would compile it anew.
 RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
-    && /opt/agentevals/bin/python -I -c 'import agentevals_action.cli, agentevals_action.commands.action, agentevals_action.commands.run; \
-        import asyncio, ctypes, encodings.utf_8_sig, github, h11, html, jinja2.sandbox, rich.progress, rich.table, urllib.request'
+    && /opt/agentevals/bin/python -I -c 'from agentevals_action.loading import load_all; load_all()'
 # -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can put modules before ours.
 ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]
