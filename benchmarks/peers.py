@@ -1,8 +1,9 @@
-"""Other tools that do the benchmarks' work in their own format; `speed.py --peers FOLDER` installs and measures them.
+"""Other tools that do the benchmarks' work in their own format; `speed.py --peers FOLDER` installs
+and measures them.
 
-Each is installed as its registry has it; promptfoo wants a newer Node.js than many machines have, so one is installed beside it. What a
-tool has no form for is left out, and what it cannot do here is told in its column.
-"""
+Each is installed as its registry has it; promptfoo wants a newer Node.js than many machines have,
+so one is installed beside it. What a tool has no form for is left out, and what it cannot do here
+is told in its column."""
 
 import json
 import os
@@ -14,7 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 AT_ONCE = {"http10": 10, "http50": 50, "judges": 10}
-TESTS = {"validate": 1, "mock": 1_000, "memory": 5_000, "http10": 200, "http50": 200, "judges": 200, "code": 100, "cli": 100}
+TESTS = {
+    "validate": 1,
+    "mock": 1_000,
+    "memory": 5_000,
+    "http10": 200,
+    "http50": 200,
+    "judges": 200,
+    "code": 100,
+    "cli": 100,
+}
 QUESTION = "Say hello to customer {}."
 
 
@@ -38,12 +48,13 @@ class Peer(ABC):
 
     @abstractmethod
     def install(self) -> None:
-        """Installs the tool; CalledProcessError, or OSError when there is nothing to install it with."""
+        """Installs the tool; CalledProcessError, or OSError when there is nothing to install it
+        with."""
 
     @abstractmethod
     def write(self, workload: str, folder: Path) -> Sequence[str | Path] | None:
-        """Writes the workload into a folder and gives the command, which finds the server in its environment; None where the tool has no
-        form for it."""
+        """Writes the workload into a folder and gives the command, which finds the server in its
+        environment; None where the tool has no form for it."""
 
     def prepare(self, workload: str, folder: Path, port: int) -> Job | None:
         """The workload, ready to run, with nothing sent home."""
@@ -73,7 +84,15 @@ class NodePeer(Peer):
 
     def install(self) -> None:
         if not (self.home / "node_modules").is_dir():
-            command = ["npm", "install", "--prefix", str(self.home), "--no-audit", "--no-fund", *self.packages]
+            command = [
+                "npm",
+                "install",
+                "--prefix",
+                str(self.home),
+                "--no-audit",
+                "--no-fund",
+                *self.packages,
+            ]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -83,32 +102,69 @@ class AgentV(NodePeer):
     name, packages = "agentv", ("agentv@4.42",)
 
     def write(self, workload: str, folder: Path) -> Sequence[str | Path] | None:
-        graded: list[dict[str, object]] = [{"type": "contains", "value": "hello"}, {"type": "regex", "value": "hel+o"}]
+        graded: list[dict[str, object]] = [
+            {"type": "contains", "value": "hello"},
+            {"type": "regex", "value": "hel+o"},
+        ]
         target: dict[str, object] = {"provider": "mock", "response": "hello there"}
         if workload in AT_ONCE:
-            target = {"provider": "openai", **{field: f"${{{{ STAND_IN_{field.upper()} }}}}" for field in ("model", "base_url", "api_key")}}
+            target = {
+                "provider": "openai",
+                **{
+                    field: f"${{{{ STAND_IN_{field.upper()} }}}}"
+                    for field in ("model", "base_url", "api_key")
+                },
+            }
         if workload == "judges":
-            graded = [{"type": "llm-grader", "name": f"judge-{number}", "prompt": "Is hello said?"} for number in range(3)]
+            graded = [
+                {"type": "llm-grader", "name": f"judge-{number}", "prompt": "Is hello said?"}
+                for number in range(3)
+            ]
         if workload == "code":
             (folder / "judge.py").write_text(
                 "import json, sys\njson.load(sys.stdin)\nprint(json.dumps({'score': 1.0, 'hits': [], 'misses': []}))\n"
             )
-            graded = [{"type": "code-grader", "command": [sys.executable, str(folder / "judge.py")]}]
+            graded = [
+                {"type": "code-grader", "command": [sys.executable, str(folder / "judge.py")]}
+            ]
         if workload == "cli":
-            (folder / "agent.py").write_text("import json, sys\nopen(sys.argv[1], 'w').write(json.loads('\"hello there\"'))\n")
-            target = {"provider": "cli", "command": f"{sys.executable} {folder / 'agent.py'} {{OUTPUT_FILE}}"}
+            (folder / "agent.py").write_text(
+                "import json, sys\nopen(sys.argv[1], 'w').write(json.loads('\"hello there\"'))\n"
+            )
+            target = {
+                "provider": "cli",
+                "command": f"{sys.executable} {folder / 'agent.py'} {{OUTPUT_FILE}}",
+            }
         subprocess.run(["git", "init", "--quiet", folder], check=True)
         (folder / ".agentv").mkdir()
         entry = {"name": "default", "grader_target": "default", **target}
         (folder / ".agentv/targets.yaml").write_text(json.dumps({"targets": [entry]}))
-        tests = [{"id": f"test-{number}", "input": QUESTION.format(number), "criteria": "says hello"} for number in range(TESTS[workload])]
-        suite = {"name": "speed", "execution": {"target": "default"}, "assertions": graded, "tests": tests}
+        tests = [
+            {"id": f"test-{number}", "input": QUESTION.format(number), "criteria": "says hello"}
+            for number in range(TESTS[workload])
+        ]
+        suite = {
+            "name": "speed",
+            "execution": {"target": "default"},
+            "assertions": graded,
+            "tests": tests,
+        }
         (folder / "speed.eval.yaml").write_text(json.dumps(suite))
         command = [self.home / "node_modules/.bin/agentv"]
         if workload == "validate":
             return [*command, "validate", "speed.eval.yaml"]
         workers = str(AT_ONCE.get(workload, 10))
-        return [*command, "eval", "run", "speed.eval.yaml", "--workers", workers, "--no-results-push", "--threshold", "0"]
+        return [
+            *command,
+            "eval",
+            "run",
+            "speed.eval.yaml",
+            "--workers",
+            workers,
+            "--no-results-push",
+            "--threshold",
+            "0",
+        ]
 
 
 class Promptfoo(NodePeer):
@@ -120,14 +176,22 @@ class Promptfoo(NodePeer):
         if workload in ("code", "cli"):
             return None
         model = "openai:chat:stand-in"
-        graded: list[dict[str, object]] = [{"type": "contains", "value": "hello"}, {"type": "regex", "value": "hel+o"}]
+        graded: list[dict[str, object]] = [
+            {"type": "contains", "value": "hello"},
+            {"type": "regex", "value": "hel+o"},
+        ]
         if workload == "judges":
-            graded = [{"type": "llm-rubric", "value": f"Is hello said? ({number})", "provider": model} for number in range(3)]
+            graded = [
+                {"type": "llm-rubric", "value": f"Is hello said? ({number})", "provider": model}
+                for number in range(3)
+            ]
         config = {
             "prompts": ["{{question}}"],
             "providers": [model if workload in AT_ONCE else "echo"],
             "defaultTest": {"assert": graded},
-            "tests": [{"vars": {"question": QUESTION.format(number)}} for number in range(TESTS[workload])],
+            "tests": [
+                {"vars": {"question": QUESTION.format(number)}} for number in range(TESTS[workload])
+            ],
         }
         (folder / "promptfooconfig.json").write_text(json.dumps(config))
         command = [self.home / "node_modules/.bin/promptfoo"]
@@ -156,7 +220,9 @@ class Inspect(Peer):
     def install(self) -> None:
         if not self.home.is_dir():
             subprocess.run([sys.executable, "-m", "venv", self.home], check=True)
-            subprocess.run([self.home / "bin/pip", "install", "--quiet", *self.packages], check=True)
+            subprocess.run(
+                [self.home / "bin/pip", "install", "--quiet", *self.packages], check=True
+            )
 
     def write(self, workload: str, folder: Path) -> Sequence[str | Path] | None:
         if workload in ("validate", "judges", "code", "cli"):
@@ -174,7 +240,18 @@ class Inspect(Peer):
         model = "openai-api/stand-in/stand-in" if workload in AT_ONCE else "mockllm/model"
         at_once = str(AT_ONCE.get(workload, 10))
         limits = ["--max-connections", at_once, "--max-samples", at_once]
-        return [self.home / "bin/inspect", "eval", "speed.py", "--model", model, "--display", "none", "--log-dir", folder / "logs", *limits]
+        return [
+            self.home / "bin/inspect",
+            "eval",
+            "speed.py",
+            "--model",
+            model,
+            "--display",
+            "none",
+            "--log-dir",
+            folder / "logs",
+            *limits,
+        ]
 
 
 PEERS: Sequence[type[Peer]] = (AgentV, Promptfoo, Inspect)

@@ -1,11 +1,13 @@
-"""How often unchanged pull requests are blocked and real regressions missed, measured and printed: `python benchmarks/regressions.py`.
+"""How often unchanged pull requests are blocked and real regressions missed, measured and printed:
+`python benchmarks/regressions.py`.
 
-An agent is simulated whose tests pass at known rates, so that what is true is known. Its pull requests are decided by the same code as
-real ones (`--agent draws`, in this process, thousands of them), or by the command line with real suites and processes (`--agent cli`, a few
-dozen, to check the whole). Beside each stands what a plain comparison of one run a side says of the same samples, and Fisher's exact test
-with Holm's correction on the same fresh samples. The same `--seed` gives the same table. `--plot` draws the pictures of the README anew,
-which needs the optional group `bench`.
-"""
+An agent is simulated whose tests pass at known rates, so that what is true is known. Its pull
+requests are decided by the same code as real ones (`--agent draws`, in this process, thousands of
+them), or by the command line with real suites and processes (`--agent cli`, a few dozen, to check
+the whole). Beside each stands what a plain comparison of one run a side says of the same samples,
+and Fisher's exact test with Holm's correction on the same fresh samples. The same `--seed` gives
+the same table. `--plot` draws the pictures of the README anew, which needs the optional group
+`bench`."""
 
 import argparse
 import math
@@ -17,10 +19,16 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from agentevals_action.flakiness import interval
 from agentevals_action.model.result import SampleResult
-from agentevals_action.simulation import Conditions, Key, PullRequest, Urn, pull_requests
-from agentevals_action.suspects import THICK
+from agentevals_action.review.comparison.decision_rule import THICK
+from agentevals_action.review.selftest.flakiness import interval
+from agentevals_action.review.selftest.simulation import (
+    Conditions,
+    Key,
+    PullRequest,
+    Urn,
+    pull_requests,
+)
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 HOLDS, SLIPS = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -31,8 +39,9 @@ BROKEN: Key = ("suite", "test-0")
 
 @dataclass(frozen=True)
 class Scenario:
-    """Pull requests of one kind: the tests' true pass rates (0-1, to the percent) on base, and `broken`, that of the first one on head,
-    where it is another. `history` samples of base are stored; 1 means that base is run again instead. `wanted` is what is to be reached."""
+    """Pull requests of one kind: the tests' true pass rates (0-1, to the percent) on base, and
+    `broken`, that of the first one on head, where it is another. `history` samples of base are
+    stored; 1 means that base is run again instead. `wanted` is what is to be reached."""
 
     name: str
     rates: tuple[float, ...]
@@ -49,8 +58,8 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of `count` pull requests: how many each way blocked and in how many it found the broken test, and how many samples
-    `confirm` took a test."""
+    """What came of `count` pull requests: how many each way blocked and in how many it found the
+    broken test, and how many samples `confirm` took a test."""
 
     count: int
     blocked: int
@@ -80,11 +89,16 @@ def scenarios() -> Sequence[Scenario]:
             Scenario("nothing changed, all at 0.95", (0.95,) * TESTS, wanted="extra ≤ 20 %"),
             Scenario("nothing changed, all at 0.98", (0.98,) * TESTS, wanted="blocked ≤ 5 %"),
             Scenario("nothing changed, 0.8, 0.9 and 0.98 mixed", mixed, wanted="blocked ≤ 5 %"),
-            Scenario("nothing changed, 5 at 0.5, the others at 0.98", (0.5,) * 5 + (0.98,) * (TESTS - 5)),
+            Scenario(
+                "nothing changed, 5 at 0.5, the others at 0.98", (0.5,) * 5 + (0.98,) * (TESTS - 5)
+            ),
             Scenario("one broken: 0.95 → 0", (0.95,) * TESTS, broken=0.0, wanted="found ≥ 95 %"),
             Scenario("one worse: 0.95 → 0.3", (0.95,) * TESTS, broken=0.3, wanted="found ≥ 60 %"),
         ]
-        found += [replace(kind, history=history, wanted=kind.wanted if history == 20 else "") for kind in kinds]
+        found += [
+            replace(kind, history=history, wanted=kind.wanted if history == 20 else "")
+            for kind in kinds
+        ]
     return found
 
 
@@ -99,23 +113,30 @@ def measure(scenario: Scenario, count: int, seed: int) -> Measured:
         found += BROKEN in drawn.regressed
         plain_found += BROKEN in drawn.plain
         fisher_found += scenario.broken is not None and BROKEN in fisher_with_holm(drawn)
-        undecided += sum(evidence.finding.value == "inconclusive" for evidence in drawn.evidence.values())
+        undecided += sum(
+            evidence.finding.value == "inconclusive" for evidence in drawn.evidence.values()
+        )
         head += drawn.head_samples
         base += drawn.base_samples
     runs = count * len(scenario.rates)
-    return Measured(count, blocked, plain, found, plain_found, fisher_found, undecided, head / runs, base / runs)
+    return Measured(
+        count, blocked, plain, found, plain_found, fisher_found, undecided, head / runs, base / runs
+    )
 
 
 def fisher_with_holm(drawn: PullRequest) -> frozenset[Key]:
-    """The suspects that Fisher's exact test (one-sided) of all their fresh samples against base's calls worse, with Holm's correction
-    (1979) over all suspects at 5 %. A history under 5 is replaced by as many fresh samples of base as confirmation would take."""
+    """The suspects that Fisher's exact test (one-sided) of all their fresh samples against base's
+    calls worse, with Holm's correction (1979) over all suspects at 5 %. A history under 5 is
+    replaced by as many fresh samples of base as confirmation would take."""
     chances = []
     for suspect in drawn.suspects:
         stream = drawn.streams[suspect.key]
         base = suspect.held.among(suspect.base.samples)
         base = base if base.trials >= THICK else suspect.held.among(stream.base)
         head = suspect.held.among(stream.head)
-        chances.append((fisher(head.failures, head.trials, base.failures, base.trials), suspect.key))
+        chances.append(
+            (fisher(head.failures, head.trials, base.failures, base.trials), suspect.key)
+        )
     worse = []
     for place, (chance, key) in enumerate(sorted(chances)):
         if chance > ALPHA / (len(chances) - place):
@@ -125,9 +146,13 @@ def fisher_with_holm(drawn: PullRequest) -> frozenset[Key]:
 
 
 def fisher(failures: int, trials: int, base_failures: int, base_trials: int) -> float:
-    """The chance (0-1) of at least so many of all failures on head if they fell anywhere: the hypergeometric tail."""
+    """The chance (0-1) of at least so many of all failures on head if they fell anywhere: the
+    hypergeometric tail."""
     every, all_failures = trials + base_trials, failures + base_failures
-    ways = (math.comb(all_failures, count) * math.comb(every - all_failures, trials - count) for count in range(failures, trials + 1))
+    ways = (
+        math.comb(all_failures, count) * math.comb(every - all_failures, trials - count)
+        for count in range(failures, trials + 1)
+    )
     return sum(ways) / math.comb(every, trials)
 
 
@@ -139,14 +164,34 @@ def all_measured(wanted: Sequence[Scenario], count: int, seed: int) -> Sequence[
 
 def table(wanted: Sequence[Scenario], measured: Sequence[Measured]) -> str:
     """Markdown: rates with their 95 % intervals (Wilson)."""
-    titles = ("pull requests of 100 tests", "history", "one run blocks", "blocked", "one run finds", "Fisher and Holm find", "found")
-    lines = [f"| {' | '.join(titles)} | extra | wanted |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
+    titles = (
+        "pull requests of 100 tests",
+        "history",
+        "one run blocks",
+        "blocked",
+        "one run finds",
+        "Fisher and Holm find",
+        "found",
+    )
+    lines = [
+        f"| {' | '.join(titles)} | extra | wanted |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
     for scenario, one in zip(wanted, measured, strict=True):
         broken = scenario.broken is not None
-        finds = [share(count, one.count) if broken else "–" for count in (one.plain_found, one.fisher_found)]
+        finds = [
+            share(count, one.count) if broken else "–"
+            for count in (one.plain_found, one.fisher_found)
+        ]
         found = with_interval(one.found, one.count) if broken else "–"
-        extra = f"{one.extra_head:.0%}" + (f" + {one.extra_base:.0%} of base" if one.extra_base else "")
-        cells = [scenario.name, "1, run again" if scenario.history == 1 else str(scenario.history), share(one.plain, one.count)]
+        extra = f"{one.extra_head:.0%}" + (
+            f" + {one.extra_base:.0%} of base" if one.extra_base else ""
+        )
+        cells = [
+            scenario.name,
+            "1, run again" if scenario.history == 1 else str(scenario.history),
+            share(one.plain, one.count),
+        ]
         cells += [with_interval(one.blocked, one.count), *finds, found, extra, scenario.wanted]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -162,15 +207,26 @@ def with_interval(count: int, trials: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--agent", choices=("draws", "cli"), default="draws", help="who answers (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--agent",
+        choices=("draws", "cli"),
+        default="draws",
+        help="who answers (default: %(default)s)",
+    )
     parser.add_argument(
         "--pull-requests",
         type=int,
         help="how many of each kind (default: 1000 draws, 500 for a point of a picture, 30 of the command line)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="the same gives the same (default: %(default)s)")
-    parser.add_argument("--plot", action="store_true", help="draw the pictures anew instead of the table")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="the same gives the same (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--plot", action="store_true", help="draw the pictures anew instead of the table"
+    )
     given = parser.parse_args()
     if given.plot:
         import regressions_plots

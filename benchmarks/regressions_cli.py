@@ -1,4 +1,5 @@
-"""`regressions.py --agent cli`: the whole of it, with repositories, the command line, and `cli` targets that draw by a seed."""
+"""`regressions.py --agent cli`: the whole of it, with repositories, the command line, and `cli`
+targets that draw by a seed."""
 
 import json
 import subprocess
@@ -11,13 +12,14 @@ from msgspec.structs import replace
 from regressions import with_interval
 
 from agentevals_action.model.result import TestResult
-from agentevals_action.records import extended
-from agentevals_action.reports.jsonl import read_results
-from agentevals_action.suspects import what_fell
+from agentevals_action.results.build import extended
+from agentevals_action.results.jsonl import read_results
+from agentevals_action.review.comparison.decision_rule import what_fell
 
 TESTS = 30
 BROKEN = "test-0"
-#: Draws by side, test and sample alone, so that the same seed gives the same answers in whatever order they are asked for.
+#: Draws by side, test and sample alone, so that the same seed gives the same answers in whatever
+#: order they are asked for.
 AGENT = """\
 import json, pathlib, random, sys
 side = json.loads(pathlib.Path(__file__).with_name("side.json").read_text())
@@ -29,7 +31,8 @@ EXIT_CODES = {0: "passed", 1: "failed"}
 
 @dataclass(frozen=True)
 class Kind:
-    """Pull requests whose tests all hold at `rate` on base, and on head too but for the first one, where `broken` is another rate."""
+    """Pull requests whose tests all hold at `rate` on base, and on head too but for the first one,
+    where `broken` is another rate."""
 
     name: str
     rate: float
@@ -38,8 +41,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one review came to: whether it blocked, whether it named the first test, whether one run a side would have blocked, and how many
-    samples confirmation took."""
+    """What one review came to: whether it blocked, whether it named the first test, whether one run
+    a side would have blocked, and how many samples confirmation took."""
 
     blocked: bool
     found: bool
@@ -63,9 +66,17 @@ def table(count: int, seed: int) -> str:
     ]
     for kind in KINDS:
         with tempfile.TemporaryDirectory(prefix="agentevals-regressions-") as temp:
-            seen = [review(Path(temp) / str(number), kind, f"{seed} {kind.name} {number}") for number in range(count)]
-        found = with_interval(sum(one.found for one in seen), count) if kind.broken is not None else "–"
-        blocked = [with_interval(sum(values), count) for values in ([one.plain for one in seen], [one.blocked for one in seen])]
+            seen = [
+                review(Path(temp) / str(number), kind, f"{seed} {kind.name} {number}")
+                for number in range(count)
+            ]
+        found = (
+            with_interval(sum(one.found for one in seen), count) if kind.broken is not None else "–"
+        )
+        blocked = [
+            with_interval(sum(values), count)
+            for values in ([one.plain for one in seen], [one.blocked for one in seen])
+        ]
         extra = sum(one.extra for one in seen) / (count * TESTS)
         lines.append(f"| {kind.name} | {' | '.join(blocked)} | {found} | {extra:.0%} |")
         print(f"done: {kind.name}", file=sys.stderr, flush=True)
@@ -81,13 +92,33 @@ def review(folder: Path, kind: Kind, seed: str) -> Seen:
     git(folder, "checkout", "--quiet", "-b", "change")
     write_side(folder, rates, f"{seed} head")
     git(folder, "commit", "--quiet", "--all", "--message", "head")
-    command = [sys.executable, "-m", "agentevals_action", "review", "--base", "main", "--select", "all", "--baseline", "rerun"]
-    done = subprocess.run([*command, "--fail-on", "regressions"], cwd=folder, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "agentevals_action",
+        "review",
+        "--base",
+        "main",
+        "--select",
+        "all",
+        "--baseline",
+        "rerun",
+    ]
+    done = subprocess.run(
+        [*command, "--fail-on", "regressions"], cwd=folder, capture_output=True, text=True
+    )
     if done.returncode not in EXIT_CODES:
         raise RuntimeError(f"the review ended with exit code {done.returncode}: {done.stderr}")
-    heads, bases = (read(folder / "agentevals-report" / name) for name in ("results.jsonl", "base.jsonl"))
+    heads, bases = (
+        read(folder / "agentevals-report" / name) for name in ("results.jsonl", "base.jsonl")
+    )
     summary = json.loads((folder / "agentevals-report/summary.json").read_text(encoding="utf-8"))
-    regressed = {test["id"] for suite in summary["suites"] for test in suite["tests"] if test["change"] == "regressed"}
+    regressed = {
+        test["id"]
+        for suite in summary["suites"]
+        for test in suite["tests"]
+        if test["change"] == "regressed"
+    }
     plain = any(what_fell(first(heads[name]), first(bases[name])) for name in heads)
     extra = sum(result.confirming for side in (heads, bases) for result in side.values())
     return Seen(done.returncode == 1, BROKEN in regressed, plain, extra)
@@ -96,10 +127,19 @@ def review(folder: Path, kind: Kind, seed: str) -> Seen:
 def write_base(folder: Path, rates: dict[str, float], seed: str) -> None:
     """A repository whose `main` is the base."""
     (folder / ".agentv").mkdir(parents=True)
-    tests = [{"id": name, "input": name, "assert": [{"type": "contains", "value": "hello"}]} for name in rates]
+    tests = [
+        {"id": name, "input": name, "assert": [{"type": "contains", "value": "hello"}]}
+        for name in rates
+    ]
     # JSON is YAML, and is written without a library.
-    (folder / "EVAL.yaml").write_text(json.dumps({"name": "simulated", "tests": tests}), encoding="utf-8")
-    agent = {"name": "default", "provider": "cli", "command": [sys.executable, "-I", "-S", "agent.py", "{EVAL_ID}", "{ATTEMPT}"]}
+    (folder / "EVAL.yaml").write_text(
+        json.dumps({"name": "simulated", "tests": tests}), encoding="utf-8"
+    )
+    agent = {
+        "name": "default",
+        "provider": "cli",
+        "command": [sys.executable, "-I", "-S", "agent.py", "{EVAL_ID}", "{ATTEMPT}"],
+    }
     (folder / ".agentv/targets.yaml").write_text(json.dumps({"targets": [agent]}), encoding="utf-8")
     (folder / "agent.py").write_text(AGENT, encoding="utf-8")
     (folder / ".gitignore").write_text("/agentevals-report/\n", encoding="utf-8")
@@ -114,7 +154,14 @@ def write_side(folder: Path, rates: dict[str, float], seed: str) -> None:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@example.invalid", "-c", "commit.gpgsign=false")
+    who = (
+        "-c",
+        "user.name=benchmark",
+        "-c",
+        "user.email=benchmark@example.invalid",
+        "-c",
+        "commit.gpgsign=false",
+    )
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 

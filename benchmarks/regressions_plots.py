@@ -1,4 +1,5 @@
-"""The pictures of `regressions.py`: false blocks, power, and what confirmation costs. They read on light pages and on dark ones."""
+"""The pictures of `regressions.py`: false blocks, power, and what confirmation costs. They read on
+light pages and on dark ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ mpl.use("svg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import PercentFormatter
 
-#: A grey that is read on white and on black, and three colours that are told apart by those who see few.
+#: A grey that is read on white and on black, and three colours that are told apart by those who see
+#: few.
 GREY, OURS, THIN, OTHER = "#7d8590", "#2f81f7", "#3fb950", "#d97706"
 RATES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 AFTER = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0)
@@ -41,18 +43,36 @@ STYLE: dict[str, Any] = {
 
 def draw(folder: Path, count: int, seed: int) -> None:
     """Writes the three pictures, each point from so many pull requests."""
-    steady = [Scenario("nothing changed", (rate,) * TESTS, history) for history in (20, 1) for rate in RATES]
-    worse = [Scenario("one worse", (0.95,) * TESTS, history, after) for history in HISTORIES for after in AFTER]
+    steady = [
+        Scenario("nothing changed", (rate,) * TESTS, history)
+        for history in (20, 1)
+        for rate in RATES
+    ]
+    worse = [
+        Scenario("one worse", (0.95,) * TESTS, history, after)
+        for history in HISTORIES
+        for after in AFTER
+    ]
     measured = all_measured([*steady, *worse], count, seed)
     with mpl.rc_context(STYLE):
-        draw_false_blocks(folder / "false-blocks.svg", measured[: len(RATES)], measured[len(RATES) : 2 * len(RATES)])
-        draw_extra(folder / "extra-samples.svg", measured[: len(RATES)], measured[len(RATES) : 2 * len(RATES)])
+        draw_false_blocks(
+            folder / "false-blocks.svg",
+            measured[: len(RATES)],
+            measured[len(RATES) : 2 * len(RATES)],
+        )
+        draw_extra(
+            folder / "extra-samples.svg",
+            measured[: len(RATES)],
+            measured[len(RATES) : 2 * len(RATES)],
+        )
         draw_power(folder / "power.svg", measured[len(steady) :])
 
 
 @contextmanager
 def picture(path: Path, width: float, panels: int = 1) -> Iterator[Sequence[Any]]:
-    figure, axes = plt.subplots(1, panels, figsize=(width, 3.2), sharey=True, squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        1, panels, figsize=(width, 3.2), sharey=True, squeeze=False, layout="constrained"
+    )
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     yield axes[0]
     figure.savefig(path, metadata={"Date": None, "Creator": None})
@@ -60,28 +80,85 @@ def picture(path: Path, width: float, panels: int = 1) -> Iterator[Sequence[Any]
     print(path)
 
 
-def line(axis: Any, across: Sequence[float], points: Sequence[Measured], of: Callable[[Measured], float], **look: Any) -> None:
+def line(
+    axis: Any,
+    across: Sequence[float],
+    points: Sequence[Measured],
+    of: Callable[[Measured], float],
+    **look: Any,
+) -> None:
     axis.plot(across, [of(point) for point in points], marker="o", clip_on=False, **look)
 
 
 def draw_false_blocks(path: Path, stored: Sequence[Measured], rerun: Sequence[Measured]) -> None:
     with picture(path, 6.4) as (axis,):
-        line(axis, RATES, stored, lambda one: one.plain / one.count, color=OTHER, label="one run a side")
-        line(axis, RATES, stored, lambda one: one.blocked / one.count, color=OURS, label="confirmed, 20 samples of base stored")
-        line(axis, RATES, rerun, lambda one: one.blocked / one.count, color=THIN, label="confirmed, base run again")
+        line(
+            axis,
+            RATES,
+            stored,
+            lambda one: one.plain / one.count,
+            color=OTHER,
+            label="one run a side",
+        )
+        line(
+            axis,
+            RATES,
+            stored,
+            lambda one: one.blocked / one.count,
+            color=OURS,
+            label="confirmed, 20 samples of base stored",
+        )
+        line(
+            axis,
+            RATES,
+            rerun,
+            lambda one: one.blocked / one.count,
+            color=THIN,
+            label="confirmed, base run again",
+        )
         axis.axhline(ALPHA, color=GREY, linestyle=":", linewidth=1)
-        axis.annotate("5 %", (RATES[0], ALPHA), xytext=(0, 3), textcoords="offset points", va="bottom")
-        axis.set(xlabel=f"true pass rate of each of {TESTS} tests", title="Unchanged pull requests that are blocked", ylim=(0, 1))
+        axis.annotate(
+            "5 %", (RATES[0], ALPHA), xytext=(0, 3), textcoords="offset points", va="bottom"
+        )
+        axis.set(
+            xlabel=f"true pass rate of each of {TESTS} tests",
+            title="Unchanged pull requests that are blocked",
+            ylim=(0, 1),
+        )
         as_shares(axis)
         axis.legend(loc="center left", bbox_to_anchor=(0.0, 0.5))
 
 
 def draw_extra(path: Path, stored: Sequence[Measured], rerun: Sequence[Measured]) -> None:
     with picture(path, 6.4) as (axis,):
-        line(axis, RATES, stored, lambda one: one.extra_head, color=OURS, label="of head, 20 samples of base stored")
-        line(axis, RATES, rerun, lambda one: one.extra_head, color=THIN, label="of head, base run again")
-        line(axis, RATES, rerun, lambda one: one.extra_base, color=OTHER, label="of base, base run again")
-        axis.set(xlabel=f"true pass rate of each of {TESTS} tests", title="Samples beside one run of the suite")
+        line(
+            axis,
+            RATES,
+            stored,
+            lambda one: one.extra_head,
+            color=OURS,
+            label="of head, 20 samples of base stored",
+        )
+        line(
+            axis,
+            RATES,
+            rerun,
+            lambda one: one.extra_head,
+            color=THIN,
+            label="of head, base run again",
+        )
+        line(
+            axis,
+            RATES,
+            rerun,
+            lambda one: one.extra_base,
+            color=OTHER,
+            label="of base, base run again",
+        )
+        axis.set(
+            xlabel=f"true pass rate of each of {TESTS} tests",
+            title="Samples beside one run of the suite",
+        )
         axis.set_ylim(bottom=0)
         as_shares(axis)
         axis.legend(loc="upper right")
@@ -91,8 +168,23 @@ def draw_power(path: Path, measured: Sequence[Measured]) -> None:
     with picture(path, 9.6, len(HISTORIES)) as axes:
         for place, (axis, history) in enumerate(zip(axes, HISTORIES, strict=True)):
             points = measured[place * len(AFTER) : (place + 1) * len(AFTER)]
-            line(axis, AFTER, points, lambda one: one.found / one.count, color=OURS, label="confirmed")
-            line(axis, AFTER, points, lambda one: one.fisher_found / one.count, color=OTHER, linestyle="--", label="Fisher and Holm")
+            line(
+                axis,
+                AFTER,
+                points,
+                lambda one: one.found / one.count,
+                color=OURS,
+                label="confirmed",
+            )
+            line(
+                axis,
+                AFTER,
+                points,
+                lambda one: one.fisher_found / one.count,
+                color=OTHER,
+                linestyle="--",
+                label="Fisher and Holm",
+            )
             title = "base run again" if history == 1 else f"{history} samples of base stored"
             axis.set(xlabel="its pass rate on head", title=title, ylim=(0, 1), xlim=(1, 0))
             as_shares(axis)

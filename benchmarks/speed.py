@@ -1,8 +1,10 @@
-"""What runs cost in time and memory, measured and printed as a table: `python benchmarks/speed.py` (two minutes on two cores).
+"""What runs cost in time and memory, measured and printed as a table: `python benchmarks/speed.py`
+(two minutes on two cores).
 
-Every figure is of whole processes, start-up included, the median of at least five runs in a memory-backed folder. The floor is what the
-waiting or the children alone need, measured in between: a bare asyncio client against the same server, the same processes two at a
-time. With `--peers FOLDER` other tools are installed there from npm and PyPI and do the same work in their own format.
+Every figure is of whole processes, start-up included, the median of at least five runs in a
+memory-backed folder. The floor is what the waiting or the children alone need, measured in between:
+a bare asyncio client against the same server, the same processes two at a time. With `--peers
+FOLDER` other tools are installed there from npm and PyPI and do the same work in their own format.
 """
 
 import argparse
@@ -32,7 +34,8 @@ JUDGE = """import json, sys
 case = json.load(sys.stdin)
 print(json.dumps({"score": 1.0, "hits": ["read"], "misses": []}))
 """
-# It reads and writes JSON too, since no agent that asks a model can do without: half of its time is the loading of `json`.
+# It reads and writes JSON too, since no agent that asks a model can do without: half of its time is
+# the loading of `json`.
 AGENT = """import json, sys
 prompt = sys.stdin.read()
 print(json.dumps({"output": f"hello there, {len(prompt)} characters"}))
@@ -41,8 +44,9 @@ print(json.dumps({"output": f"hello there, {len(prompt)} characters"}))
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the table: a suite of `tests` tests put to `target`, each graded by `evaluators`, by the command in `arguments`;
-    `requests` and `at_once` are what the HTTP floor does, `child` the program that the floor of processes runs."""
+    """One row of the table: a suite of `tests` tests put to `target`, each graded by `evaluators`,
+    by the command in `arguments`; `requests` and `at_once` are what the HTTP floor does, `child`
+    the program that the floor of processes runs."""
 
     name: str
     title: str
@@ -57,7 +61,12 @@ class Workload:
 
 CONTAINS = ({"type": "contains", "value": "hello"}, {"type": "regex", "value": "hel+o"})
 MOCK = {"provider": "mock", "responses": [{"pattern": ".*", "response": "hello there"}]}
-MODEL = {"provider": "openai", "model": "stand-in", "base_url": "http://127.0.0.1:PORT/v1", "api_key": "none"}
+MODEL = {
+    "provider": "openai",
+    "model": "stand-in",
+    "base_url": "http://127.0.0.1:PORT/v1",
+    "api_key": "none",
+}
 PROGRAM = {"type": "code_judge", "script": [sys.executable, "judge.py"]}
 PYTHON = {"provider": "cli", "command": [sys.executable, "agent.py"]}
 
@@ -65,10 +74,22 @@ PYTHON = {"provider": "cli", "command": [sys.executable, "agent.py"]}
 def _http(name: str, at_once: int, judges: int = 0) -> Workload:
     asked = f", {judges} LLM judges each" if judges else ""
     title = f"200 tests over HTTP that answers in {stand_in.SECONDS * 1000:.0f} ms, {at_once} calls at once{asked}"
-    graded = tuple({"type": "llm_judge", "name": f"judge-{number}", "prompt": "Is hello said?"} for number in range(judges))
+    graded = tuple(
+        {"type": "llm_judge", "name": f"judge-{number}", "prompt": "Is hello said?"}
+        for number in range(judges)
+    )
     target = {**MODEL, "max_concurrency": at_once}
     arguments = ("run", "--max-concurrency", str(at_once))
-    return Workload(name, title, 200, target, graded or CONTAINS, arguments, requests=200 * (1 + judges), at_once=at_once)
+    return Workload(
+        name,
+        title,
+        200,
+        target,
+        graded or CONTAINS,
+        arguments,
+        requests=200 * (1 + judges),
+        at_once=at_once,
+    )
 
 
 WORKLOADS = (
@@ -78,7 +99,14 @@ WORKLOADS = (
     _http("http50", 50),
     _http("judges", 10, judges=3),
     Workload("code", "100 Python code judges", 100, MOCK, (PROGRAM,), child="judge.py"),
-    Workload("cli", "100 `cli` agents in Python", 100, PYTHON, ({"type": "contains", "value": "hello"},), child="agent.py"),
+    Workload(
+        "cli",
+        "100 `cli` agents in Python",
+        100,
+        PYTHON,
+        ({"type": "contains", "value": "hello"},),
+        child="agent.py",
+    ),
     Workload("memory", "5,000 mock tests", 5_000, MOCK, CONTAINS),
 )
 
@@ -89,40 +117,56 @@ def write(folder: Path, workload: Workload, port: int) -> None:
     (folder / "agent.py").write_text(AGENT, encoding="utf-8")
     (folder / "judge.py").write_text(JUDGE, encoding="utf-8")
     # JSON is YAML too.
-    targets = json.dumps({"targets": [{"name": "default", **workload.target}]}).replace("PORT", str(port))
+    targets = json.dumps({"targets": [{"name": "default", **workload.target}]}).replace(
+        "PORT", str(port)
+    )
     (folder / ".agentv/targets.yaml").write_text(targets, encoding="utf-8")
-    rows = [{"id": f"test-{number:05}", "input": f"Say hello to customer {number}."} for number in range(workload.tests)]
-    (folder / "tests.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    rows = [
+        {"id": f"test-{number:05}", "input": f"Say hello to customer {number}."}
+        for number in range(workload.tests)
+    ]
+    (folder / "tests.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     suite = {"name": "speed", "assert": workload.evaluators, "tests": "tests.jsonl"}
     (folder / "EVAL.yaml").write_text(json.dumps(suite), encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One whole process: seconds, seconds of processor (its children's too), the peak of its own memory in MB."""
+    """One whole process: seconds, seconds of processor (its children's too), the peak of its own
+    memory in MB."""
 
     seconds: float
     cpu: float
     megabytes: float
 
 
-def run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Run:
-    """Runs a command and measures it; CalledProcessError when it fails, since a failure is quick."""
+def run(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+) -> Run:
+    """Runs a command and measures it; CalledProcessError when it fails, since a failure is
+    quick."""
     with tempfile.TemporaryFile() as said:
         started = time.perf_counter()
-        child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment)
+        child = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment
+        )
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             said.seek(0)
-            raise subprocess.CalledProcessError(child.returncode, [*map(str, command)], output=said.read()[-2000:])
+            raise subprocess.CalledProcessError(
+                child.returncode, [*map(str, command)], output=said.read()[-2000:]
+            )
     megabytes = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024)
     return Run(seconds, usage.ru_utime + usage.ru_stime, megabytes)
 
 
 def floor_of(workload: Workload, folder: Path, port: int) -> float | None:
-    """Seconds that nothing can be quicker than; None for a workload that neither waits nor starts children."""
+    """Seconds that nothing can be quicker than; None for a workload that neither waits nor starts
+    children."""
     started = time.perf_counter()
     if workload.requests:
         asyncio.run(stand_in.clients(port, workload.requests, workload.at_once))
@@ -135,13 +179,17 @@ def floor_of(workload: Workload, folder: Path, port: int) -> float | None:
 
 
 def _child(program: str, folder: Path) -> None:
-    subprocess.run([sys.executable, program], cwd=folder, input=b"{}", stdout=subprocess.PIPE, check=True)
+    subprocess.run(
+        [sys.executable, program], cwd=folder, input=b"{}", stdout=subprocess.PIPE, check=True
+    )
 
 
 @contextmanager
 def server() -> Iterator[int]:
     """The stand-in's port, for as long as it runs."""
-    child = subprocess.Popen([sys.executable, HERE / "stand_in.py"], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, HERE / "stand_in.py"], stdout=subprocess.PIPE, text=True
+    )
     try:
         yield int(child.stdout.readline() if child.stdout else "")
     finally:
@@ -150,17 +198,29 @@ def server() -> Iterator[int]:
 
 
 def measure(workload: Workload, times: int, port: int, tools: Sequence[peers.Peer]) -> str:
-    """One row of the table: everything measured in turn, so that what else the machine does troubles all alike."""
+    """One row of the table: everything measured in turn, so that what else the machine does
+    troubles all alike."""
     floors: list[float] = []
     runs: list[Run] = []
-    with tempfile.TemporaryDirectory(prefix="agentevals-speed-", dir=MEMORY if MEMORY.is_dir() else None) as temp:
+    with tempfile.TemporaryDirectory(
+        prefix="agentevals-speed-", dir=MEMORY if MEMORY.is_dir() else None
+    ) as temp:
         write(Path(temp) / "ours", workload, port)
-        others = [Measured(tool.prepare(workload.name, Path(temp) / tool.name, port)) for tool in tools]
+        others = [
+            Measured(tool.prepare(workload.name, Path(temp) / tool.name, port)) for tool in tools
+        ]
         for _ in range(times):
             if (floor := floor_of(workload, Path(temp) / "ours", port)) is not None:
                 floors.append(floor)
-            shutil.rmtree(Path(temp) / "ours/agentevals-report", ignore_errors=True)  # an earlier run's results are read for an estimate
-            runs.append(run([sys.executable, "-m", "agentevals_action", *workload.arguments], Path(temp) / "ours"))
+            shutil.rmtree(
+                Path(temp) / "ours/agentevals-report", ignore_errors=True
+            )  # an earlier run's results are read for an estimate
+            runs.append(
+                run(
+                    [sys.executable, "-m", "agentevals_action", *workload.arguments],
+                    Path(temp) / "ours",
+                )
+            )
             for other in others:
                 other.turn()
     floor, ours = median(floors) if floors else None, median(one.seconds for one in runs)
@@ -204,15 +264,37 @@ class Measured:
 
 def main() -> None:
     names = [workload.name for workload in WORKLOADS]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"any of {', '.join(names)} (default: all)")
-    parser.add_argument("--times", type=int, default=5, help="runs of each, of which the median is told (default: %(default)s)")
-    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="measure other tools too, which are installed into this folder once")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help=f"any of {', '.join(names)} (default: all)"
+    )
+    parser.add_argument(
+        "--times",
+        type=int,
+        default=5,
+        help="runs of each, of which the median is told (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        metavar="FOLDER",
+        help="measure other tools too, which are installed into this folder once",
+    )
     wanted = parser.parse_args()
     if unknown := set(wanted.workloads) - set(names):
         parser.error(f"there is no workload {', '.join(sorted(unknown))}")
     tools = peers.installed(wanted.peers.resolve()) if wanted.peers else []
-    titles = ["workload", "floor", "agentevals-action", "× floor", "processor", "peak memory", *(tool.name for tool in tools)]
+    titles = [
+        "workload",
+        "floor",
+        "agentevals-action",
+        "× floor",
+        "processor",
+        "peak memory",
+        *(tool.name for tool in tools),
+    ]
     print(f"| {' | '.join(titles)} |\n| --- |{' ---: |' * (len(titles) - 1)}", flush=True)
     with server() as port:
         for workload in WORKLOADS:

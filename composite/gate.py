@@ -1,8 +1,7 @@
 """Hands the inputs over as the runner does for a Docker action, and becomes the action.
 
-The runner gives a composite action no `INPUT_…` variables, and a shell may drop names with a hyphen: one JSON object carries all
-inputs past the shell.
-"""
+The runner gives a composite action no `INPUT_…` variables, and a shell may drop names with a
+hyphen: one JSON object carries all inputs past the shell."""
 
 import json
 import os
@@ -15,9 +14,11 @@ def main() -> None:
     """Replaces this process, so that the runner's signals reach the action itself."""
     environment = dict(os.environ)
     inputs = json.loads(environment.pop(CARRIER))
-    environment.update({f"INPUT_{name.replace(' ', '_').upper()}": value for name, value in inputs.items()})
+    environment.update(
+        {f"INPUT_{name.replace(' ', '_').upper()}": value for name, value in inputs.items()}
+    )
     python = Path(environment["RUNNER_TEMP"], "agentevals-action", "bin", "python")
-    os.execve(python, [str(python), "-I", "-m", "agentevals_action", "action"], environment)  # noqa: S606 - no shell is the point
+    os.execve(python, [str(python), "-I", "-m", "agentevals_action", "action"], environment)  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Makes the action's own virtual environment on the runner: hashed libraries, then the action itself, built with hashed tools."""
+"""Makes the action's own virtual environment on the runner: hashed libraries, then the action
+itself, built with hashed tools."""
 
 import os
 import subprocess
@@ -16,9 +17,21 @@ def install(folder: Path) -> None:
     pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "--disable-pip-version-check"]
     for name in ("requirements.txt", "requirements-build.txt"):
         # Wheels alone: building a library here would bring tools that nobody has hashed.
-        words = ["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--requirement", str(ROOT / name)]
+        words = [
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+            "--requirement",
+            str(ROOT / name),
+        ]
         subprocess.run([*pip, *words], check=True)
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", str(ROOT)], check=True)
+    subprocess.run(
+        [*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", str(ROOT)],
+        check=True,
+    )
     subprocess.run([*pip, "check"], check=True)
 
 
@@ -26,9 +39,13 @@ def main() -> None:
     """Installs, or ends the step in words that say what to put into the workflow."""
     if sys.version_info < OLDEST:
         found = ".".join(str(part) for part in sys.version_info[:3])
-        sys.exit(f"::error::agentevals-action needs Python 3.11 or later and found {found}: put actions/setup-python before this step")
+        sys.exit(
+            f"::error::agentevals-action needs Python 3.11 or later and found {found}: put actions/setup-python before this step"
+        )
     if os.name != "posix":
-        sys.exit("::error::agentevals-action runs on Linux and macOS runners: choose one in runs-on")
+        sys.exit(
+            "::error::agentevals-action runs on Linux and macOS runners: choose one in runs-on"
+        )
     install(Path(os.environ["RUNNER_TEMP"], "agentevals-action"))
 
 

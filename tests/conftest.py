@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says how busy the machine is.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -16,13 +18,16 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--golden-update", action="store_true", help="write what the reports say now into tests/golden, to be read in the diff"
+        "--golden-update",
+        action="store_true",
+        help="write what the reports say now into tests/golden, to be read in the diff",
     )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects without looking for garbage: what is made there stays, and looking through it over and over takes a quarter of the time."""
+    """Collects without looking for garbage: what is made there stays, and looking through it over
+    and over takes a quarter of the time."""
     gc.disable()
     try:
         return (yield)
@@ -32,7 +37,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 class Golden:
-    """Compares a text with its file in `tests/golden`, or writes it there with `--golden-update`."""
+    """Compares a text with its file in `tests/golden`, or writes it there with
+    `--golden-update`."""
 
     def __init__(self, update: bool) -> None:
         self._update = update

@@ -1,4 +1,5 @@
-"""Everything a user can cause to go wrong: one tree, each class with its exit code and what to do about it."""
+"""Everything a user can cause to go wrong: one tree, each class with its exit code and what to do
+about it."""
 
 import signal
 from collections.abc import Sequence
@@ -32,7 +33,8 @@ class AgentEvalsError(Exception):
 
 
 class InvalidInput(AgentEvalsError):
-    """Inputs, suites or targets that mean nothing; `faults` holds one line for each, all at once."""
+    """Inputs, suites or targets that mean nothing; `faults` holds one line for each, all at
+    once."""
 
     exit_code = ExitCode.INVALID
 
@@ -62,8 +64,8 @@ class OutputError(AgentEvalsError):
 class AttemptError(AgentEvalsError):
     """One attempt or one evaluator could not be told; never a score.
 
-    `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`, `configuration`.
-    """
+    `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
+    `configuration`."""
 
     exit_code = ExitCode.COULD_NOT_TELL
 
@@ -75,10 +77,18 @@ class AttemptError(AgentEvalsError):
 
 
 class TransientError(AttemptError):
-    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds when the target said so, `limited`
-    when it refuses for its rate limit (429), which is nobody's failure."""
+    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds
+    when the target said so, `limited` when it refuses for its rate limit (429), which is nobody's
+    failure."""
 
-    def __init__(self, message: str, retry_after: float | None = None, *, limited: bool = False, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        limited: bool = False,
+        hint: str = "",
+    ) -> None:
         super().__init__("target", message, hint)
         self.retry_after = retry_after
         self.limited = limited
@@ -92,7 +102,8 @@ class TargetDead(AttemptError):
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM, by its name; not an `Exception`, so that nothing on the way swallows it."""
+    """SIGINT or SIGTERM, by its name; not an `Exception`, so that nothing on the way swallows
+    it."""
 
     @property
     def exit_code(self) -> int:

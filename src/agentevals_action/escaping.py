@@ -1,22 +1,29 @@
-"""Untrusted text made safe for GitHub's Markdown: as a line of text, as code, as a fenced block; and for plain text."""
+"""Untrusted text made safe for GitHub's Markdown: as a line of text, as code, as a fenced block;
+and for plain text."""
 
 import re
 
-#: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers, tags, lone surrogates.
+#: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers,
+#: tags, lone surrogates.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     # Joiners are part of scripts and emoji; next to ASCII they only hide something.
     "|(?<![^\x00-\x7f])[\u200c\u200d]"
 )
-_PILED = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4})[\u0300-\u20ff\ufe20-\ufe2f]*")
+_PILED = re.compile(
+    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4})[\u0300-\u20ff\ufe20-\ufe2f]*"
+)
 _SHOWN = "\ufffd"
 
 _BREAK = "\u200b"
-#: What GitHub makes live in any text outside code, each to be broken after the match: mentions and e-mail addresses, issue and advisory
-#: references, addresses, emoji codes. It looks at the text after Markdown, so neither backslash nor entity helps
+#: What GitHub makes live in any text outside code, each to be broken after the match: mentions and
+#: e-mail addresses, issue and advisory references, addresses, emoji codes. It looks at the text
+#: after Markdown, so neither backslash nor entity helps
 #: (https://github.com/github/markup/issues/1168).
-_LIVE = re.compile(r"@|#(?=\d)|\b(?:gh|ghsa|cve)-(?=\w)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)", re.IGNORECASE)
+_LIVE = re.compile(
+    r"@|#(?=\d)|\b(?:gh|ghsa|cve)-(?=\w)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)", re.IGNORECASE
+)
 _SHA = re.compile(r"(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])", re.IGNORECASE)
 _SHA_PIECE = re.compile(r".{6}(?=.)")  # seven digits are a reference
 _MARKUP = str.maketrans(
@@ -31,7 +38,8 @@ _SLACK = 8  # a line is made from at most so many times its limit: what runs of 
 
 
 def visible(text: str) -> str:
-    """The text with every character that hides or reorders shown as `�`, and piles of combining marks cut; line ends become LF."""
+    """The text with every character that hides or reorders shown as `�`, and piles of combining
+    marks cut; line ends become LF."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _PILED.sub(r"\1", _HIDDEN.sub(_SHOWN, text))
 
@@ -45,10 +53,11 @@ def plain(text: str, limit: int = 200) -> str:
 
 
 def inline(text: str, limit: int = 200) -> str:
-    """One line of Markdown that shows `text` and nothing else: no markup, HTML, mention, reference or link comes alive.
+    """One line of Markdown that shows `text` and nothing else: no markup, HTML, mention, reference
+    or link comes alive.
 
-    Good in paragraphs, list items, table cells, link texts and inside HTML. `limit` is in characters of the text, before escaping.
-    """
+    Good in paragraphs, list items, table cells, link texts and inside HTML. `limit` is in
+    characters of the text, before escaping."""
     return _escaped(plain(text, limit)) or _EMPTY
 
 
@@ -69,8 +78,9 @@ def code(text: str, limit: int = 120) -> str:
     line = _no_comment(plain(text, limit))
     if not line:
         return _EMPTY
-    # A table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what stands before it. Of a link whose
-    # text is code with `]:` in it, the beginning of a paragraph makes the definition of another one, which shows nothing.
+    # A table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what
+    # stands before it. Of a link whose text is code with `]:` in it, the beginning of a paragraph
+    # makes the definition of another one, which shows nothing.
     if "|" in line or "]:" in line:
         return html_code(text, limit)
     fence = "`" * (_longest(line, "`") + 1)
@@ -84,7 +94,8 @@ def html_code(text: str, limit: int = 120) -> str:
 
 
 def prose(text: str, limit: int = 300) -> str:
-    """A sentence of ours with untrusted parts: as `inline`, but what stands between single backticks becomes code."""
+    """A sentence of ours with untrusted parts: as `inline`, but what stands between single
+    backticks becomes code."""
     line, parts, end = plain(text, limit), [], 0
     for match in _CODE_IN_PROSE.finditer(line):
         before = line[end : match.start()]
@@ -94,10 +105,11 @@ def prose(text: str, limit: int = 300) -> str:
 
 
 def fenced(text: str, limit: int, prefix: str = "") -> str:
-    """A fenced block with at most `limit` characters of the text; how many are left out is its last line.
+    """A fenced block with at most `limit` characters of the text; how many are left out is its last
+    line.
 
-    `prefix` goes before every line but the first, for a block inside a list item (spaces) or a quotation (`> `).
-    """
+    `prefix` goes before every line but the first, for a block inside a list item (spaces) or a
+    quotation (`> `)."""
     shown = visible(text[: limit + 1])
     lines = [_no_comment(line) for line in shown[:limit].rstrip("\n").split("\n")]
     if not any(lines):

@@ -1,4 +1,5 @@
-"""The inputs and outputs that `action.yml`, the README and the command line agree with, and the words that inputs are written in."""
+"""The inputs and outputs that `action.yml`, the README and the command line agree with, and the
+words that inputs are written in."""
 
 import math
 import re
@@ -12,7 +13,8 @@ Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
 
 class Input(Struct, frozen=True):
-    """One input: `default` as it is written in a workflow; an empty string, given or by default, means that nothing was said."""
+    """One input: `default` as it is written in a workflow; an empty string, given or by default,
+    means that nothing was said."""
 
     name: str
     description: str
@@ -23,7 +25,9 @@ class Input(Struct, frozen=True):
 CONDITIONS = ("gates", "regressions", "failures", "never")
 
 _ALL = (
-    Input("github-token", "Token for the comment, the check run and the API.", "${{ github.token }}"),
+    Input(
+        "github-token", "Token for the comment, the check run and the API.", "${{ github.token }}"
+    ),
     Input(
         "suites",
         "Which files are suites, as globs; !pattern excludes. Default: EVAL.yaml, *.eval.yaml, dataset.yaml and their kin.",
@@ -47,11 +51,32 @@ _ALL = (
         "setup",
         "A command (sh -c) run once in the workspace before anything else: install what judges and agents need into the container.",
     ),
-    Input("prepare", "A command (sh -c) run once in head's tree and once in the base's before the suites: install dependencies, build."),
-    Input("max-cost-usd", "US dollars after which no further call is made; what is left is an error of kind budget.", "", "number"),
-    Input("cache", "Replies of models out of the cache: off, read or on. Default: on when cache-dir is given."),
-    Input("cache-dir", "Folder of the cache, relative to the workspace; keep it with actions/cache.", "", "path"),
-    Input("env", "Names of environment variables that judges, hooks and cli targets may see beside the scrubbed set.", "", "list"),
+    Input(
+        "prepare",
+        "A command (sh -c) run once in head's tree and once in the base's before the suites: install dependencies, build.",
+    ),
+    Input(
+        "max-cost-usd",
+        "US dollars after which no further call is made; what is left is an error of kind budget.",
+        "",
+        "number",
+    ),
+    Input(
+        "cache",
+        "Replies of models out of the cache: off, read or on. Default: on when cache-dir is given.",
+    ),
+    Input(
+        "cache-dir",
+        "Folder of the cache, relative to the workspace; keep it with actions/cache.",
+        "",
+        "path",
+    ),
+    Input(
+        "env",
+        "Names of environment variables that judges, hooks and cli targets may see beside the scrubbed set.",
+        "",
+        "list",
+    ),
     Input("strict", "Whether warnings of suites are faults: true or false.", "false", "boolean"),
     Input(
         "fail-on",
@@ -61,17 +86,37 @@ _ALL = (
         "list",
     ),
     Input("min-pass-rate", "Share of scored tests that must pass, 0 to 1.", "", "number"),
-    Input("on-inconclusive", "What could not be told: fail (exit code 3), neutral or pass.", "fail"),
     Input(
-        "comment", "When to comment: always, changes (a verdict differs from base), failures (the outcome is not passed) or off.", "always"
+        "on-inconclusive", "What could not be told: fail (exit code 3), neutral or pass.", "fail"
     ),
-    Input("comment-id", "Tells the comments of several gates on one pull request apart.", "agentevals"),
+    Input(
+        "comment",
+        "When to comment: always, changes (a verdict differs from base), failures (the outcome is not passed) or off.",
+        "always",
+    ),
+    Input(
+        "comment-id", "Tells the comments of several gates on one pull request apart.", "agentevals"
+    ),
     Input("comment-template", "A Jinja file that extends the action's comment.", "", "path"),
     Input("check-run", "Whether a check run is written: true or false.", "true", "boolean"),
-    Input("check-name", "Name of the check run; keep it stable for branch protection.", "agentevals"),
-    Input("annotation-limit", "Annotations in all; the rest is counted in words.", "100", "integer"),
-    Input("report-dir", "Folder of the report files, relative to the workspace.", "agentevals-report", "path"),
-    Input("working-directory", "Suites are searched below it; paths in reports stay relative to the repository.", ".", "path"),
+    Input(
+        "check-name", "Name of the check run; keep it stable for branch protection.", "agentevals"
+    ),
+    Input(
+        "annotation-limit", "Annotations in all; the rest is counted in words.", "100", "integer"
+    ),
+    Input(
+        "report-dir",
+        "Folder of the report files, relative to the workspace.",
+        "agentevals-report",
+        "path",
+    ),
+    Input(
+        "working-directory",
+        "Suites are searched below it; paths in reports stay relative to the repository.",
+        ".",
+        "path",
+    ),
     Input(
         "allow-unsafe-pull-request-target",
         "Whether to run on pull_request_target, with secrets in reach of a stranger's code.",
@@ -83,12 +128,40 @@ _ALL = (
         "Where the base's results come from: auto (the first that has them), branch, artifact, rerun (run it now), file or none.",
         "auto",
     ),
-    Input("baseline-branch", "The branch that keeps results of the default branch, for auto and branch.", "agentevals-data"),
-    Input("baseline-file", "A file of results in the base's tree, written by `baseline write`, for auto and file.", "", "path"),
-    Input("baseline-max-age", "Days after which results of the base are marked as stale.", "14", "number"),
-    Input("confirm", "Fresh samples, at most, for each test whose verdict fell; 0 takes one fall for a regression.", "6", "integer"),
-    Input("alpha", "The chance of a false regression that a whole pull request may take, 0 to 1.", "0.05", "number"),
-    Input("accept-label", "The label that accepts a pull request's regressions, not its failed gates.", "agentevals:accept"),
+    Input(
+        "baseline-branch",
+        "The branch that keeps results of the default branch, for auto and branch.",
+        "agentevals-data",
+    ),
+    Input(
+        "baseline-file",
+        "A file of results in the base's tree, written by `baseline write`, for auto and file.",
+        "",
+        "path",
+    ),
+    Input(
+        "baseline-max-age",
+        "Days after which results of the base are marked as stale.",
+        "14",
+        "number",
+    ),
+    Input(
+        "confirm",
+        "Fresh samples, at most, for each test whose verdict fell; 0 takes one fall for a regression.",
+        "6",
+        "integer",
+    ),
+    Input(
+        "alpha",
+        "The chance of a false regression that a whole pull request may take, 0 to 1.",
+        "0.05",
+        "number",
+    ),
+    Input(
+        "accept-label",
+        "The label that accepts a pull request's regressions, not its failed gates.",
+        "agentevals:accept",
+    ),
 )
 
 #: Every input of this version by its name.
@@ -115,7 +188,8 @@ OUTPUTS: Mapping[str, str] = {
 
 
 def items(text: str) -> tuple[str, ...]:
-    """A list as written, split at newlines and commas; a comma inside `{a,b}` belongs to the glob."""
+    """A list as written, split at newlines and commas; a comma inside `{a,b}` belongs to the
+    glob."""
     found, current, depth = [], "", 0
     for char in text:
         if char == "\n" or (char == "," and depth == 0):
@@ -143,7 +217,11 @@ def integer(text: str, low: int, high: int) -> int:
 
 def number(text: str, low: float, high: float) -> float:
     """A decimal number within a range; ValueError says what to write."""
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text) and low <= (value := float(text)) <= high and math.isfinite(value):
+    if (
+        re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text)
+        and low <= (value := float(text)) <= high
+        and math.isfinite(value)
+    ):
         return value
     raise ValueError(f"write a number from {low:.15g} to {high:.15g}")
 
@@ -155,11 +233,14 @@ def word(text: str, known: Collection[str]) -> str:
     import difflib  # late: nobody misspells most of the time
 
     near = difflib.get_close_matches(text, known, 1)
-    raise ValueError(f"write {'`' + near[0] + '`, or ' if near else ''}one of {', '.join(f'`{one}`' for one in known)}")
+    raise ValueError(
+        f"write {'`' + near[0] + '`, or ' if near else ''}one of {', '.join(f'`{one}`' for one in known)}"
+    )
 
 
 def path_inside(text: str) -> str:
-    """A relative path that stays below where it starts, in its shortest form; ValueError says what to write."""
+    """A relative path that stays below where it starts, in its shortest form; ValueError says what
+    to write."""
     parts = PurePosixPath(text).parts
     if text.startswith("/") or ".." in parts or "\\" in text or not text.isprintable():
         raise ValueError("write a path relative to the workspace, without `..`")

@@ -22,7 +22,8 @@ def words(kind: str) -> str:
 
 
 def counted(kinds: Iterable[str]) -> str:
-    """Kinds in words, the frequent ones first, with how often where there are several: `budget spent (10), timed out (2)`."""
+    """Kinds in words, the frequent ones first, with how often where there are several: `budget
+    spent (10), timed out (2)`."""
     counts = Counter(kinds)
     if len(counts) == 1:
         return words(next(iter(counts)))

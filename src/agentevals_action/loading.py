@@ -1,4 +1,5 @@
-"""All code and templates of ours into memory, before code of a pull request runs beside us: what lies on the disk it could change."""
+"""All code and templates of ours into memory, before code of a pull request runs beside us: what
+lies on the disk it could change."""
 
 import pkgutil
 from importlib import import_module
@@ -37,12 +38,15 @@ _LATE = (
 
 
 def load_all() -> None:
-    """Imports every module of ours and what they import late, and reads the templates: a tenth of a second beside what a gate loads."""
-    for module in pkgutil.walk_packages(agentevals_action.__path__, f"{agentevals_action.__name__}."):
+    """Imports every module of ours and what they import late, and reads the templates: a tenth of a
+    second beside what a gate loads."""
+    for module in pkgutil.walk_packages(
+        agentevals_action.__path__, f"{agentevals_action.__name__}."
+    ):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     for name in _LATE:
         import_module(name)
-    from agentevals_action.rendering import packaged_templates
+    from agentevals_action.templating import packaged_templates
 
     packaged_templates()

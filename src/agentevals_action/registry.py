@@ -1,4 +1,5 @@
-"""The plug-ins of a folder by name, each imported when it is first asked for: a suite pays for the types that it names."""
+"""The plug-ins of a folder by name, each imported when it is first asked for: a suite pays for the
+types that it names."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -8,7 +9,8 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, type[T]]):
-    """`places` tells the module of a package and the class in it for each name; names come in that order."""
+    """`places` tells the module of a package and the class in it for each name; names come in that
+    order."""
 
     def __init__(self, package: str, places: Mapping[str, tuple[str, str]]) -> None:
         self._package, self._places = package, places

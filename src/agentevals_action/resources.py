@@ -1,4 +1,5 @@
-"""Where templates, examples and the schema are: inside an installed wheel, or at the top of a checkout."""
+"""Where templates, examples and the schema are: inside an installed wheel, or at the top of a
+checkout."""
 
 from pathlib import Path
 

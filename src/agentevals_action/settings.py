@@ -1,4 +1,5 @@
-"""What the workflow asks for (`Settings`) and what its runner says of the event (`Runner`), from the environment, all faults at once."""
+"""What the workflow asks for (`Settings`) and what its runner says of the event (`Runner`), from
+the environment, all faults at once."""
 
 import json
 import re
@@ -12,21 +13,23 @@ from agentevals_action import baselines, inputs
 from agentevals_action.errors import InvalidInput
 from agentevals_action.inputs import INPUTS as INPUTS
 from agentevals_action.inputs import OUTPUTS as OUTPUTS
-from agentevals_action.watch import WatchRule, read_rule
+from agentevals_action.model.watch import WatchRule, read_rule
 
 T = TypeVar("T")
 
 _SHOWN = 60  # characters of a wrong value that its fault repeats
-#: What `scrubbing.scrubbed` never lets through, so that asking for it is a fault instead of a silence.
-_NEVER_HANDED_ON = re.compile(r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)")
+#: What `scrubbing.scrubbed` never lets through, so that asking for it is a fault instead of a
+#: silence.
+_NEVER_HANDED_ON = re.compile(
+    r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)"
+)
 
 
 class Settings(Struct, frozen=True):
     """Every input, typed; what was not said is None or empty.
 
-    `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in seconds, `min_pass_rate` 0-1; paths
-    are relative, with forward slashes.
-    """
+    `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in
+    seconds, `min_pass_rate` 0-1; paths are relative, with forward slashes."""
 
     suites: tuple[str, ...] = ()
     select: str = "changed"
@@ -67,12 +70,17 @@ class Settings(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Without the token."""
-        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "github_token")
+        shown = (
+            f"{name}={getattr(self, name)!r}"
+            for name in self.__struct_fields__
+            if name != "github_token"
+        )
         return f"Settings({', '.join(shown)})"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Reads `INPUT_<NAME>` of every input; InvalidInput with one fault for each that means nothing."""
+        """Reads `INPUT_<NAME>` of every input; InvalidInput with one fault for each that means
+        nothing."""
         read = _Reader(environ)
         cache_dir = read("cache-dir", _own_folder, None)
         settings = cls(
@@ -94,31 +102,51 @@ class Settings(Struct, frozen=True):
             strict=read("strict", inputs.boolean, False),
             fail_on=read("fail-on", _conditions, None),
             min_pass_rate=read("min-pass-rate", lambda text: inputs.number(text, 0, 1), None),
-            on_inconclusive=read("on-inconclusive", lambda text: inputs.word(text, ("fail", "neutral", "pass")), "fail"),
-            comment=read("comment", lambda text: inputs.word(text, ("always", "changes", "failures", "off")), "always"),
+            on_inconclusive=read(
+                "on-inconclusive",
+                lambda text: inputs.word(text, ("fail", "neutral", "pass")),
+                "fail",
+            ),
+            comment=read(
+                "comment",
+                lambda text: inputs.word(text, ("always", "changes", "failures", "off")),
+                "always",
+            ),
             comment_id=read("comment-id", _comment_id, "agentevals"),
             comment_template=read("comment-template", inputs.path_inside, None),
             check_run=read("check-run", inputs.boolean, True),
             check_name=read("check-name", _line, "agentevals"),
-            annotation_limit=read("annotation-limit", lambda text: inputs.integer(text, 0, 10_000), 100),
+            annotation_limit=read(
+                "annotation-limit", lambda text: inputs.integer(text, 0, 10_000), 100
+            ),
             report_dir=read("report-dir", _own_folder, "agentevals-report"),
             working_directory=read("working-directory", inputs.path_inside, "."),
-            allow_unsafe_pull_request_target=read("allow-unsafe-pull-request-target", inputs.boolean, False),
+            allow_unsafe_pull_request_target=read(
+                "allow-unsafe-pull-request-target", inputs.boolean, False
+            ),
             baseline=read("baseline", lambda text: inputs.word(text, baselines.SOURCES), "auto"),
             baseline_branch=read("baseline-branch", _branch, "agentevals-data"),
             baseline_file=read("baseline-file", inputs.path_inside, None),
-            baseline_max_age=read("baseline-max-age", lambda text: inputs.number(text, 0, 3650), 14.0),
+            baseline_max_age=read(
+                "baseline-max-age", lambda text: inputs.number(text, 0, 3650), 14.0
+            ),
             confirm=read("confirm", lambda text: inputs.integer(text, 0, 100), 6),
             alpha=read("alpha", _level, 0.05),
             accept_label=read("accept-label", _line, "agentevals:accept"),
             github_token=read("github-token", str, None),
         )
         if settings.cache != "off" and cache_dir is None:
-            read.faults.append(f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`")
+            read.faults.append(
+                f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`"
+            )
         if settings.baseline == "file" and not read.said("baseline-file"):
-            read.faults.append("input `baseline`: there is no file for `file`; name one in `baseline-file`")
+            read.faults.append(
+                "input `baseline`: there is no file for `file`; name one in `baseline-file`"
+            )
         if cache_dir and _overlap(cache_dir, settings.report_dir):
-            read.faults.append("inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side")
+            read.faults.append(
+                "inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side"
+            )
         _refuse(read.faults, "input")
         return settings
 
@@ -163,9 +191,13 @@ def _names(text: str) -> tuple[str, ...]:
     names = inputs.items(text)
     for name in names:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError("write names of environment variables alone; their values come from `env:` of the step")
+            raise ValueError(
+                "write names of environment variables alone; their values come from `env:` of the step"
+            )
         if _NEVER_HANDED_ON.fullmatch(name):
-            raise ValueError(f"`{name}` is never handed on; give a value of your own another name in `env:` of the step")
+            raise ValueError(
+                f"`{name}` is never handed on; give a value of your own another name in `env:` of the step"
+            )
     return names
 
 
@@ -207,7 +239,11 @@ def _branch(text: str) -> str:
     """A branch's name as git takes it: https://git-scm.com/docs/git-check-ref-format."""
     parts = text.split("/")
     odd = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{", text)
-    if odd or text.startswith("-") or any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts):
+    if (
+        odd
+        or text.startswith("-")
+        or any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
+    ):
         raise ValueError("write the name of a branch")
     return text
 
@@ -229,7 +265,8 @@ _GRAPHQL_URL = "https://api.github.com/graphql"
 
 
 class Runner(Struct, frozen=True):
-    """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have no slash at their end."""
+    """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have
+    no slash at their end."""
 
     event_name: str
     event_path: Path | None
@@ -262,7 +299,9 @@ class Runner(Struct, frozen=True):
         def take(name: str, pattern: str, default: str | None = None) -> str:
             value = environ.get(name, "") or default
             if value is None or not re.fullmatch(pattern, value):
-                faults.append(f"the variable {name} is {'missing' if not value else 'no such thing as GitHub sets there'}")
+                faults.append(
+                    f"the variable {name} is {'missing' if not value else 'no such thing as GitHub sets there'}"
+                )
                 return ""
             return value
 
@@ -284,7 +323,9 @@ class Runner(Struct, frozen=True):
         run_id, attempt = take("GITHUB_RUN_ID", count, "0"), take("GITHUB_RUN_ATTEMPT", count, "1")
         if faults:
             hint = "the command `action` is run by GitHub Actions; on your own machine use `review --base REV` or `run`"
-            raise InvalidInput("the environment is not that of a GitHub runner", hint, faults=faults)
+            raise InvalidInput(
+                "the environment is not that of a GitHub runner", hint, faults=faults
+            )
         return cls(
             **texts,
             event_path=path("GITHUB_EVENT_PATH"),
@@ -298,14 +339,17 @@ class Runner(Struct, frozen=True):
         )
 
     def payload(self) -> Mapping[str, Any]:
-        """The event as GitHub sent it; InvalidInput when the file is missing or holds no JSON object."""
+        """The event as GitHub sent it; InvalidInput when the file is missing or holds no JSON
+        object."""
         hint = "the runner writes it and names it in GITHUB_EVENT_PATH"
         if self.event_path is None:
             raise InvalidInput("there is no event file", hint)
         try:
             payload = json.loads(self.event_path.read_bytes())
         except (OSError, ValueError) as error:
-            raise InvalidInput(f"the event file {self.event_path} cannot be read: {error}", hint) from error
+            raise InvalidInput(
+                f"the event file {self.event_path} cannot be read: {error}", hint
+            ) from error
         if not isinstance(payload, dict):
             raise InvalidInput(f"the event file {self.event_path} holds no object", hint)
         return payload

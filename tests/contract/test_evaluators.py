@@ -1,4 +1,5 @@
-"""Every evaluator type keeps the contract of `evaluators/base.py`, and every file of the folder is in the registry."""
+"""Every evaluator type keeps the contract of `evaluators/base.py`, and every file of the folder is
+in the registry."""
 
 import asyncio
 import importlib
@@ -12,16 +13,17 @@ import pytest
 
 from agentevals_action import evaluators
 from agentevals_action.entries.reading import entry_schema, fields_of, read_entry, to_data
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.system.paths import Folder
 from tests.support import cases
 
 FOLDER = Path(evaluators.__file__).parent
 
-#: For each type: its fields, an answer (or a trace) that passes, and one that does not. A type without a line here fails the tests.
+#: For each type: its fields, an answer (or a trace) that passes, and one that does not. A type
+#: without a line here fails the tests.
 SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
     "contains": ({"value": "a"}, "abc", "xyz"),
     "contains_any": ({"value": ["a", "b"]}, "b", "x"),
@@ -49,21 +51,35 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
         Trace((), input_tokens=6, output_tokens=5),
     ),
     "tool_trajectory": (
-        {"mode": "exact", "expected": [{"tool": "a", "args": {"n": 1}, "max_duration_ms": 9}], "args_match": "exact"},
+        {
+            "mode": "exact",
+            "expected": [{"tool": "a", "args": {"n": 1}, "max_duration_ms": 9}],
+            "args_match": "exact",
+        },
         Trace((), tool_calls=(ToolCall("a", {"n": 1}, duration_ms=9),)),
         Trace((), tool_calls=(ToolCall("b"),)),
     ),
     "field_accuracy": ({"fields": [{"path": "n"}]}, '{"n": 1}', '{"n": 2}'),
-    "execution_metrics": ({"max_tool_calls": 0}, Trace((), tool_calls=()), Trace((), tool_calls=(ToolCall("a"),))),
+    "execution_metrics": (
+        {"max_tool_calls": 0},
+        Trace((), tool_calls=()),
+        Trace((), tool_calls=(ToolCall("a"),)),
+    ),
     "skill_trigger": (
         {"skill": "commit"},
         Trace((), tool_calls=(ToolCall("Skill", {"skill": "commit"}),)),
         Trace((), tool_calls=(ToolCall("Bash"),)),
     ),
-    "composite": ({"evaluators": [cases.evaluator("contains", {"value": "a"}, name="a")]}, "abc", "xyz"),
+    "composite": (
+        {"evaluators": [cases.evaluator("contains", {"value": "a"}, name="a")]},
+        "abc",
+        "xyz",
+    ),
 }
 
-every_type = pytest.mark.parametrize("options", evaluators.every(), ids=lambda options: options.type)
+every_type = pytest.mark.parametrize(
+    "options", evaluators.every(), ids=lambda options: options.type
+)
 
 
 def test_registry__has_every_file_of_the_folder() -> None:
@@ -71,8 +87,16 @@ def test_registry__has_every_file_of_the_folder() -> None:
     assert {options.__module__.rpartition(".")[2] for options in evaluators.every()} == files
     for name in files:
         module = importlib.import_module(f"agentevals_action.evaluators.{name}")
-        own = [item for item in vars(module).values() if isinstance(item, type) and item.__module__ == module.__name__]
-        assert [item for item in own if issubclass(item, base.Options) and item not in evaluators.every()] == []
+        own = [
+            item
+            for item in vars(module).values()
+            if isinstance(item, type) and item.__module__ == module.__name__
+        ]
+        assert [
+            item
+            for item in own
+            if issubclass(item, base.Options) and item not in evaluators.every()
+        ] == []
 
 
 def test_catalog__has_each_name_once() -> None:
@@ -106,7 +130,15 @@ def test_type__is_described(options: type[base.Options]) -> None:
     assert options.__doc__ != base.Options.__doc__
     assert [name for name, field in fields_of(options).items() if not field.description] == []
     assert set(options.spellings) <= set(fields_of(options))
-    assert not set(fields_of(options)) & {"name", "type", "weight", "required", "min_score", "negate", "config"}
+    assert not set(fields_of(options)) & {
+        "name",
+        "type",
+        "weight",
+        "required",
+        "min_score",
+        "negate",
+        "config",
+    }
     assert not (options.asks_judge and "target" in fields_of(options)), "`target` names its judge"
     assert entry_schema(options, {})["type"] == "object"
 
@@ -127,7 +159,9 @@ def test_type__grades_both_ways(options: type[base.Options], tmp_path: Path) -> 
 
 
 @every_type
-def test_type__is_frozen_and_refuses_other_types(options: type[base.Options], tmp_path: Path) -> None:
+def test_type__is_frozen_and_refuses_other_types(
+    options: type[base.Options], tmp_path: Path
+) -> None:
     fields = SAMPLES[options.type][0]
     made = read_entry(options, fields, Folder(tmp_path, tmp_path))
     for name in fields_of(options):
@@ -138,7 +172,9 @@ def test_type__is_frozen_and_refuses_other_types(options: type[base.Options], tm
 
 
 @every_type
-def test_type__dumps_as_data_without_a_path_of_this_machine(options: type[base.Options], tmp_path: Path) -> None:
+def test_type__dumps_as_data_without_a_path_of_this_machine(
+    options: type[base.Options], tmp_path: Path
+) -> None:
     made = read_entry(options, SAMPLES[options.type][0], Folder(tmp_path, tmp_path))
     assert str(tmp_path) not in json.dumps(to_data(made))
     assert cases.named(made, Folder(tmp_path, tmp_path)) == {}
@@ -150,13 +186,18 @@ def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
     # Each waits for the file that the other writes: one after the other they would run out of time.
     def meeting(mine: str, other: str) -> Any:
         return cases.evaluator(
-            "code_judge", {"script": ["sh", "-c", f"touch {mine}; until test -e {other}; do sleep 0.01; done"]}, tmp_path
+            "code_judge",
+            {"script": ["sh", "-c", f"touch {mine}; until test -e {other}; do sleep 0.01; done"]},
+            tmp_path,
         )
 
     async def both() -> list[float | None]:
         case = cases.case(root=tmp_path, timeout=20)
         return [
-            result.score for result in await asyncio.gather(*(base.grade(judge, case) for judge in (meeting("a", "b"), meeting("b", "a"))))
+            result.score
+            for result in await asyncio.gather(
+                *(base.grade(judge, case) for judge in (meeting("a", "b"), meeting("b", "a")))
+            )
         ]
 
     assert asyncio.run(both()) == [1.0, 1.0]
@@ -165,4 +206,9 @@ def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
 def test_import__of_the_types_is_light() -> None:
     heavy = "jinja2", "h11", "github", "rich", "jsonschema", "yaml"
     code = f"import sys; from agentevals_action import evaluators; print([name for name in {heavy!r} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -1,4 +1,5 @@
-"""The stand-in for OpenAI and Azure satisfies the vendor's own client, and what we send is what that client may send."""
+"""The stand-in for OpenAI and Azure satisfies the vendor's own client, and what we send is what
+that client may send."""
 
 from __future__ import annotations
 
@@ -13,16 +14,37 @@ from pydantic import TypeAdapter
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from tests.support import targets
-from tests.support.openai_server import AzureServer, OpenAIServer, Reply, azure_failure, failure, function_call, output_message
+from tests.support.openai_server import (
+    AzureServer,
+    OpenAIServer,
+    Reply,
+    azure_failure,
+    failure,
+    function_call,
+    output_message,
+)
 
 if TYPE_CHECKING:
-    import openai  # half a second's import, which each worker would do: the tests that need it have it imported
+    # half a second's import, which each worker would do: the tests that need it have it imported
+    import openai
 
 GIF = base64.b64encode(b"GIF89a").decode()
-TOOL: Any = {"name": "look", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+TOOL: Any = {
+    "name": "look",
+    "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}},
+}
 CALLS = Reply(
-    message={"content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}]},
-    items=[{"id": "rs_1", "type": "reasoning", "summary": []}, output_message("I look."), function_call("look", '{"x": 1}', "c1")],
+    message={
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
+        ],
+    },
+    items=[
+        {"id": "rs_1", "type": "reasoning", "summary": []},
+        output_message("I look."),
+        function_call("look", '{"x": 1}', "c1"),
+    ],
     finish_reason="tool_calls",
 )
 
@@ -55,7 +77,9 @@ def azure(server: AzureServer, key: str = "k") -> openai.AzureOpenAI:
 
 def chat(client: openai.OpenAI, model: str = "m") -> Any:
     return client.chat.completions.create(
-        model=model, messages=[{"role": "user", "content": "see"}], tools=[{"type": "function", "function": TOOL}]
+        model=model,
+        messages=[{"role": "user", "content": "see"}],
+        tools=[{"type": "function", "function": TOOL}],
     )
 
 
@@ -68,18 +92,32 @@ def test_chat__tools_and_usage() -> None:
     with OpenAIServer({"see": CALLS}, key="k", model="m") as server, vendor(server) as client:
         completion = chat(client)
     (choice,) = completion.choices
-    assert [(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls] == [("c1", "look", '{"x": 1}')]
+    assert [
+        (call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls
+    ] == [("c1", "look", '{"x": 1}')]
     usage = completion.usage
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens) == (11, 7, 3)
+    assert (
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.prompt_tokens_details.cached_tokens,
+    ) == (11, 7, 3)
 
 
 def test_responses__items_and_usage() -> None:
     with OpenAIServer({"see": CALLS}, key="k", model="m") as server, vendor(server) as client:
         response = respond(client)
     assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
-    assert (response.status, response.output_text, response.output[2].call_id) == ("completed", "I look.", "c1")
+    assert (response.status, response.output_text, response.output[2].call_id) == (
+        "completed",
+        "I look.",
+        "c1",
+    )
     usage = response.usage
-    assert (usage.input_tokens, usage.output_tokens, usage.input_tokens_details.cached_tokens) == (11, 7, 3)
+    assert (usage.input_tokens, usage.output_tokens, usage.input_tokens_details.cached_tokens) == (
+        11,
+        7,
+        3,
+    )
 
 
 def test_azure__chat_and_responses() -> None:
@@ -97,7 +135,12 @@ def test_azure__the_version_without_a_date() -> None:
 
     with AzureServer({"see": CALLS}, key="k", model="d") as server:
         url = f"{server.url}/openai/v1/"
-        with openai.OpenAI(base_url=url, api_key="k", max_retries=0, http_client=openai.DefaultHttpxClient(trust_env=False)) as client:
+        with openai.OpenAI(
+            base_url=url,
+            api_key="k",
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(trust_env=False),
+        ) as client:
             assert chat(client, "d").choices[0].finish_reason == "tool_calls"
             assert respond(client, "d").output_text == "I look."
 
@@ -129,12 +172,17 @@ def test_errors__of_a_rate_limit_that_passes() -> None:
 
     refusals = [
         failure(429, "Rate limit reached", "rate_limit_exceeded", {"Retry-After": "0.01"}),
-        azure_failure(429, "Please retry after 1 second.", "429", {"retry-after-ms": "10", "Retry-After": "1"}),
+        azure_failure(
+            429, "Please retry after 1 second.", "429", {"retry-after-ms": "10", "Retry-After": "1"}
+        ),
     ]
     with OpenAIServer({"see": CALLS}, script=refusals) as server, vendor(server) as client:
         with pytest.raises(openai.RateLimitError) as limited:
             chat(client)
-        assert (limited.value.code, limited.value.response.headers["retry-after"]) == ("rate_limit_exceeded", "0.01")
+        assert (limited.value.code, limited.value.response.headers["retry-after"]) == (
+            "rate_limit_exceeded",
+            "0.01",
+        )
         assert chat(client.with_options(max_retries=1)).choices[0].finish_reason == "tool_calls"
     assert len(server.requests) == 3
 
@@ -142,7 +190,11 @@ def test_errors__of_a_rate_limit_that_passes() -> None:
 MESSAGES = (
     Message("system", "brief"),
     Message("user", (Block("text", "see"), Block("image", GIF))),
-    Message("assistant", "so", tool_calls=(ToolCall("look", {"x": 1}), ToolCall("look", output={"seen": 2}))),
+    Message(
+        "assistant",
+        "so",
+        tool_calls=(ToolCall("look", {"x": 1}), ToolCall("look", output={"seen": 2})),
+    ),
     Message("tool", "one"),
     Message("user", "and?"),
 )
@@ -150,7 +202,13 @@ MESSAGES = (
 
 def sent(api_format: str) -> Any:
     async def asked(url: str) -> None:
-        definition = {"provider": "openai", "model": "m", "base_url": url, "api_format": api_format, "config": {"temperature": 0.5}}
+        definition = {
+            "provider": "openai",
+            "model": "m",
+            "base_url": url,
+            "api_format": api_format,
+            "config": {"temperature": 0.5},
+        }
         provider = targets.options(definition).connect(targets.surroundings({}))
         await provider.complete(targets.request(Path("/"), *MESSAGES))
         await provider.close()
@@ -161,7 +219,8 @@ def sent(api_format: str) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """What validation gives, its lazy parts read to their end, which is where they are validated."""
+    """What validation gives, its lazy parts read to their end, which is where they are
+    validated."""
     if isinstance(value, Mapping):
         return {name: whole(part) for name, part in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -174,6 +233,9 @@ def test_what_we_send__is_of_the_vendors_types(api_format: str) -> None:
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
-    types: dict[str, Any] = {"chat": CompletionCreateParamsNonStreaming, "responses": ResponseCreateParamsNonStreaming}
+    types: dict[str, Any] = {
+        "chat": CompletionCreateParamsNonStreaming,
+        "responses": ResponseCreateParamsNonStreaming,
+    }
     body, adapter = sent(api_format), TypeAdapter(types[api_format])
     assert whole(adapter.validate_python(body)) == body

@@ -1,4 +1,5 @@
-"""Every provider keeps the contract of `providers/base.py`, and every file of the folder is in the registry."""
+"""Every provider keeps the contract of `providers/base.py`, and every file of the folder is in the
+registry."""
 
 import asyncio
 import importlib
@@ -13,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from agentevals_action import providers
 from agentevals_action.entries.reading import fields_of, read_entry, to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
-from agentevals_action.providers import base
+from agentevals_action.system.paths import Folder
+from agentevals_action.targets import base, providers
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer
 from tests.support.anthropic_server import AnthropicServer
@@ -29,7 +29,8 @@ from tests.support.openai_server import AzureServer, OpenAIServer
 FOLDER = Path(providers.__file__).parent
 ANSWERED = Path(__file__).parents[1] / "support" / "answered.jsonl"
 
-#: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A provider without a line here fails the tests.
+#: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A
+#: provider without a line here fails the tests.
 SAMPLES: dict[str, dict[str, Any]] = {
     "anthropic": {"model": "m", "base_url": "URL"},
     "azure": {"endpoint": "URL", "deployment": "m", "api_key": "k"},
@@ -45,7 +46,9 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 NAMES = sorted(SAMPLES)
 #: The vendor's stand-in, where it is not OpenAI's.
-STAND_INS: Mapping[str, Callable[[Mapping[str, str]], AnthropicServer | GeminiServer | AgentServer | OpenAIServer]] = {
+STAND_INS: Mapping[
+    str, Callable[[Mapping[str, str]], AnthropicServer | GeminiServer | AgentServer | OpenAIServer]
+] = {
     "anthropic": AnthropicServer,
     "azure": AzureServer,
     "gemini": GeminiServer,
@@ -53,15 +56,22 @@ STAND_INS: Mapping[str, Callable[[Mapping[str, str]], AnthropicServer | GeminiSe
 }
 
 
-def stand_in(name: str, replies: Mapping[str, str]) -> AnthropicServer | GeminiServer | AgentServer | OpenAIServer:
+def stand_in(
+    name: str, replies: Mapping[str, str]
+) -> AnthropicServer | GeminiServer | AgentServer | OpenAIServer:
     return STAND_INS[name](replies) if name in STAND_INS else OpenAIServer(replies)
 
 
 @contextmanager
 def connected(name: str) -> Iterator[tuple[base.Options, base.Surroundings]]:
     with stand_in(name, {"^echo hello$": "hello"}) as server:
-        definition = {field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()}
-        yield targets.options({"provider": name, **definition}), targets.surroundings({"PATH": os.environ["PATH"]})
+        definition = {
+            field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()
+        }
+        yield (
+            targets.options({"provider": name, **definition}),
+            targets.surroundings({"PATH": os.environ["PATH"]}),
+        )
 
 
 def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
@@ -87,7 +97,9 @@ def test_registry__a_file_holds_one_provider_of_its_name() -> None:
     for name, options in providers.catalog().items():
         module = importlib.import_module(options.__module__)
         own = [
-            item for item in vars(module).values() if inspect.isclass(item) and issubclass(item, base.Options) and item is not base.Options
+            item
+            for item in vars(module).values()
+            if inspect.isclass(item) and issubclass(item, base.Options) and item is not base.Options
         ]
         assert own == [options]
         assert options.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
@@ -135,7 +147,14 @@ def test_complete__many_at_once(name: str) -> None:
     async def many(options: base.Options, surroundings: base.Surroundings) -> list[Trace]:
         provider = options.connect(surroundings)
         try:
-            return list(await asyncio.gather(*(provider.complete(targets.request(Path("/"), "echo hello", attempt=i)) for i in range(10))))
+            return list(
+                await asyncio.gather(
+                    *(
+                        provider.complete(targets.request(Path("/"), "echo hello", attempt=i))
+                        for i in range(10)
+                    )
+                )
+            )
         finally:
             await provider.close()
 
@@ -168,7 +187,9 @@ def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> Non
             await provider.close()
 
     with stand_in(name, {}) as server:
-        definition = {field: server.url if value == "URL" else value for field, value in FAILING[name].items()}
+        definition = {
+            field: server.url if value == "URL" else value for field, value in FAILING[name].items()
+        }
         options = targets.options({"provider": name, **definition})
         with pytest.raises(AttemptError) as caught:
             asyncio.run(failed(options))

@@ -1,4 +1,5 @@
-"""Every report format, by its registry: one file in the folder, whole or not at all, valid whatever an agent said."""
+"""Every report format, by its registry: one file in the folder, whole or not at all, valid whatever
+an agent said."""
 
 import pkgutil
 from pathlib import Path
@@ -11,7 +12,8 @@ from agentevals_action.reports.base import Report, write_whole
 from agentevals_action.reports.view.links import Links
 from tests.support import reviews
 
-#: Modules that are no format of a review: the contract, what all formats share, remarks for a host, and rows that are written while running.
+#: Modules that are no format of a review: the contract, what all formats share, remarks for a host,
+#: and rows that are written while running.
 _NO_FORMAT = {"base", "view", "annotations", "jsonl"}
 
 REPORTS = reports.files(Links())
@@ -32,7 +34,9 @@ def test_registry__file_names_are_plain_and_differ() -> None:
 
 @formats
 @pytest.mark.parametrize("name", reviews.GOLDEN)
-def test_format__writes_its_file_and_nothing_else(report: Report, name: str, tmp_path: Path) -> None:
+def test_format__writes_its_file_and_nothing_else(
+    report: Report, name: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "new" / "folder"
     review = reviews.GOLDEN[name]()
     report.write(review, folder)

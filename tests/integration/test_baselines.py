@@ -1,4 +1,5 @@
-"""The sources of base results over real HTTP and real git: history, artifacts, the file, and the ladder over them."""
+"""The sources of base results over real HTTP and real git: history, artifacts, the file, and the
+ladder over them."""
 
 import asyncio
 import json
@@ -10,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action import trees, wiring
-from agentevals_action.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.baselines.artifact import ArtifactStore
 from agentevals_action.baselines.auto import Auto
 from agentevals_action.baselines.base import BaseTree
@@ -19,17 +19,19 @@ from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.baselines.rerun import Rerun
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.git import GitRepository
-from agentevals_action.hosts.github import GitHubHost, Target
-from agentevals_action.hosts.github_api import GitHubApi
-from agentevals_action.hosts.github_data import GitHubData
-from agentevals_action.hosts.github_past import GitHubPast
-from agentevals_action.hosts.local import GitPast
+from agentevals_action.github.api import GitHubApi
+from agentevals_action.github.data_branch import GitHubData
+from agentevals_action.github.history import GitHubPast
+from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.local import GitPast
 from agentevals_action.model.comparison import BaseRun, ChangedFile
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
+from agentevals_action.review import base_tree as trees
+from agentevals_action.review.unchanged_since import Untouched
 from agentevals_action.settings import Settings
-from agentevals_action.untouched import Untouched
+from agentevals_action.suites import checkout as wiring
+from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, command, results, suites
 from tests.support.github_history import BlobServer, zipped
 from tests.support.github_http import Fault
@@ -37,7 +39,12 @@ from tests.support.github_server import GitHubServer
 from tests.support.repositories import Files, Repository
 
 A, B, C = "a/EVAL.yaml", "b/EVAL.yaml", "c/EVAL.yaml"
-FILES: Files = {".agentv/targets.yaml": suites.TARGETS, A: base_tree.SUITE, B: base_tree.SUITE, C: base_tree.SUITE}
+FILES: Files = {
+    ".agentv/targets.yaml": suites.TARGETS,
+    A: base_tree.SUITE,
+    B: base_tree.SUITE,
+    C: base_tree.SUITE,
+}
 
 
 @pytest.fixture
@@ -55,19 +62,39 @@ def origin(tmp_path: Path, server: GitHubServer) -> Repository:
 
 
 def target(server: GitHubServer, **changes: Any) -> Target:
-    facts: dict[str, Any] = {"repository": "acme/agent", "head_sha": "0" * 40, "token": server.token, "api_url": server.url, "run_id": 900}
+    facts: dict[str, Any] = {
+        "repository": "acme/agent",
+        "head_sha": "0" * 40,
+        "token": server.token,
+        "api_url": server.url,
+        "run_id": 900,
+    }
     return Target(**facts | changes)
 
 
 def past(server: GitHubServer, **changes: Any) -> GitHubPast:
-    server.history.add_run(900, "0" * 40, event="pull_request", status="in_progress", conclusion=None, head_branch="feature")
+    server.history.add_run(
+        900,
+        "0" * 40,
+        event="pull_request",
+        status="in_progress",
+        conclusion=None,
+        head_branch="feature",
+    )
     return GitHubHost(target(server, **changes), lambda _: None).past
 
 
 def report(root: Path, commit: str, *paths: str) -> bytes:
-    """The archive of a report folder with passing results of these suites, as they are in the working tree."""
+    """The archive of a report folder with passing results of these suites, as they are in the
+    working tree."""
     rows = [row for path in paths for row in base_tree.results_of(suites.whole(root, path))]
-    return zipped({"results.jsonl": base_tree.jsonl(rows), "summary.json": json.dumps({"headSha": commit}), "comment.md": "hello"})
+    return zipped(
+        {
+            "results.jsonl": base_tree.jsonl(rows),
+            "summary.json": json.dumps({"headSha": commit}),
+            "comment.md": "hello",
+        }
+    )
 
 
 # What GitHub knows of the history
@@ -82,14 +109,28 @@ def test_lineage__over_all_pages_and_both_parents(origin: Repository, server: Gi
     chain = [origin.commit(f"main {number}", {"file": str(number)}) for number in range(30)]
     origin.git("merge", "--quiet", "--no-ff", "--no-edit", "feature")
     found = past(server).lineage(origin.head()).distances
-    assert (found[origin.head()], found[chain[-1]], found[side], found[first], found[chain[0]]) == (0, 1, 1, 2, 30)
+    assert (found[origin.head()], found[chain[-1]], found[side], found[first], found[chain[0]]) == (
+        0,
+        1,
+        1,
+        2,
+        30,
+    )
     assert len(found) == 33
     assert found == GitPast(GitRepository(origin.path)).lineage(origin.head()).distances
 
 
 def test_changes__as_git_tells_them(origin: Repository, server: GitHubServer) -> None:
     first = origin.head()
-    last = origin.commit("change", {A: None, "moved/EVAL.yaml": base_tree.SUITE.replace("Bob", "Rob"), "new": "1", B: "tests: []\n"})
+    last = origin.commit(
+        "change",
+        {
+            A: None,
+            "moved/EVAL.yaml": base_tree.SUITE.replace("Bob", "Rob"),
+            "new": "1",
+            B: "tests: []\n",
+        },
+    )
     found = past(server).changes(first, last)
     assert found == list(GitPast(GitRepository(origin.path)).changes(first, last))
     assert ChangedFile("new", "added") in found
@@ -99,16 +140,28 @@ def test_changes__that_cannot_be_told(origin: Repository, server: GitHubServer) 
     first = origin.head()
     many = origin.commit("many", {f"files/{number}": "1" for number in range(301)})
     told = past(server)
-    assert told.changes(first, many) == f"too much has changed since {first[:12]} for GitHub to list it (300 files or more)"
+    assert (
+        told.changes(first, many)
+        == f"too much has changed since {first[:12]} for GitHub to list it (300 files or more)"
+    )
     assert told.changes(many, first) == f"the base does not descend from {many[:12]}"
-    assert Ancestry(many, (told, GitPast(GitRepository(origin.path)))).changes(first) != told.changes(first, many)
+    assert Ancestry(many, (told, GitPast(GitRepository(origin.path)))).changes(
+        first
+    ) != told.changes(first, many)
 
 
-def test_history__without_the_permission_to_read_it(origin: Repository, server: GitHubServer) -> None:
+def test_history__without_the_permission_to_read_it(
+    origin: Repository, server: GitHubServer
+) -> None:
     server.permissions["contents"] = "none"
-    with pytest.raises(HostError, match=r"ancestors could not be read: the token lacks `contents: read` .* Add `contents: read` to the"):
+    with pytest.raises(
+        HostError,
+        match=r"ancestors could not be read: the token lacks `contents: read` .* Add `contents: read` to the",
+    ):
         past(server).lineage(origin.head())
-    with pytest.raises(HostError, match="what changed since could not be read: the token lacks `contents: read`"):
+    with pytest.raises(
+        HostError, match="what changed since could not be read: the token lacks `contents: read`"
+    ):
         past(server).changes(origin.head(), origin.head())
 
 
@@ -118,8 +171,12 @@ def test_history__without_the_permission_to_read_it(origin: Repository, server: 
 def test_runs__only_those_of_the_branch_itself(server: GitHubServer) -> None:
     history = server.history
     for number in (1, 2, 3):
-        history.add_run(number, str(number) * 40, event=("push", "schedule", "workflow_dispatch")[number - 1])
-    history.add_run(4, "4" * 40, event="pull_request")  # of a fork whose branch is called `main` as well
+        history.add_run(
+            number, str(number) * 40, event=("push", "schedule", "workflow_dispatch")[number - 1]
+        )
+    history.add_run(
+        4, "4" * 40, event="pull_request"
+    )  # of a fork whose branch is called `main` as well
     history.add_run(5, "5" * 40, head_repository={"id": 2, "full_name": "stranger/agent"})
     history.add_run(6, "6" * 40, head_repository=None)
     history.add_run(7, "7" * 40, workflow_id=2)
@@ -133,7 +190,10 @@ def test_runs__only_those_of_the_branch_itself(server: GitHubServer) -> None:
 def test_runs__without_the_permission_to_read_them(server: GitHubServer) -> None:
     told = past(server)
     server.permissions["actions"] = "none"
-    with pytest.raises(HostError, match=r"earlier runs .* lacks `actions: read` .* Add `actions: read` to the `permissions:` of the job"):
+    with pytest.raises(
+        HostError,
+        match=r"earlier runs .* lacks `actions: read` .* Add `actions: read` to the `permissions:` of the job",
+    ):
         told.runs("main")
     with pytest.raises(HostError, match="the number of this run is not known"):
         past(server, run_id=0).runs("main")
@@ -156,7 +216,10 @@ def test_archives__are_fetched_elsewhere_and_without_the_token(server: GitHubSer
     ]
     assert history.blobs is not None
     assert len(history.blobs.headers) == 3
-    assert not any("authorization" in headers or server.token in str(headers) for headers in history.blobs.headers)
+    assert not any(
+        "authorization" in headers or server.token in str(headers)
+        for headers in history.blobs.headers
+    )
 
 
 def test_archives__that_are_not_fetched(server: GitHubServer) -> None:
@@ -165,7 +228,10 @@ def test_archives__that_are_not_fetched(server: GitHubServer) -> None:
     history.add_artifact(1, b"", expired=True)
     history.add_artifact(1, b"", size=65 * 1024 * 1024)
     (run,) = past(server).runs("main")
-    assert [one.problem for one in past(server).archives(run)] == ["is larger than 64 MiB", "has expired"]
+    assert [one.problem for one in past(server).archives(run)] == [
+        "is larger than 64 MiB",
+        "has expired",
+    ]
     assert server.routes("zip") == []
 
 
@@ -176,7 +242,9 @@ def test_archives__that_are_larger_than_github_says(server: GitHubServer) -> Non
     assert [one.problem for one in past(server).archives(run)] == ["is larger than 64 MiB"]
 
 
-@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/relative", "data:,x"])
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/relative", "data:,x"]
+)
 def test_archives__an_address_that_is_none_of_the_web(server: GitHubServer, location: str) -> None:
     server.history.add_run(1, "1" * 40)
     server.history.add_artifact(1, b"x")
@@ -218,15 +286,34 @@ class World:
 
     @cached_property
     def untouched(self) -> Untouched:
-        return Untouched(self.tree.suites, (), self.ancestry.changes, lambda paths: trees.links_among(paths, (self.root,)))
+        return Untouched(
+            self.tree.suites,
+            (),
+            self.ancestry.changes,
+            lambda paths: trees.links_among(paths, (self.root,)),
+        )
 
     @property
     def artifact(self) -> ArtifactStore:
-        return ArtifactStore(self.tree, base_tree.FRESH, self.source, "main", lambda: self.ancestry.lineage, self.untouched)
+        return ArtifactStore(
+            self.tree,
+            base_tree.FRESH,
+            self.source,
+            "main",
+            lambda: self.ancestry.lineage,
+            self.untouched,
+        )
 
     def branch(self, memory: GitHubData) -> BranchStore:
         lineage = self.ancestry
-        return BranchStore(self.tree, base_tree.FRESH, memory, "agentevals-data", lambda: lineage.lineage, self.untouched)
+        return BranchStore(
+            self.tree,
+            base_tree.FRESH,
+            memory,
+            "agentevals-data",
+            lambda: lineage.lineage,
+            self.untouched,
+        )
 
     def rerun(self, *failing: str, refusal: str = "") -> Rerun:
         async def prepare(_: Path) -> None:
@@ -235,7 +322,10 @@ class World:
 
         async def run(wanted: Sequence[Suite]) -> Sequence[SuiteRun]:
             changes = {"greets": {"verdict": None}, "short": {"verdict": None}}
-            given = [(suite, base_tree.results_of(suite, changes if suite.path in failing else None)) for suite in wanted]
+            given = [
+                (suite, base_tree.results_of(suite, changes if suite.path in failing else None))
+                for suite in wanted
+            ]
             return [results.run(*rows, path=suite.path) for suite, rows in given]
 
         return Rerun(self.tree.info, self.root, prepare, run, self.tree.suites)
@@ -245,13 +335,19 @@ class World:
         return FileStore(self.tree, base_tree.FRESH, self.root, "baseline.jsonl")
 
     def climb(self, **rungs: Any) -> BaseRun:
-        return asyncio.run(Auto(self.tree.info, tuple(rungs.items())).results(base_tree.select(A, B, C, "new/EVAL.yaml")))
+        return asyncio.run(
+            Auto(self.tree.info, tuple(rungs.items())).results(
+                base_tree.select(A, B, C, "new/EVAL.yaml")
+            )
+        )
 
 
 def world(origin: Repository, server: GitHubServer, *places: Any) -> World:
     source = past(server)
     ancestry = Ancestry(origin.head(), places or (source,))
-    return World(origin.path, base_tree.at(origin.path, A, B, C, commit=origin.head()), source, ancestry)
+    return World(
+        origin.path, base_tree.at(origin.path, A, B, C, commit=origin.head()), source, ancestry
+    )
 
 
 def uploaded(origin: Repository, server: GitHubServer, number: int, *paths: str) -> str:
@@ -261,14 +357,21 @@ def uploaded(origin: Repository, server: GitHubServer, number: int, *paths: str)
     return origin.head()
 
 
-def test_ladder__each_suite_from_the_first_that_has_it(origin: Repository, server: GitHubServer) -> None:
+def test_ladder__each_suite_from_the_first_that_has_it(
+    origin: Repository, server: GitHubServer
+) -> None:
     old = uploaded(origin, server, 1, A, B, C)
-    origin.commit("touch b", {B: base_tree.SUITE.replace("greeter", "renamed").replace("Bob", "Rob"), "docs.md": "1"})
+    origin.commit(
+        "touch b",
+        {B: base_tree.SUITE.replace("greeter", "renamed").replace("Bob", "Rob"), "docs.md": "1"},
+    )
     origin.commit("docs", {"docs.md": "2"})
     uploaded(origin, server, 2, "a/EVAL.yaml")
     here = world(origin, server)
     run = here.climb(artifact=here.artifact, rerun=here.rerun())
-    told = {path: (where.source, where.commit, where.distance) for path, where in run.origins.items()}
+    told = {
+        path: (where.source, where.commit, where.distance) for path, where in run.origins.items()
+    }
     assert told == {
         A: ("artifact", origin.head(), 0),
         B: ("rerun", origin.head(), 0),
@@ -277,19 +380,30 @@ def test_ladder__each_suite_from_the_first_that_has_it(origin: Repository, serve
     assert run.missing == {"new/EVAL.yaml": "the suite is new"}
     (rung,) = run.info.tried
     # The nearest run is asked first, and what it lacks is the reason that is told.
-    assert (rung.source, rung.problem) == ("artifact", f"the run 2 on {origin.head()[:12]}: there are no results of it")
+    assert (rung.source, rung.problem) == (
+        "artifact",
+        f"the run 2 on {origin.head()[:12]}: there are no results of it",
+    )
     assert server.routes("compare") == [f"GET /repos/acme/agent/compare/{old}...{origin.head()}"]
 
 
 def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) -> None:
-    """Each suite stands for a rung: `a` is stored of the base, `b` of an ancestor, `c` was uploaded, `d` has to be run, `e` cannot be."""
+    """Each suite stands for a rung: `a` is stored of the base, `b` of an ancestor, `c` was
+    uploaded, `d` has to be run, `e` cannot be."""
     origin.commit("more suites", {f"{name}/EVAL.yaml": base_tree.SUITE for name in "de"})
     paths = {name: f"{name}/EVAL.yaml" for name in "abcde"}
     server.permissions["contents"] = "write"
-    memory = GitHubData(GitHubApi(target(server), lambda _: None), target(server), "agentevals-data")
+    memory = GitHubData(
+        GitHubApi(target(server), lambda _: None), target(server), "agentevals-data"
+    )
 
     def store(time: str, *names: str) -> None:
-        found = [results.run(*base_tree.results_of(suites.whole(origin.path, paths[name])), path=paths[name]) for name in names]
+        found = [
+            results.run(
+                *base_tree.results_of(suites.whole(origin.path, paths[name])), path=paths[name]
+            )
+            for name in names
+        ]
         assert memory.store(found, origin.head(), time) == ()
 
     store("2026-01-01T00:00:00Z", "b", "d")
@@ -302,10 +416,17 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
     here = World(origin.path, tree, source, Ancestry(origin.head(), (source,)))
     ladder = Auto(
         tree.info,
-        (("branch", here.branch(memory)), ("artifact", here.artifact), ("rerun", here.rerun(paths["e"])), ("file", here.file)),
+        (
+            ("branch", here.branch(memory)),
+            ("artifact", here.artifact),
+            ("rerun", here.rerun(paths["e"])),
+            ("file", here.file),
+        ),
     )
     run = asyncio.run(ladder.results(base_tree.select(*paths.values())))
-    told = {path[0]: (where.source, where.commit, where.distance) for path, where in run.origins.items()}
+    told = {
+        path[0]: (where.source, where.commit, where.distance) for path, where in run.origins.items()
+    }
     base = origin.head()
     assert told == {
         "a": ("branch", base, 0),
@@ -334,7 +455,9 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
     assert server.routes("compare") == [f"GET /repos/acme/agent/compare/{old}...{base}"]
 
 
-def test_ladder__git_is_asked_before_github_where_it_has_the_history(origin: Repository, server: GitHubServer) -> None:
+def test_ladder__git_is_asked_before_github_where_it_has_the_history(
+    origin: Repository, server: GitHubServer
+) -> None:
     uploaded(origin, server, 1, A, B, C)
     origin.commit("docs", {"docs.md": "1"})
     here = world(origin, server, GitPast(GitRepository(origin.path)), past(server))
@@ -343,14 +466,19 @@ def test_ladder__git_is_asked_before_github_where_it_has_the_history(origin: Rep
     assert server.routes("compare|commits") == []
 
 
-def test_ladder__what_is_watched_keeps_an_old_result_away(origin: Repository, server: GitHubServer) -> None:
-    """The suite's digests cannot see the agent's own code: main's own regression must not be blamed on the pull request."""
+def test_ladder__what_is_watched_keeps_an_old_result_away(
+    origin: Repository, server: GitHubServer
+) -> None:
+    """The suite's digests cannot see the agent's own code: main's own regression must not be blamed
+    on the pull request."""
     uploaded(origin, server, 1, A)
     origin.commit("a worse agent", {"src/agent.py": "worse"})
     here = world(origin, server)
     rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch
     untouched = Untouched(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
-    store = ArtifactStore(here.tree, base_tree.FRESH, here.source, "main", lambda: here.ancestry.lineage, untouched)
+    store = ArtifactStore(
+        here.tree, base_tree.FRESH, here.source, "main", lambda: here.ancestry.lineage, untouched
+    )
     run = asyncio.run(store.results(base_tree.select(A)))
     assert run.problems == {A: "the base has changed it since (watch: src/agent.py)"}
 
@@ -358,7 +486,11 @@ def test_ladder__what_is_watched_keeps_an_old_result_away(origin: Repository, se
 def test_ladder__down_to_the_file(origin: Repository, server: GitHubServer) -> None:
     server.permissions["actions"] = "none"
     here = world(origin, server)
-    run = here.climb(artifact=here.artifact, rerun=here.rerun(refusal="on base, `prepare` failed"), file=here.file)
+    run = here.climb(
+        artifact=here.artifact,
+        rerun=here.rerun(refusal="on base, `prepare` failed"),
+        file=here.file,
+    )
     assert (run.suites, run.info.wanted, run.info.problem) == ({}, True, "")
     assert run.problems == dict.fromkeys((A, B, C), "on base, `prepare` failed; mend it")
     assert [rung.source for rung in run.info.tried] == ["artifact", "rerun", "file"]
@@ -394,7 +526,9 @@ ECHO = "targets:\n  - {name: default, provider: cli, command: [cat]}\n"
 @pytest.fixture
 def greeter(tmp_path: Path) -> Repository:
     ignored = {".gitignore": "/agentevals-report/\n"}
-    return Repository.create(tmp_path / "greeter", {A: GREETER, B: GREETER, ".agentv/targets.yaml": ECHO, **ignored})
+    return Repository.create(
+        tmp_path / "greeter", {A: GREETER, B: GREETER, ".agentv/targets.yaml": ECHO, **ignored}
+    )
 
 
 def of_file(made: Repository, name: str = "baseline.jsonl") -> BaseRun:
@@ -415,11 +549,17 @@ def test_baseline_write__what_a_run_gave_is_a_base(greeter: Repository) -> None:
         "commit it, and set `baseline-file: baseline.jsonl`",
     ]
     run = of_file(greeter)
-    assert {path: [one.verdict for one in there.results] for path, there in run.suites.items()} == {A: ["pass"] * 2, B: ["pass"] * 2}
+    assert {path: [one.verdict for one in there.results] for path, there in run.suites.items()} == {
+        A: ["pass"] * 2,
+        B: ["pass"] * 2,
+    }
     told = run.origins[A]
     assert (told.source, told.commit, told.distance, told.samples) == ("file", greeter.head(), 0, 2)
     (greets, _) = run.suites[A].results
-    assert (greets.candidate_answer, [bool(one.output_messages) for one in greets.samples]) == ("Ada", [False, True])
+    assert (greets.candidate_answer, [bool(one.output_messages) for one in greets.samples]) == (
+        "Ada",
+        [False, True],
+    )
 
 
 def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Repository) -> None:
@@ -429,14 +569,20 @@ def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Re
     before = (greeter.path / "data/base.jsonl").read_text().splitlines()
     second = greeter.commit("more", {A: GREETER.replace("Ada", "Eve")})
     assert command.run(greeter.path, "run", "a", "--output", "other.jsonl").code == 0
-    done = command.run(greeter.path, "baseline", "write", "data/base.jsonl", "--results", "other.jsonl")
+    done = command.run(
+        greeter.path, "baseline", "write", "data/base.jsonl", "--results", "other.jsonl"
+    )
     assert done.code == 0, done.err
     assert f"results of {second[:12]}" in done.out
     assert f"kept as it was: {B} (results of {first[:12]})" in done.out
     after = (greeter.path / "data/base.jsonl").read_text().splitlines()
     assert after[4:] == before[4:]
     run = of_file(greeter, "data/base.jsonl")
-    assert (run.origins[A].distance, run.origins[B].commit, run.origins[B].distance) == (0, first, None)
+    assert (run.origins[A].distance, run.origins[B].commit, run.origins[B].distance) == (
+        0,
+        first,
+        None,
+    )
     (greeter.path / A).unlink()
     done = command.run(greeter.path, "run", "b")
     done = command.run(greeter.path, "baseline", "write", "data/base.jsonl")
@@ -447,7 +593,10 @@ def test_baseline_write__the_commit_that_a_review_was_of(greeter: Repository) ->
     report = greeter.path / "agentevals-report"
     assert command.run(greeter.path, "run").code == 0
     (report / "summary.json").write_text(json.dumps({"headSha": "d" * 40}))
-    assert "results of dddddddddddd" in command.run(greeter.path, "baseline", "write", "base.jsonl").out
+    assert (
+        "results of dddddddddddd"
+        in command.run(greeter.path, "baseline", "write", "base.jsonl").out
+    )
 
 
 def test_baseline_write__no_result_is_left_out_in_silence(greeter: Repository) -> None:

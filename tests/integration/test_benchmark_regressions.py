@@ -26,13 +26,18 @@ def test_fisher__known_values(regressions: dict[str, Any]) -> None:
 
 def test_pool__holds_as_often_as_it_says(regressions: dict[str, Any]) -> None:
     for rate in (0.0, 0.3, 0.98, 1.0):
-        assert sum(sample.verdict == "pass" for sample in regressions["pool"](rate)) == round(100 * rate)
+        assert sum(sample.verdict == "pass" for sample in regressions["pool"](rate)) == round(
+            100 * rate
+        )
 
 
 def test_table__the_same_seed_gives_the_same() -> None:
     first, again, other = (
         subprocess.run(
-            [sys.executable, str(SCRIPT), "--pull-requests", "1", "--seed", seed], capture_output=True, text=True, check=True
+            [sys.executable, str(SCRIPT), "--pull-requests", "1", "--seed", seed],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("1", "1", "2")
     )

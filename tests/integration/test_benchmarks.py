@@ -8,7 +8,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_speed__prints_a_row_for_a_workload() -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "speed.py"), "validate", "http50", "--times", "1"]
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "speed.py"),
+        "validate",
+        "http50",
+        "--times",
+        "1",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,5 @@
-"""The branch store as a whole: many writers at once, and a base that is read from what they wrote."""
+"""The branch store as a whole: many writers at once, and a base that is read from what they
+wrote."""
 
 import asyncio
 import subprocess
@@ -10,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.baselines.branch import BranchStore
-from agentevals_action.git import GitRepository
-from agentevals_action.hosts.github import GitHubHost, Target
-from agentevals_action.hosts.github_data import GitHubData
-from agentevals_action.hosts.local import GitPast
+from agentevals_action.github.data_branch import GitHubData
+from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.local import GitPast
 from agentevals_action.model.comparison import BaseRun, Origin
 from agentevals_action.model.suite import Suite
-from agentevals_action.untouched import Untouched
+from agentevals_action.review.unchanged_since import Untouched
+from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, results
 from tests.support.github_server import GitHubServer
 from tests.support.repositories import Repository
@@ -48,7 +49,9 @@ def hurried(seconds: float) -> None:
 
 
 def memory(server: GitHubServer) -> GitHubData:
-    return GitHubHost(Target("acme/agent", "a" * 40, server.token, server.url, server.graphql_url), hurried).memory(BRANCH)
+    return GitHubHost(
+        Target("acme/agent", "a" * 40, server.token, server.url, server.graphql_url), hurried
+    ).memory(BRANCH)
 
 
 def stored(server: GitHubServer, path: str) -> list[str]:
@@ -64,7 +67,13 @@ def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -
     def write(number: int) -> None:
         path = PATH if alike else f"suite-{number}/EVAL.yaml"
         start.wait()
-        told.extend(memory(server).store([results.run(results.result(), path=path)], f"{number:040x}", f"2026-01-01T00:00:{number:02}Z"))
+        told.extend(
+            memory(server).store(
+                [results.run(results.result(), path=path)],
+                f"{number:040x}",
+                f"2026-01-01T00:00:{number:02}Z",
+            )
+        )
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
     for thread in threads:
@@ -73,18 +82,35 @@ def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -
         thread.join()
     assert told == []
     names = [f"{number:040x}" for number in range(writers)]
-    found = stored(server, PATH) if alike else [name for number in range(writers) for name in stored(server, f"suite-{number}/EVAL.yaml")]
+    found = (
+        stored(server, PATH)
+        if alike
+        else [
+            name
+            for number in range(writers)
+            for name in stored(server, f"suite-{number}/EVAL.yaml")
+        ]
+    )
     assert found == names
     assert (len(server.git.log(BRANCH)), server.git.forced) == (writers, 0)
-    rows = [line for line in server.git.files(BRANCH)["README.md"].splitlines() if line.startswith("| `")]
+    rows = [
+        line
+        for line in server.git.files(BRANCH)["README.md"].splitlines()
+        if line.startswith("| `")
+    ]
     assert len(rows) == (1 if alike else writers)
 
 
 def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -> None:
     server.latency = 0.002
-    commands = [[sys.executable, "-c", WRITER, server.url, server.token, str(number)] for number in range(3)]
+    commands = [
+        [sys.executable, "-c", WRITER, server.url, server.token, str(number)] for number in range(3)
+    ]
     root = Path(__file__).parents[2]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for command in commands]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
+        for command in commands
+    ]
     assert [child.communicate(timeout=100)[0] for child in children] == ["()\n"] * 3
     assert stored(server, PATH) == [f"{number:040x}" for number in range(3)]
 
@@ -93,29 +119,41 @@ def given(server: GitHubServer, repository: Repository, base: str, suite: Suite)
     tree = base_tree.tree(suite, commit=base)
     ancestry = Ancestry(base, [GitPast(GitRepository(repository.path, environ={}))])
     untouched = Untouched(tree.suites, (), ancestry.changes, lambda _: {})
-    store = BranchStore(tree, base_tree.FRESH, memory(server), BRANCH, lambda: ancestry.lineage, untouched)
+    store = BranchStore(
+        tree, base_tree.FRESH, memory(server), BRANCH, lambda: ancestry.lineage, untouched
+    )
     return asyncio.run(store.results(base_tree.select()))
 
 
-def test_base__is_read_from_what_the_default_branch_wrote(server: GitHubServer, tmp_path: Path) -> None:
+def test_base__is_read_from_what_the_default_branch_wrote(
+    server: GitHubServer, tmp_path: Path
+) -> None:
     repository = Repository.create(tmp_path / "repository", base_tree.FILES)
     suite = base_tree.greeter(repository.path)
     first = repository.git("rev-parse", "HEAD")
-    memory(server).store([results.run(*base_tree.results_of(suite), path=PATH)], first, "2026-01-08T00:00:00Z")
+    memory(server).store(
+        [results.run(*base_tree.results_of(suite), path=PATH)], first, "2026-01-08T00:00:00Z"
+    )
     repository.commit("elsewhere", {"README.md": "nothing of it"})
     second = repository.git("rev-parse", "HEAD")
     failing = base_tree.results_of(suite, {"short": {"verdict": "fail"}})
     memory(server).store([results.run(*failing, path=PATH)], second, "2026-01-09T00:00:00Z")
 
     found = given(server, repository, second, suite)
-    assert found.origins == {PATH: Origin("branch", second, 0, "2026-01-09T00:00:00.000Z", 2, stale=False)}
+    assert found.origins == {
+        PATH: Origin("branch", second, 0, "2026-01-09T00:00:00.000Z", 2, stale=False)
+    }
     assert [one.verdict for one in found.suites[PATH].results[1].samples] == ["pass", "fail"]
 
     repository.commit("elsewhere again", {"README.md": "still nothing of it"})
     third = repository.git("rev-parse", "HEAD")
     assert given(server, repository, third, suite).origins[PATH].distance == 1
 
-    repository.commit("targets", {".agentv/targets.yaml": base_tree.FILES[".agentv/targets.yaml"] + "# other\n"})
+    repository.commit(
+        "targets", {".agentv/targets.yaml": base_tree.FILES[".agentv/targets.yaml"] + "# other\n"}
+    )
     fourth = repository.git("rev-parse", "HEAD")
     words = given(server, repository, fourth, base_tree.greeter(repository.path)).problems[PATH]
-    assert words.startswith(f"the results on `agentevals-data` of {second[:12]}: the base has changed it since (")
+    assert words.startswith(
+        f"the results on `agentevals-data` of {second[:12]}: the base has changed it since ("
+    )

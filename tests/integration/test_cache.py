@@ -1,4 +1,5 @@
-"""The cache through the command line: what an unchanged suite costs the second time, and what head must never be served."""
+"""The cache through the command line: what an unchanged suite costs the second time, and what head
+must never be served."""
 
 import json
 import signal
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.caching.cache import FILENAME
+from agentevals_action.targets.cache.store import FILENAME
 from tests.support import command
 from tests.support.openai_server import OpenAIServer, Reply, failure
 from tests.support.repositories import Repository
@@ -45,7 +46,8 @@ tests:
 
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
-    """A model that is agent and judge; what it is asked for is told apart by what its system or first line says."""
+    """A model that is agent and judge; what it is asked for is told apart by what its system or
+    first line says."""
     judged = '{"score": 0.9, "checks": [{"id": "rubric-1", "satisfied": true}]}'
     with OpenAIServer({"You ": judged, "Say good day": "Good day to you"}, key=KEY) as running:
         yield running
@@ -53,7 +55,9 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def folder(tmp_path: Path, server: OpenAIServer) -> Path:
-    return Repository.create(tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": SUITE}).path
+    return Repository.create(
+        tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": SUITE}
+    ).path
 
 
 def run(folder: Path, *options: str, cache: str = ".cache") -> command.Done:
@@ -76,7 +80,9 @@ def asked(server: OpenAIServer) -> int:
     return number
 
 
-def test_cache__an_unchanged_suite_makes_no_call_the_second_time(folder: Path, server: OpenAIServer) -> None:
+def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
+    folder: Path, server: OpenAIServer
+) -> None:
     first = run(folder)
     assert first.code == 0, first.out + first.err
     assert asked(server) == 4
@@ -88,14 +94,23 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(folder: Path, s
     found = rows(folder)
     assert [row["cachedReplies"] for row in found.values()] == [3, 1]
     assert [row["costUsd"] for row in found.values()] == [0, 0]
-    assert all(row["samples"][0]["cached"] and row["traceSummary"]["inputTokens"] == 11 for row in found.values())
+    assert all(
+        row["samples"][0]["cached"] and row["traceSummary"]["inputTokens"] == 11
+        for row in found.values()
+    )
     assert [path.name for path in (folder / ".cache").iterdir()] == [FILENAME]
 
 
-def test_cache__when_only_evaluators_changed_the_agent_is_not_called_again(folder: Path, server: OpenAIServer) -> None:
+def test_cache__when_only_evaluators_changed_the_agent_is_not_called_again(
+    folder: Path, server: OpenAIServer
+) -> None:
     run(folder)
     asked(server)
-    (folder / "EVAL.yaml").write_text(SUITE.replace("greets by name", "greets by the right name").replace("value: Good", "value: good"))
+    (folder / "EVAL.yaml").write_text(
+        SUITE.replace("greets by name", "greets by the right name").replace(
+            "value: Good", "value: good"
+        )
+    )
     assert run(folder).code == 1
     assert all("Say good day" not in request.prompt.splitlines()[0] for request in server.requests)
     assert 1 <= asked(server) <= 2
@@ -124,7 +139,9 @@ def test_cache__off_and_read(folder: Path, server: OpenAIServer) -> None:
 def test_cache__errors_are_asked_for_again(tmp_path: Path) -> None:
     with OpenAIServer(otherwise="Good day", script=[failure(400, "no")], key=KEY) as server:
         suite = "name: greeter\ntests:\n  - {id: one, input: Say good day, assert: [{type: contains, value: Good day}]}\n"
-        place = Repository.create(tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": suite}).path
+        place = Repository.create(
+            tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": suite}
+        ).path
         assert run(place).code == 3
         assert run(place).code == 0
         assert asked(server) == 2
@@ -144,7 +161,9 @@ def test_cache__a_forged_verdict_is_not_believed(folder: Path, server: OpenAISer
     assert scores(folder) == told
 
 
-def test_cache__a_damaged_one_is_dropped_and_the_run_goes_on(folder: Path, server: OpenAIServer) -> None:
+def test_cache__a_damaged_one_is_dropped_and_the_run_goes_on(
+    folder: Path, server: OpenAIServer
+) -> None:
     (folder / ".cache").mkdir()
     (folder / ".cache" / FILENAME).write_bytes(b"no database at all" * 1000)
     done = run(folder)
@@ -157,11 +176,16 @@ def test_cache__a_damaged_one_is_dropped_and_the_run_goes_on(folder: Path, serve
 
 def test_cache__a_run_that_is_stopped_keeps_what_it_paid_for(tmp_path: Path) -> None:
     suite = "name: greeter\ntests:\n" + "".join(
-        f"  - {{id: {name}, input: Say {name}, assert: [{{type: contains, value: Good}}]}}\n" for name in ("one", "two")
+        f"  - {{id: {name}, input: Say {name}, assert: [{{type: contains, value: Good}}]}}\n"
+        for name in ("one", "two")
     )
     with OpenAIServer({"one": "Good day", "two": Reply(hold=True)}, key=KEY) as server:
-        place = Repository.create(tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": suite}).path
-        process = command.start(place, "run", "--cache-dir", ".cache", "--max-concurrency", "1", env={"MODEL_KEY": KEY})
+        place = Repository.create(
+            tmp_path / "work", {".agentv/targets.yaml": MODEL % server.url, "EVAL.yaml": suite}
+        ).path
+        process = command.start(
+            place, "run", "--cache-dir", ".cache", "--max-concurrency", "1", env={"MODEL_KEY": KEY}
+        )
         with process:
             deadline = time.monotonic() + 60
             while len(server.requests) < 2:
@@ -193,7 +217,18 @@ def agents(tmp_path: Path, cache_key: str) -> Repository:
 def reviewed(repository: Repository, tmp_path: Path) -> tuple[command.Done, int]:
     """A review, and how often the agent was called for it."""
     (tmp_path / "calls").write_text("")
-    done = command.run(repository.path, "review", "--base", "main", "--watch", "agent/**", "--cache-dir", ".cache", "--confirm", "0")
+    done = command.run(
+        repository.path,
+        "review",
+        "--base",
+        "main",
+        "--watch",
+        "agent/**",
+        "--cache-dir",
+        ".cache",
+        "--confirm",
+        "0",
+    )
     return done, len((tmp_path / "calls").read_text().splitlines())
 
 
@@ -212,18 +247,25 @@ def test_cache__head_is_never_served_what_base_answered(tmp_path: Path) -> None:
 
 def test_cache__what_is_the_same_on_both_sides_is_asked_for_once(tmp_path: Path) -> None:
     repository = agents(tmp_path, ", cache_key: [agent/**]")
-    repository.commit("more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")})
+    repository.commit(
+        "more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")}
+    )
     done, calls = reviewed(repository, tmp_path)
     assert done.code == 0, done.out + done.err
     assert calls == 2
 
 
 @pytest.mark.parametrize(
-    ("cache_key", "told"), [("", ""), (", cache_key: [prompts/**]", "no file matches `prompts/**` of its `cache_key`")]
+    ("cache_key", "told"),
+    [("", ""), (", cache_key: [prompts/**]", "no file matches `prompts/**` of its `cache_key`")],
 )
-def test_cache__an_agent_whose_files_are_not_known_is_called_each_time(tmp_path: Path, cache_key: str, told: str) -> None:
+def test_cache__an_agent_whose_files_are_not_known_is_called_each_time(
+    tmp_path: Path, cache_key: str, told: str
+) -> None:
     repository = agents(tmp_path, cache_key)
-    repository.commit("more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")})
+    repository.commit(
+        "more", {"evals/EVAL.yaml": AGENT_SUITE.replace("value: Good day", "value: Good")}
+    )
     for _ in range(2):
         done, calls = reviewed(repository, tmp_path)
         assert done.code == 0, done.out + done.err

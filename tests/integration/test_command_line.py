@@ -11,7 +11,20 @@ from agentevals_action import __version__
 from agentevals_action.inputs import INPUTS
 from tests.support import command
 
-COMMANDS = ("action", "review", "run", "compare", "validate", "list", "explain", "targets", "selftest", "schema", "demo", "baseline")
+COMMANDS = (
+    "action",
+    "review",
+    "run",
+    "compare",
+    "validate",
+    "list",
+    "explain",
+    "targets",
+    "selftest",
+    "schema",
+    "demo",
+    "baseline",
+)
 
 
 def helped(folder: Path, *arguments: str, columns: int = 80) -> str:
@@ -25,18 +38,32 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 120, 300])
-def test_help__names_every_command_in_order_with_its_whole_sentence(tmp_path: Path, columns: int) -> None:
+def test_help__names_every_command_in_order_with_its_whole_sentence(
+    tmp_path: Path, columns: int
+) -> None:
     shown = helped(tmp_path, columns=columns)
 
     listed = shown.partition("Commands:\n")[2]
-    assert tuple(line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " ") == COMMANDS
-    assert "how often a comparison with itself would block, and which tests are to blame." in words(listed)
+    assert (
+        tuple(
+            line.split()[0]
+            for line in listed.splitlines()
+            if line.startswith("  ") and line[2] != " "
+        )
+        == COMMANDS
+    )
+    assert "how often a comparison with itself would block, and which tests are to blame." in words(
+        listed
+    )
     assert "..." not in listed
     assert max(map(len, shown.splitlines())) <= min(columns, 120)
 
 
 def test_help_of_a_group__names_its_commands(tmp_path: Path) -> None:
-    assert "write Write the results of a run as a file that the repository keeps and people review." in words(helped(tmp_path, "baseline"))
+    assert (
+        "write Write the results of a run as a file that the repository keeps and people review."
+        in words(helped(tmp_path, "baseline"))
+    )
 
 
 def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_path: Path) -> None:
@@ -48,7 +75,13 @@ def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_p
         "--output PATH",
         "--test ID-GLOB",
     ]
-    marks += ["--resume Keep", "--keep-workspaces Keep", "--suites LIST", "--watch LIST", "--help Show"]
+    marks += [
+        "--resume Keep",
+        "--keep-workspaces Keep",
+        "--suites LIST",
+        "--watch LIST",
+        "--help Show",
+    ]
     assert sorted(marks, key=shown.index) == marks
 
 
@@ -62,11 +95,15 @@ def test_help_of_a_command__says_of_an_input_what_the_action_does(tmp_path: Path
 
 
 def test_version__is_printed(tmp_path: Path) -> None:
-    assert command.run(tmp_path, "--version") == command.Done(0, f"agentevals-action {__version__}\n", "")
+    assert command.run(tmp_path, "--version") == command.Done(
+        0, f"agentevals-action {__version__}\n", ""
+    )
 
 
 @pytest.mark.parametrize(("group", "named"), [((), "selftest"), (("baseline",), "write")])
-def test_a_group__alone_shows_its_help_and_is_exit_code_2(tmp_path: Path, group: tuple[str, ...], named: str) -> None:
+def test_a_group__alone_shows_its_help_and_is_exit_code_2(
+    tmp_path: Path, group: tuple[str, ...], named: str
+) -> None:
     done = command.run(tmp_path, *group)
 
     assert done.code == 2
@@ -91,7 +128,9 @@ def test_a_group__alone_shows_its_help_and_is_exit_code_2(tmp_path: Path, group:
         ("selftest --samples many", "Invalid value for '--samples': 'many' "),
     ],
 )
-def test_arguments__that_mean_nothing_are_exit_code_2_and_told(tmp_path: Path, arguments: str, said: str) -> None:
+def test_arguments__that_mean_nothing_are_exit_code_2_and_told(
+    tmp_path: Path, arguments: str, said: str
+) -> None:
     done = command.run(tmp_path, *arguments.split())
 
     assert (done.code, done.out) == (2, "")
@@ -100,8 +139,12 @@ def test_arguments__that_mean_nothing_are_exit_code_2_and_told(tmp_path: Path, a
 
 @pytest.mark.parametrize("at_once", ["1", ""])
 @pytest.mark.parametrize("arguments", [["nope"], ["--help"], ["list"]])
-def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path, arguments: list[str], at_once: str) -> None:
-    (tmp_path / "EVAL.yaml").write_text("name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: a}]}]\n")
+def test_output__that_nobody_can_read_is_no_success_and_no_crash(
+    tmp_path: Path, arguments: list[str], at_once: str
+) -> None:
+    (tmp_path / "EVAL.yaml").write_text(
+        "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: a}]}]\n"
+    )
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -119,10 +162,14 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(tmp_path: Path,
     assert done.returncode == 1
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no device that is always full"
+)
 @pytest.mark.parametrize("at_once", ["1", ""])
 @pytest.mark.parametrize("arguments", [["schema"], ["--version"]])
-def test_output__without_room_is_told_and_no_success(tmp_path: Path, arguments: list[str], at_once: str) -> None:
+def test_output__without_room_is_told_and_no_success(
+    tmp_path: Path, arguments: list[str], at_once: str
+) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*command.COMMAND, *arguments],
@@ -138,21 +185,32 @@ def test_output__without_room_is_told_and_no_success(tmp_path: Path, arguments: 
     )
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
-@pytest.mark.parametrize(("arguments", "code"), [(["schema"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)])
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no device that is always full"
+)
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["schema"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)]
+)
 def test_output__that_has_no_room_for_errors_either_ends_in_the_code_of_what_happened(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*command.COMMAND, *arguments], cwd=tmp_path, env=command.environment(), stdout=full, stderr=full, timeout=100
+            [*command.COMMAND, *arguments],
+            cwd=tmp_path,
+            env=command.environment(),
+            stdout=full,
+            stderr=full,
+            timeout=100,
         )
     assert done.returncode == code
 
 
 def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> None:
     words = shlex.join([*command.COMMAND, "schema"])
-    done = subprocess.run(["sh", "-c", f"{words} >&- 2>&-"], cwd=tmp_path, env=command.environment(), timeout=100)
+    done = subprocess.run(
+        ["sh", "-c", f"{words} >&- 2>&-"], cwd=tmp_path, env=command.environment(), timeout=100
+    )
     assert done.returncode == 0
 
 
@@ -162,11 +220,19 @@ def test_output__that_its_encoding_cannot_say_ends_no_run(tmp_path: Path) -> Non
         'targets: [{name: default, provider: mock, responses: [{pattern: ".*", response: hi}]}]\n'
     )
     (tmp_path / "EVAL.yaml").write_text(
-        "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: Grüße}]}]\n", "utf-8"
+        "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: Grüße}]}]\n",
+        "utf-8",
     )
     environ = command.environment({"PYTHONIOENCODING": "ascii"})
 
-    done = subprocess.run([*command.COMMAND, "run"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [*command.COMMAND, "run"],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
 
     assert done.returncode == 1, done.stderr
     assert 'does not contain "Gr??e"' in done.stdout

@@ -21,7 +21,13 @@ tests:
 def index(path: Path, *rows: dict[str, object]) -> Path:
     """AgentV's rows, with what each has anyway."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    common = {"timestamp": "2026-03-13T00:00:00.000Z", "suite": "greeter", "target": "agent", "execution_status": "ok", "scores": []}
+    common = {
+        "timestamp": "2026-03-13T00:00:00.000Z",
+        "suite": "greeter",
+        "target": "agent",
+        "execution_status": "ok",
+        "scores": [],
+    }
     path.write_text("".join(json.dumps({**common, **row}) + "\n" for row in rows))
     return path
 
@@ -43,10 +49,16 @@ def compare(folder: Path, *arguments: str) -> tuple[int, Sequence[str]]:
 
 def test_compare__agentv_s_rows_with_agentv_s(tmp_path: Path) -> None:
     index(
-        tmp_path / "base/index.jsonl", {"test_id": "one", "score": 1.0}, {"test_id": "two", "score": 0.3}, {"test_id": "gone", "score": 1.0}
+        tmp_path / "base/index.jsonl",
+        {"test_id": "one", "score": 1.0},
+        {"test_id": "two", "score": 0.3},
+        {"test_id": "gone", "score": 1.0},
     )
     index(
-        tmp_path / "head/index.jsonl", {"test_id": "one", "score": 0.7}, {"test_id": "two", "score": 0.9}, {"test_id": "new", "score": 1.0}
+        tmp_path / "head/index.jsonl",
+        {"test_id": "one", "score": 0.7},
+        {"test_id": "two", "score": 0.9},
+        {"test_id": "new", "score": 1.0},
     )
 
     code, said = compare(tmp_path, "base/index.jsonl", "head/index.jsonl")
@@ -63,7 +75,9 @@ def test_compare__agentv_s_rows_with_agentv_s(tmp_path: Path) -> None:
 
 def test_compare__agentv_s_rows_as_the_base_of_a_run_of_ours(folder: Path) -> None:
     assert command.run(folder, "run", "--output", "head.jsonl").code == 0
-    index(folder / "index.jsonl", {"test_id": "one", "score": 1.0}, {"test_id": "two", "score": 0.2})
+    index(
+        folder / "index.jsonl", {"test_id": "one", "score": 1.0}, {"test_id": "two", "score": 0.2}
+    )
 
     code, said = compare(folder, "index.jsonl", "head.jsonl")
 
@@ -74,7 +88,9 @@ def test_compare__agentv_s_rows_as_the_base_of_a_run_of_ours(folder: Path) -> No
 
 def test_compare__a_run_of_ours_as_the_base_of_agentv_s_rows(folder: Path) -> None:
     assert command.run(folder, "run", "--output", "base.jsonl").code == 0
-    index(folder / "index.jsonl", {"test_id": "one", "score": 0.1}, {"test_id": "two", "score": 1.0})
+    index(
+        folder / "index.jsonl", {"test_id": "one", "score": 0.1}, {"test_id": "two", "score": 1.0}
+    )
 
     code, said = compare(folder, "base.jsonl", "index.jsonl")
 
@@ -106,7 +122,11 @@ def test_compare__suites_of_one_name_are_not_mistaken_for_each_other(folder: Pat
 
 
 def test_compare__rows_of_two_targets_are_refused(folder: Path) -> None:
-    twice = index(folder / "index.jsonl", {"test_id": "one", "score": 1.0}, {"test_id": "one", "score": 0.1, "target": "other"})
+    twice = index(
+        folder / "index.jsonl",
+        {"test_id": "one", "score": 1.0},
+        {"test_id": "one", "score": 0.1, "target": "other"},
+    )
 
     code, said = compare(folder, str(twice), str(twice))
 

@@ -1,4 +1,5 @@
-"""Composites from a suite to the results file: scores, gates by their paths, what an error leaves of them."""
+"""Composites from a suite to the results file: scores, gates by their paths, what an error leaves
+of them."""
 
 import json
 from pathlib import Path
@@ -92,7 +93,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     done = command.run(folder, "run", "--output", "out.jsonl")
     assert done.code == 1, done.err
     assert not (folder / "never").exists()
-    return {row["evalId"]: row for row in map(json.loads, (folder / "out.jsonl").read_text().splitlines())}
+    return {
+        row["evalId"]: row
+        for row in map(json.loads, (folder / "out.jsonl").read_text().splitlines())
+    }
 
 
 @pytest.mark.parametrize(
@@ -109,17 +113,28 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_run__composite(
-    rows: dict[str, dict[str, Any]], test: str, verdict: str | None, score: float | None, gates: list[str], error: bool
+    rows: dict[str, dict[str, Any]],
+    test: str,
+    verdict: str | None,
+    score: float | None,
+    gates: list[str],
+    error: bool,
 ) -> None:
     row = rows[test]
-    assert (row["verdict"], row["gatesFailed"], row["error"] is not None) == (verdict, gates, error), row["error"]
+    assert (row["verdict"], row["gatesFailed"], row["error"] is not None) == (
+        verdict,
+        gates,
+        error,
+    ), row["error"]
     assert row["score"] == (None if score is None else pytest.approx(score))
 
 
 def test_run__keeps_the_results_of_children(rows: dict[str, dict[str, Any]]) -> None:
     (outer,) = rows["gate-far-down"]["evaluatorResults"]
     quality = outer["evaluatorResults"][1]
-    assert [(child["name"], child["score"], child["passed"]) for child in quality["evaluatorResults"]] == [
+    assert [
+        (child["name"], child["score"], child["passed"]) for child in quality["evaluatorResults"]
+    ] == [
         ("safe", 0, False),
         ("rest", 1, True),
     ]
@@ -127,14 +142,23 @@ def test_run__keeps_the_results_of_children(rows: dict[str, dict[str, Any]]) -> 
     kept = rows["error-and-gate"]["evaluatorResults"][0]
     assert (kept["score"], kept["passed"], kept["error"]["kind"]) == (None, False, "judge")
     assert kept["error"]["message"].startswith("j: ")
-    assert [child["name"] for child in rows["closed-inside"]["evaluatorResults"][0]["evaluatorResults"][1]["evaluatorResults"]] == ["safe"]
+    assert [
+        child["name"]
+        for child in rows["closed-inside"]["evaluatorResults"][0]["evaluatorResults"][1][
+            "evaluatorResults"
+        ]
+    ] == ["safe"]
 
 
 def test_run__asks_for_the_key_of_a_judge_inside(tmp_path: Path) -> None:
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(ECHO)
-    judge = "{type: composite, assert: [{type: composite, assert: [{type: llm_judge, target: paid}]}]}"
-    (tmp_path / "EVAL.yaml").write_text(f"name: paid\ntests: [{{id: a, input: q, criteria: c, assert: [{judge}]}}]\n")
+    judge = (
+        "{type: composite, assert: [{type: composite, assert: [{type: llm_judge, target: paid}]}]}"
+    )
+    (tmp_path / "EVAL.yaml").write_text(
+        f"name: paid\ntests: [{{id: a, input: q, criteria: c, assert: [{judge}]}}]\n"
+    )
 
     done = command.run(tmp_path, "run")
 

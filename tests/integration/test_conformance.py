@@ -1,4 +1,5 @@
-"""Suites whose right answers are known, run as a user runs them: every test gives what its metadata expects."""
+"""Suites whose right answers are known, run as a user runs them: every test gives what its metadata
+expects."""
 
 import json
 import shutil
@@ -6,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import evaluators, providers
+from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.targets import providers
 from tests.support import command
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/conformance"
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the conformance suites are not beside this checkout (../shared/conformance)")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(),
+    reason="the conformance suites are not beside this checkout (../shared/conformance)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +38,17 @@ def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
 
 
 @pytest.mark.parametrize("path", suites())
-def test_conformance__every_test_gives_what_it_expects(copy: Path, path: str, tmp_path: Path) -> None:
+def test_conformance__every_test_gives_what_it_expects(
+    copy: Path, path: str, tmp_path: Path
+) -> None:
     suite = loaded(copy, path)
     assert isinstance(suite, Suite)
     done = command.run(copy, "run", path, "--output", str(tmp_path / "results.jsonl"))
     assert done.code in (0, 1, 3), done.err
-    rows = {row["evalId"]: row for row in map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())}
+    rows = {
+        row["evalId"]: row
+        for row in map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
+    }
     tests = {test.id: test for test in suite.tests}
     assert rows.keys() == tests.keys()
     for name, test in tests.items():
@@ -52,5 +62,8 @@ def check(row: dict[str, object], test: Test) -> None:
         assert (row["verdict"], row["score"]) == (None, None), test.id
         return
     assert isinstance(row["score"], float), test.id
-    assert (row["verdict"], round(row["score"], 6)) == (expect["verdict"], round(float(expect["score"]), 6)), test.id
+    assert (row["verdict"], round(row["score"], 6)) == (
+        expect["verdict"],
+        round(float(expect["score"]), 6),
+    ), test.id
     assert row["gatesFailed"] == expect.get("gates", []), test.id

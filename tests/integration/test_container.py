@@ -31,7 +31,9 @@ pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
 
 
 def docker(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False, timeout=550)
+    done = subprocess.run(
+        ["docker", *words], capture_output=True, text=True, check=False, timeout=550
+    )
     assert expect is None or done.returncode == expect, done.stdout + done.stderr
     return done
 
@@ -54,7 +56,10 @@ def run(image: str, *words: str, options: tuple[str, ...] = (), expect: int = 0)
 
 
 def test_image__is_small(image: str) -> None:
-    sizes = [int(docker("image", "inspect", "--format", "{{.Size}}", name).stdout) for name in (image, BASE)]
+    sizes = [
+        int(docker("image", "inspect", "--format", "{{.Size}}", name).stdout)
+        for name in (image, BASE)
+    ]
     assert sizes[0] - sizes[1] < MOST_BYTES
 
 
@@ -62,7 +67,9 @@ def test_image__starts_as_the_runner_starts_it(image: str) -> None:
     config = json.loads(docker("image", "inspect", "--format", "{{json .Config}}", image).stdout)
     assert (config.get("User", ""), config.get("WorkingDir", "")) == ("", "")
     assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
-    assert run(image, "--version", options=("--entrypoint", "agentevals-action")).startswith("agentevals-action ")
+    assert run(image, "--version", options=("--entrypoint", "agentevals-action")).startswith(
+        "agentevals-action "
+    )
 
 
 def test_image__holds_no_build_tools_and_nothing_of_the_history(image: str) -> None:
@@ -77,7 +84,9 @@ def test_image__holds_no_build_tools_and_nothing_of_the_history(image: str) -> N
 
 def test_image__holds_templates_examples_and_schemas(image: str) -> None:
     code = "from agentevals_action import resources; print(*(len(list(resources.folder(n).rglob('*'))) for n in ('templates', 'examples', 'schemas')))"
-    counts = run(image, "-I", "-c", code, options=("--entrypoint", "/opt/agentevals/bin/python")).split()
+    counts = run(
+        image, "-I", "-c", code, options=("--entrypoint", "/opt/agentevals/bin/python")
+    ).split()
     assert all(int(count) > 0 for count in counts)
     listing = run(
         image,
@@ -92,7 +101,14 @@ def test_image__imports_nothing_from_the_workspace(image: str, tmp_path: Path) -
     for name in ("yaml.py", "json.py", "sitecustomize.py", "agentevals_action/__init__.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("raise SystemExit('the workspace was imported')\n")
-    mounted = ("--volume", f"{tmp_path}:/github/workspace", "--workdir", "/github/workspace", "--env", "PYTHONPATH=/github/workspace")
+    mounted = (
+        "--volume",
+        f"{tmp_path}:/github/workspace",
+        "--workdir",
+        "/github/workspace",
+        "--env",
+        "PYTHONPATH=/github/workspace",
+    )
     said = run(image, options=mounted, expect=2)
     assert "the workspace was imported" not in said
     assert "GITHUB_EVENT_NAME" in said
@@ -104,9 +120,23 @@ def served(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", f"--base-path={folder}", "--export-all", "--reuseaddr", "--verbose"]
+    words = [
+        "git",
+        "daemon",
+        "--listen=127.0.0.1",
+        f"--port={port}",
+        f"--base-path={folder}",
+        "--export-all",
+        "--reuseaddr",
+        "--verbose",
+    ]
     # Another user's repository is served too: only the daemon's own configuration may allow that.
-    trusting = {**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    trusting = {
+        **os.environ,
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=trusting) as daemon:
         assert daemon.stderr is not None
         assert "Ready to rumble" in daemon.stderr.readline()
@@ -122,24 +152,49 @@ def give_to_the_runner(folder: Path) -> None:
 
 def example(side: str) -> dict[str, bytes]:
     files = ROOT / "examples" / "demo" / side
-    return {path.relative_to(files).as_posix(): path.read_bytes() for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    return {
+        path.relative_to(files).as_posix(): path.read_bytes()
+        for path in files.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
 
 
-def step(image: str, workspace: Path, event: Path, server: GitHubServer, inputs: Mapping[str, str]) -> dict[str, Any]:
+def step(
+    image: str, workspace: Path, event: Path, server: GitHubServer, inputs: Mapping[str, str]
+) -> dict[str, Any]:
     """One step of a workflow on a pull request, as the runner runs it."""
     given = [f"--input={name}={value}" for name, value in inputs.items()]
-    words = [sys.executable, str(RUN_STEP), f"--action={ROOT}", f"--workspace={workspace}", f"--event={event}", f"--api-url={server.url}"]
-    done = subprocess.run([*words, "--network=host", f"--image={image}", *given], capture_output=True, text=True, check=False, timeout=300)
+    words = [
+        sys.executable,
+        str(RUN_STEP),
+        f"--action={ROOT}",
+        f"--workspace={workspace}",
+        f"--event={event}",
+        f"--api-url={server.url}",
+    ]
+    done = subprocess.run(
+        [*words, "--network=host", f"--image={image}", *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return {**json.loads(done.stdout), "log": done.stderr}
 
 
-def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(image: str, tmp_path: Path) -> None:
+def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
+    image: str, tmp_path: Path
+) -> None:
     if not RUN_STEP.is_file():
-        pytest.skip("the runner's part is not beside this checkout (../shared/container/run_step.py)")
+        pytest.skip(
+            "the runner's part is not beside this checkout (../shared/container/run_step.py)"
+        )
     if os.geteuid() != 0:
         pytest.skip("only root can give the workspace to another user")
-    pull = pull_request(tmp_path / "origin", example("base"), example("head"), {"CHANGES.md": "main moved on"})
+    pull = pull_request(
+        tmp_path / "origin", example("base"), example("head"), {"CHANGES.md": "main moved on"}
+    )
     workspace = pull.checkout(tmp_path / "workspace", pull.merge)
     payload = pull_request_event(pull.head, pull.main)
     payload["pull_request"]["merge_commit_sha"] = pull.merge
@@ -153,14 +208,29 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(imag
         done = step(image, workspace.path, event, server, {})
 
         assert done["exit"] == 1, done["log"]
-        assert (done["outputs"]["outcome"], done["outputs"]["regressions"], done["outputs"]["improvements"]) == ("failed", "3", "1")
+        assert (
+            done["outputs"]["outcome"],
+            done["outputs"]["regressions"],
+            done["outputs"]["improvements"],
+        ) == ("failed", "3", "1")
         assert (done["outputs"]["base-sha"], done["outputs"]["head-sha"]) == (pull.main, pull.head)
         (comment,) = server.comments
         assert "refund-window" in comment.body
         (check,) = server.check_runs
-        assert (check.head_sha, check.status, check.conclusion) == (pull.head, "completed", "failure")
-        gates = {(one["path"], one["start_line"]) for one in check.annotations if one["annotation_level"] == "failure"}
-        assert gates == {("evals/EVAL.yaml", line_of("value: 30 days")), ("evals/EVAL.yaml", line_of("name: no-email-address"))}
+        assert (check.head_sha, check.status, check.conclusion) == (
+            pull.head,
+            "completed",
+            "failure",
+        )
+        gates = {
+            (one["path"], one["start_line"])
+            for one in check.annotations
+            if one["annotation_level"] == "failure"
+        }
+        assert gates == {
+            ("evals/EVAL.yaml", line_of("value: 30 days")),
+            ("evals/EVAL.yaml", line_of("name: no-email-address")),
+        }
 
     assert done["summary"]
     assert [str(path) for path in workspace.path.rglob("*") if path.lstat().st_uid != 1001] == []

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from agentevals_action.reports.jsonl import read_results
+from agentevals_action.results.jsonl import read_results
 from tests.support import command
 from tests.support.agent_server import AgentServer
 
@@ -27,7 +27,13 @@ def prepared(folder: Path, turns: int, alone: int) -> None:
     (folder / "agent.py").write_text(AGENT)
     tests = [{"id": f"turn-{number}", "conversation_id": "chat"} for number in range(turns)]
     tests[1:1] = [{"id": f"alone-{number}"} for number in range(alone)]
-    suite = {"name": "talk", "tests": [{**test, "input": "hi", "assert": [{"type": "equals", "value": "fine"}]} for test in tests]}
+    suite = {
+        "name": "talk",
+        "tests": [
+            {**test, "input": "hi", "assert": [{"type": "equals", "value": "fine"}]}
+            for test in tests
+        ],
+    }
     (folder / "EVAL.yaml").write_text(json.dumps(suite))
 
 
@@ -48,14 +54,20 @@ def test_conversation__its_turns_go_one_after_another(tmp_path: Path) -> None:
         most = max(most, running)
     assert most > 1  # the others ran beside it
     results = list(read_results(tmp_path / "agentevals-report/results.jsonl"))
-    assert [result.conversation_id for result in results if result.eval_id.startswith("turn")] == ["chat"] * 6
+    assert [result.conversation_id for result in results if result.eval_id.startswith("turn")] == [
+        "chat"
+    ] * 6
 
 
 def test_conversation__each_sample_is_one_of_its_own(tmp_path: Path) -> None:
     prepared(tmp_path, turns=3, alone=1)
     assert command.run(tmp_path, "run", "--samples", "2").code == 0
     for sample in "01":
-        turns = [(word, name) for word, name, number in noted(tmp_path) if number == sample and name.startswith("turn")]
+        turns = [
+            (word, name)
+            for word, name, number in noted(tmp_path)
+            if number == sample and name.startswith("turn")
+        ]
         assert turns == [(word, f"turn-{turn}") for turn in range(3) for word in ("begin", "end")]
 
 
@@ -66,21 +78,39 @@ def test_conversation__a_long_one_does_not_hold_up_a_pool_of_one(tmp_path: Path)
     assert len(noted(tmp_path)) == 32
 
 
-def test_conversation__a_turn_that_ends_in_an_error_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_conversation__a_turn_that_ends_in_an_error_does_not_stop_the_others(
+    tmp_path: Path,
+) -> None:
     prepared(tmp_path, turns=3, alone=0)
-    (tmp_path / "agent.py").write_text(AGENT.replace("time.sleep(0.05)", "sys.exit(sys.argv[1] == 'turn-0')"))
+    (tmp_path / "agent.py").write_text(
+        AGENT.replace("time.sleep(0.05)", "sys.exit(sys.argv[1] == 'turn-0')")
+    )
     assert command.run(tmp_path, "run").code == 3
-    assert [name for word, name, _ in noted(tmp_path) if word == "begin"] == ["turn-0", "turn-1", "turn-2"]
+    assert [name for word, name, _ in noted(tmp_path) if word == "begin"] == [
+        "turn-0",
+        "turn-1",
+        "turn-2",
+    ]
 
 
 def test_conversation__an_agent_hears_each_run_and_sample_apart(tmp_path: Path) -> None:
     prepared(tmp_path, turns=2, alone=0)
     with AgentServer("fine") as server:
-        target = {"name": "default", "provider": "http", "url": server.url, "body": {"id": "{{ conversation_id }}", "at": "{{ sample }}"}}
+        target = {
+            "name": "default",
+            "provider": "http",
+            "url": server.url,
+            "body": {"id": "{{ conversation_id }}", "at": "{{ sample }}"},
+        }
         (tmp_path / ".agentv/targets.yaml").write_text(json.dumps({"targets": [target]}))
         for _ in range(2):
             assert command.run(tmp_path, "run", "--samples", "2").code == 0
     names = [asked.json["id"] for asked in server.requests]
     assert len(names) == 8
-    assert sorted(names.count(name) for name in set(names)) == [2, 2, 2, 2]  # the two turns of one sample of one run share theirs
+    assert sorted(names.count(name) for name in set(names)) == [
+        2,
+        2,
+        2,
+        2,
+    ]  # the two turns of one sample of one run share theirs
     assert all(name.startswith("chat-") for name in names)

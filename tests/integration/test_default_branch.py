@@ -1,4 +1,5 @@
-"""What the default branch came to is remembered, and pull requests start from it instead of running the base again."""
+"""What the default branch came to is remembered, and pull requests start from it instead of running
+the base again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,8 @@ RUDE = GOOD.replace("Good day", "Hey")
 
 
 class Workflow:
-    """A repository whose workflow runs on pushes and on pull requests. `calls` notes where each call of the agent was made."""
+    """A repository whose workflow runs on pushes and on pull requests. `calls` notes where each
+    call of the agent was made."""
 
     def __init__(self, folder: Path, server: GitHubServer, change: Files) -> None:
         self.folder, self.server, self.runs = folder, server, 1000
@@ -37,12 +39,28 @@ class Workflow:
         place = self.folder / str(self.runs)
         workspace = self.pull.checkout(place / "workspace", sha, 1)
         env = {"CALLS": str(self.calls)}
-        given = {"env": "CALLS", "watch": "agent.sh", **{name.replace("_", "-"): value for name, value in inputs.items()}}
+        given = {
+            "env": "CALLS",
+            "watch": "agent.sh",
+            **{name.replace("_", "-"): value for name, value in inputs.items()},
+        }
         self.calls.write_text("")
-        return Job(workspace.path, self.server, event, sha, place / "runner", name, self.runs, inputs=given, env=env).finish()  # type: ignore[arg-type]  # an event
+        return Job(
+            workspace.path,
+            self.server,
+            event,
+            sha,
+            place / "runner",
+            name,
+            self.runs,
+            inputs=given,
+            env=env,
+        ).finish()  # type: ignore[arg-type]  # an event
 
     def push(self, **inputs: str) -> Finished:
-        return self.job("push", self.pull.main, payloads.push_event("0" * 40, self.pull.main), **inputs)
+        return self.job(
+            "push", self.pull.main, payloads.push_event("0" * 40, self.pull.main), **inputs
+        )
 
     def schedule(self, **inputs: str) -> Finished:
         return self.job("schedule", self.pull.main, payloads.schedule_event(), **inputs)
@@ -65,7 +83,9 @@ def server() -> Iterator[GitHubServer]:
         yield running
 
 
-def test_push__its_results_spare_the_pull_request_the_base(tmp_path: Path, server: GitHubServer) -> None:
+def test_push__its_results_spare_the_pull_request_the_base(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
     assert flow.push().code == 0
     done = flow.review()
@@ -73,14 +93,18 @@ def test_push__its_results_spare_the_pull_request_the_base(tmp_path: Path, serve
     assert flow.called() == (2, 0), done.summary
 
 
-def test_push__a_token_that_may_not_write_is_a_notice_and_no_failure(tmp_path: Path, server: GitHubServer) -> None:
+def test_push__a_token_that_may_not_write_is_a_notice_and_no_failure(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     server.permissions["contents"] = "read"
     done = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"}).push()
     assert done.code == 0
     assert "Add `contents: write`" in done.log
 
 
-def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(tmp_path: Path, server: GitHubServer) -> None:
+def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
     assert flow.push(samples="3").code == 0
     assert flow.schedule(samples="3").code == 0
@@ -91,21 +115,27 @@ def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(tmp_
     assert (2 < head <= 8, base) == (True, 0)  # fresh samples of head alone: six of base are enough
 
 
-def test_review__without_stored_results_the_base_is_run_and_that_is_said(tmp_path: Path, server: GitHubServer) -> None:
+def test_review__without_stored_results_the_base_is_run_and_that_is_said(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
     done = flow.review()
     assert done.code == 0, done.log
     assert flow.called() == (2, 2)
 
 
-def test_push__with_another_baseline_nothing_is_written(tmp_path: Path, server: GitHubServer) -> None:
+def test_push__with_another_baseline_nothing_is_written(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
     assert flow.push(baseline="rerun").code == 0
     assert flow.review().code == 0
     assert flow.called() == (2, 2)
 
 
-def test_review__a_named_branch_that_has_nothing_is_no_pass(tmp_path: Path, server: GitHubServer) -> None:
+def test_review__a_named_branch_that_has_nothing_is_no_pass(
+    tmp_path: Path, server: GitHubServer
+) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
     done = flow.review(baseline="branch")
     assert done.code == 3, done.log

@@ -60,7 +60,9 @@ def folder(tmp_path: Path) -> Path:
     return suites.write(tmp_path / "work", files)
 
 
-def explained(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
+def explained(
+    folder: Path, *arguments: str, env: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
     done = command.run(folder, "explain", *arguments, "--json", env=env)
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = json.loads(done.out)
@@ -74,7 +76,9 @@ def test_explain__as_people_read_it(folder: Path, golden: Golden) -> None:
     golden.check("explain.txt", re.sub(r"\b[0-9a-f]{64}\b", "<digest>", done.out))
 
 
-def test_explain__without_a_terminal_nothing_is_wrapped_coloured_or_taken_for_a_command(folder: Path) -> None:
+def test_explain__without_a_terminal_nothing_is_wrapped_coloured_or_taken_for_a_command(
+    folder: Path,
+) -> None:
     name = "long-" * 50
     suites.write(
         folder,
@@ -93,9 +97,15 @@ def test_explain__without_a_terminal_nothing_is_wrapped_coloured_or_taken_for_a_
 def test_explain__json_has_all_of_it(folder: Path) -> None:
     (test,) = explained(folder, "refund-window", "evals")
 
-    assert [message["text"] for message in test["input"]] == ["You are kind.", 'Can I return these?\n::error::no\n{"n": 1}']
+    assert [message["text"] for message in test["input"]] == [
+        "You are kind.",
+        'Can I return these?\n::error::no\n{"n": 1}',
+    ]
     assert test["input"][1]["files"] == ["evals/order.txt"]
-    assert [(one["name"], one["type"], one["origin"], one["location"]["line"]) for one in test["evaluators"]] == [
+    assert [
+        (one["name"], one["type"], one["origin"], one["location"]["line"])
+        for one in test["evaluators"]
+    ] == [
         ("contains-DENIED", "contains", "test", 22),
         ("regex-[0-9]+", "regex", "test", 23),
         ("rubrics", "rubric", "rubrics", 20),
@@ -118,11 +128,17 @@ def test_explain__json_has_all_of_it(folder: Path) -> None:
         "price": None,
         "cacheKey": [],
     }
-    assert [(child["name"], child["judge"] and child["judge"]["name"]) for child in release["children"]] == [
+    assert [
+        (child["name"], child["judge"] and child["judge"]["name"]) for child in release["children"]
+    ] == [
         ("safe", "judge"),
         ("contains-30 days", None),
     ]
-    assert [gate["name"] for gate in test["gates"]] == ["contains-DENIED", "release", "release/safe/legal"]
+    assert [gate["name"] for gate in test["gates"]] == [
+        "contains-DENIED",
+        "release",
+        "release/safe/legal",
+    ]
     assert (test["timeLimit"], test["target"]["name"]) == (60, "default")
     assert {file["path"]: file["role"] for file in test["files"]} == {
         "evals/order.txt": "file",
@@ -133,21 +149,31 @@ def test_explain__json_has_all_of_it(folder: Path) -> None:
 
 
 def test_explain__what_was_run_has_the_same_fingerprint(folder: Path) -> None:
-    assert command.run(folder, "run", "evals", "--test", "refund-model", "--output", "results.jsonl").code in (0, 1, 3)
+    assert command.run(
+        folder, "run", "evals", "--test", "refund-model", "--output", "results.jsonl"
+    ).code in (0, 1, 3)
     row = json.loads((folder / "results.jsonl").read_text())
 
-    assert [test["fingerprint"] for test in explained(folder, "refund-model")] == [row["fingerprint"]]
+    assert [test["fingerprint"] for test in explained(folder, "refund-model")] == [
+        row["fingerprint"]
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "name", "reason"),
     [
-        (["refund-window", "evals"], "default", "nothing names one, and this one is called `default`"),
+        (
+            ["refund-window", "evals"],
+            "default",
+            "nothing names one, and this one is called `default`",
+        ),
         (["refund-model"], "model", "the test's `execution.target`"),
         (["refund-model", "--target", "judge"], "judge", "the input `target`"),
     ],
 )
-def test_explain__target_and_why(folder: Path, arguments: list[str], name: str, reason: str) -> None:
+def test_explain__target_and_why(
+    folder: Path, arguments: list[str], name: str, reason: str
+) -> None:
     (test,) = explained(folder, *arguments)
 
     assert (test["target"]["name"], test["target"]["reason"]) == (name, reason)
@@ -168,8 +194,14 @@ def test_explain__target_of_suite_configuration_and_none(folder: Path) -> None:
     (folder / ".agentv/targets.yaml").unlink()
     (none,) = explained(folder, "a", "two")
 
-    assert (named["target"]["name"], named["target"]["reason"]) == ("model", "the suite's `execution.target`")
-    assert (configured["target"]["name"], configured["target"]["reason"]) == ("model", "`defaults.target` of .agentv/config.yaml")
+    assert (named["target"]["name"], named["target"]["reason"]) == (
+        "model",
+        "the suite's `execution.target`",
+    )
+    assert (configured["target"]["name"], configured["target"]["reason"]) == (
+        "model",
+        "`defaults.target` of .agentv/config.yaml",
+    )
     assert (none["target"]["name"], none["evaluators"][0]["judge"]["name"]) == (None, None)
     assert none["target"]["reason"] == "nothing names one, and none is called `default`"
 
@@ -185,14 +217,24 @@ def test_explain__target_of_suite_configuration_and_none(folder: Path) -> None:
 def test_explain__judge_and_why(folder: Path, arguments: list[str], name: str, reason: str) -> None:
     (test,) = explained(folder, "refund-window", "evals", *arguments)
 
-    assert [(one["judge"]["name"], one["judge"]["reason"]) for one in test["evaluators"] if one["judge"]] == [(name, reason)] * 2
+    assert [
+        (one["judge"]["name"], one["judge"]["reason"]) for one in test["evaluators"] if one["judge"]
+    ] == [(name, reason)] * 2
 
 
 def test_explain__judge_that_the_evaluator_names(folder: Path) -> None:
-    suites.write(folder, {"EVAL.yaml": "name: suite\ntests: [{id: a, input: q, assert: [{type: llm_judge, prompt: x, target: model}]}]\n"})
+    suites.write(
+        folder,
+        {
+            "EVAL.yaml": "name: suite\ntests: [{id: a, input: q, assert: [{type: llm_judge, prompt: x, target: model}]}]\n"
+        },
+    )
     (test,) = explained(folder, "a", "EVAL.yaml", "--judge-target", "judge")
 
-    assert (test["evaluators"][0]["judge"]["name"], test["evaluators"][0]["judge"]["reason"]) == ("model", "the evaluator's `target`")
+    assert (test["evaluators"][0]["judge"]["name"], test["evaluators"][0]["judge"]["reason"]) == (
+        "model",
+        "the evaluator's `target`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,20 +245,30 @@ def test_explain__judge_that_the_evaluator_names(folder: Path) -> None:
         (["refund-window", "more.eval.yaml", "--timeout", "7"], 7, "the input `timeout`"),
     ],
 )
-def test_explain__time_limit_and_why(folder: Path, arguments: list[str], limit: float, reason: str) -> None:
+def test_explain__time_limit_and_why(
+    folder: Path, arguments: list[str], limit: float, reason: str
+) -> None:
     (test,) = explained(folder, *arguments)
 
     assert (test["timeLimit"], test["timeLimitReason"]) == (limit, reason)
 
 
 def test_explain__an_id_of_several_suites_is_told_of_each(folder: Path) -> None:
-    assert [test["suite"] for test in explained(folder, "refund-window")] == ["evals/EVAL.yaml", "more.eval.yaml"]
+    assert [test["suite"] for test in explained(folder, "refund-window")] == [
+        "evals/EVAL.yaml",
+        "more.eval.yaml",
+    ]
     done = command.run(folder, "explain", "refund-window")
-    assert [line.split()[1] for line in done.out.splitlines() if line.startswith("suite ")] == ["evals/EVAL.yaml", "more.eval.yaml"]
+    assert [line.split()[1] for line in done.out.splitlines() if line.startswith("suite ")] == [
+        "evals/EVAL.yaml",
+        "more.eval.yaml",
+    ]
 
 
 def test_explain__an_exact_id_wins_over_a_glob(folder: Path) -> None:
-    text = "name: suite\ntests:\n" + "".join(f"  - {{id: '{name}', input: q, criteria: c}}\n" for name in ("a[1]", "a1"))
+    text = "name: suite\ntests:\n" + "".join(
+        f"  - {{id: '{name}', input: q, criteria: c}}\n" for name in ("a[1]", "a1")
+    )
     suites.write(folder, {"EVAL.yaml": text})
 
     assert [test["id"] for test in explained(folder, "a[1]")] == ["a[1]"]
@@ -239,11 +291,19 @@ def test_explain__without_a_suite_there_is_nothing_to_explain(tmp_path: Path) ->
     assert "no suite" in done.err
 
 
-def test_explain__a_broken_suite_beside_it_is_told_and_one_that_may_hold_the_test_is_a_fault(folder: Path) -> None:
+def test_explain__a_broken_suite_beside_it_is_told_and_one_that_may_hold_the_test_is_a_fault(
+    folder: Path,
+) -> None:
     suites.write(folder, {"bad.eval.yaml": "name: bad\ntests:\n  - {id: other, input: q}\n"})
-    found, lost = command.run(folder, "explain", "refund-model"), command.run(folder, "explain", "other")
+    found, lost = (
+        command.run(folder, "explain", "refund-model"),
+        command.run(folder, "explain", "other"),
+    )
 
-    assert (found.code, found.err) == (0, "warning: bad.eval.yaml has faults and was not looked into\n")
+    assert (found.code, found.err) == (
+        0,
+        "warning: bad.eval.yaml has faults and was not looked into\n",
+    )
     assert lost.code == 2
     assert "bad.eval.yaml:3:5: there is nothing to grade the test `other` by" in lost.err
 
@@ -252,7 +312,9 @@ def test_explain__secrets_are_not_shown(folder: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: a-secret-of-ours, criteria: c}]\n"
     suites.write(folder, {"EVAL.yaml": text})
     for arguments in ([], ["--json"]):
-        done = command.run(folder, "explain", "a", "EVAL.yaml", *arguments, env={"API_TOKEN": "a-secret-of-ours"})
+        done = command.run(
+            folder, "explain", "a", "EVAL.yaml", *arguments, env={"API_TOKEN": "a-secret-of-ours"}
+        )
         assert done.code == 0, done.err
         assert "a-secret-of-ours" not in done.out
         assert "***" in done.out
@@ -294,7 +356,12 @@ targets:
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Path:
-    files = {"evals/EVAL.yaml": TALK, ".agentv/targets.yaml": LIMITED, "evals/template/a.txt": "a", "evals/tools/x": ""}
+    files = {
+        "evals/EVAL.yaml": TALK,
+        ".agentv/targets.yaml": LIMITED,
+        "evals/template/a.txt": "a",
+        "evals/tools/x": "",
+    }
     return suites.write(tmp_path / "talk", files)
 
 
@@ -325,13 +392,23 @@ def test_explain__conversation_and_workspace_in_json(talk: Path) -> None:
     assert talks["one"] == {"id": "chat", "number": 1, "total": 3, "isRemembered": True}
     assert talks["model"] == {"id": "chat", "number": 3, "total": 3, "isRemembered": False}
     assert talks["alone"] is None
-    assert {name: test["workspace"]["isolation"] for name, test in found.items() if name != "model"} == {
+    assert {
+        name: test["workspace"]["isolation"] for name, test in found.items() if name != "model"
+    } == {
         "one": "shared",
         "alone": "per_test",
         "two": "shared",
     }
     shared = found["one"]["workspace"]
-    assert shared["repos"] == [{"path": "lib", "source": "https://git.test/lib.git", "commit": "v1", "ancestor": 2, "sparse": []}]
+    assert shared["repos"] == [
+        {
+            "path": "lib",
+            "source": "https://git.test/lib.git",
+            "commit": "v1",
+            "ancestor": 2,
+            "sparse": [],
+        }
+    ]
     assert [(hook["name"], hook["cwd"], hook["timeoutSeconds"]) for hook in shared["hooks"]] == [
         ("before_all", "evals/tools", 2.5),
         ("after_each", "evals", 30),

@@ -1,12 +1,13 @@
-"""The comment over real HTTP: found, updated, replaced, left alone; never doubled, never a stranger's."""
+"""The comment over real HTTP: found, updated, replaced, left alone; never doubled, never a
+stranger's."""
 
 from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.hosts.base import CommentReport
-from agentevals_action.hosts.github import GitHubHost, Target
+from agentevals_action.github.base import CommentReport
+from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.model.comparison import Outcome
 from tests.support.github_http import Fault
 from tests.support.github_server import GitHubServer
@@ -30,7 +31,13 @@ def no_wait(seconds: float) -> None:
     pass
 
 
-def host(server: GitHubServer, run: int = 50, attempt: int = 1, head: str = HEAD, comment_id: str = "agentevals") -> GitHubHost:
+def host(
+    server: GitHubServer,
+    run: int = 50,
+    attempt: int = 1,
+    head: str = HEAD,
+    comment_id: str = "agentevals",
+) -> GitHubHost:
     target = Target(
         repository="acme/agent",
         head_sha=head,
@@ -60,12 +67,17 @@ def test_comment__begins_with_a_hidden_marker(server: GitHubServer) -> None:
     assert url == comment.url
     assert comment.author == ACTIONS
     marker, _, rest = comment.body.partition("\n")
-    assert marker == f'<!-- agentevals:v1 {{"id":"agentevals","run":50,"attempt":1,"head":"{HEAD}","outcome":"failed"}} -->'
+    assert (
+        marker
+        == f'<!-- agentevals:v1 {{"id":"agentevals","run":50,"attempt":1,"head":"{HEAD}","outcome":"failed"}} -->'
+    )
     assert rest == "A gate failed."
 
 
 def test_comment__outside_a_pull_request_is_none(server: GitHubServer) -> None:
-    gate = GitHubHost(Target("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait)
+    gate = GitHubHost(
+        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
+    )
     assert gate.publish_comment(FAILED) is None
     assert server.requests == []
 
@@ -97,21 +109,33 @@ def test_comment__of_the_same_run_and_words_is_not_written_again(server: GitHubS
         (Outcome.INCONCLUSIVE, Outcome.PASSED, False),
     ],
 )
-def test_comment__that_got_worse_is_posted_anew(server: GitHubServer, before: Outcome, after: Outcome, replaced: bool) -> None:
+def test_comment__that_got_worse_is_posted_anew(
+    server: GitHubServer, before: Outcome, after: Outcome, replaced: bool
+) -> None:
     host(server).publish_comment(CommentReport("Before.", before, wanted=True))
     url = host(server, 51).publish_comment(CommentReport("After.", after, wanted=True))
     assert url == server.comments[-1].url
-    assert [text(comment) for comment in server.comments] == (["Before.", "After."] if replaced else ["After."])
-    assert [comment.minimised for comment in server.comments] == (["OUTDATED", None] if replaced else [None])
+    assert [text(comment) for comment in server.comments] == (
+        ["Before.", "After."] if replaced else ["After."]
+    )
+    assert [comment.minimised for comment in server.comments] == (
+        ["OUTDATED", None] if replaced else [None]
+    )
 
 
-def test_comment__of_an_earlier_replacement_stays_hidden_and_unwritten(server: GitHubServer) -> None:
+def test_comment__of_an_earlier_replacement_stays_hidden_and_unwritten(
+    server: GitHubServer,
+) -> None:
     host(server).publish_comment(PASSED)
     host(server, 51).publish_comment(FAILED)
     host(server, 52).publish_comment(PASSED)
     host(server, 53).publish_comment(FAILED)
     host(server, 54).publish_comment(PASSED)
-    assert [text(comment) for comment in server.comments] == ["All is well.", "All is well.", "All is well."]
+    assert [text(comment) for comment in server.comments] == [
+        "All is well.",
+        "All is well.",
+        "All is well.",
+    ]
     assert [comment.minimised for comment in server.comments] == ["OUTDATED", "OUTDATED", None]
     assert len([body for body in queries(server) if "minimizeComment" in body]) == 2
 
@@ -148,13 +172,19 @@ def test_comment__is_found_on_the_third_page(server: GitHubServer) -> None:
     for number in range(10):
         server.add_comment(7, STRANGER, f"Reply {number}")
     host(server, 51).publish_comment(PASSED)
-    assert [comment.id for comment in server.comments if comment.author == ACTIONS] == [server.comments[65].id]
+    assert [comment.id for comment in server.comments if comment.author == ACTIONS] == [
+        server.comments[65].id
+    ]
     assert text(server.comments[65]) == "All is well."
 
 
 def test_comment__of_a_stranger_with_our_marker_is_not_ours(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
-    forged = server.add_comment(7, STRANGER, server.comments[0].body.replace('"run":50', '"run":9999').replace("failed", "passed"))
+    forged = server.add_comment(
+        7,
+        STRANGER,
+        server.comments[0].body.replace('"run":50', '"run":9999').replace("failed", "passed"),
+    )
     server.world.comments.remove(server.world.comments[0])
     host(server, 51).publish_comment(FAILED)
     assert [comment.author for comment in server.comments] == [STRANGER, ACTIONS]
@@ -163,7 +193,9 @@ def test_comment__of_a_stranger_with_our_marker_is_not_ours(server: GitHubServer
 
 def test_comment__that_quotes_our_marker_is_not_ours(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
-    quoted = server.add_comment(7, ACTIONS, f"> {server.comments[0].body}\n\n{server.comments[0].body}")
+    quoted = server.add_comment(
+        7, ACTIONS, f"> {server.comments[0].body}\n\n{server.comments[0].body}"
+    )
     host(server, 51).publish_comment(PASSED)
     assert quoted.edits == 0
 
@@ -200,7 +232,9 @@ def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     gate = host(server)
     assert gate.publish_comment(FAILED) is None
     assert server.comments == ()
-    assert gate.notices == ("The comment was left alone: the pull request has a newer commit than the one that was reviewed.",)
+    assert gate.notices == (
+        "The comment was left alone: the pull request has a newer commit than the one that was reviewed.",
+    )
 
 
 def test_newer_head__is_not_overwritten_by_a_rerun_either(server: GitHubServer) -> None:
@@ -267,10 +301,14 @@ def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> Non
     def look_away(seconds: float) -> None:
         server.break_route(Fault("GET .*/comments$", 500, times=1_000))
 
-    gate = GitHubHost(Target("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7), look_away)
+    gate = GitHubHost(
+        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7), look_away
+    )
     assert gate.publish_comment(FAILED) is None
     assert len(server.comments) == 1
-    assert gate.notices[0].startswith("The comment could not be written: GitHub did not answer as it should (500: ")
+    assert gate.notices[0].startswith(
+        "The comment could not be written: GitHub did not answer as it should (500: "
+    )
 
 
 def test_replacement__that_is_told_of_502_is_found_beside_the_old(server: GitHubServer) -> None:
@@ -307,13 +345,18 @@ def test_hiding__that_is_refused_stops_nothing(server: GitHubServer) -> None:
     )
 
 
-@pytest.mark.parametrize("body", ["line\n" * 20_000, "😀" * 60_000, "x" * 70_000], ids=["lines", "emoji", "one line"])
-def test_body__that_is_too_long_is_cut_where_a_reader_sees_it(server: GitHubServer, body: str) -> None:
+@pytest.mark.parametrize(
+    "body", ["line\n" * 20_000, "😀" * 60_000, "x" * 70_000], ids=["lines", "emoji", "one line"]
+)
+def test_body__that_is_too_long_is_cut_where_a_reader_sees_it(
+    server: GitHubServer, body: str
+) -> None:
     assert host(server).publish_comment(replace(FAILED, body=body)) is not None
     (comment,) = server.comments
     assert len(comment.body.encode("utf-16-le")) // 2 <= 65_536
     assert text(comment).startswith(
-        "**This text is longer than the 65,536 characters that GitHub takes: its end is cut off.**\n\n" + body[:10]
+        "**This text is longer than the 65,536 characters that GitHub takes: its end is cut off.**\n\n"
+        + body[:10]
     )
 
 

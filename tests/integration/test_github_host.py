@@ -1,4 +1,5 @@
-"""The GitHub host over real HTTP: check runs, changed files, refusals, limits; the comment has a file of its own."""
+"""The GitHub host over real HTTP: check runs, changed files, refusals, limits; the comment has a
+file of its own."""
 
 import dataclasses
 import re
@@ -10,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.hosts.base import Annotation, CheckReport, CommentReport
-from agentevals_action.hosts.github import GitHubHost, Target
+from agentevals_action.github.base import Annotation, CheckReport, CommentReport
+from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.model.comparison import ChangedFile, Outcome
 from tests.support.github_http import Fault
 from tests.support.github_server import GitHubServer
@@ -74,10 +75,20 @@ def test_check__is_in_progress_and_then_completed(server: GitHubServer, waits: W
     gate = host(server, waits)
     url = gate.start_check()
     (check,) = server.check_runs
-    assert (check.status, check.conclusion, check.head_sha, check.name) == ("in_progress", None, HEAD, "agentevals")
+    assert (check.status, check.conclusion, check.head_sha, check.name) == (
+        "in_progress",
+        None,
+        HEAD,
+        "agentevals",
+    )
     assert check.details_url == "https://github.com/acme/agent/actions/runs/50"
     assert gate.finish_check(replace(GREEN, annotations=(annotation(3),))) == url == check.url
-    assert (check.status, check.conclusion, check.title, check.summary) == ("completed", "success", GREEN.title, GREEN.summary)
+    assert (check.status, check.conclusion, check.title, check.summary) == (
+        "completed",
+        "success",
+        GREEN.title,
+        GREEN.summary,
+    )
     assert check.annotations == [
         {
             "path": "evals/EVAL.yaml",
@@ -98,7 +109,9 @@ def test_check__is_not_written_without_a_name(server: GitHubServer, waits: Waits
     assert server.requests == []
 
 
-def test_check__is_completed_though_it_was_never_started(server: GitHubServer, waits: Waits) -> None:
+def test_check__is_completed_though_it_was_never_started(
+    server: GitHubServer, waits: Waits
+) -> None:
     assert host(server, waits).finish_check(GREEN) == server.check_runs[0].url
     assert server.check_runs[0].conclusion == "success"
 
@@ -112,10 +125,14 @@ def test_check__can_be_completed_again(server: GitHubServer, waits: Waits) -> No
     assert (check.conclusion, check.title, lines(check)) == ("failure", "The action crashed", [1])
 
 
-def test_annotations__go_fifty_a_request_and_the_conclusion_last(server: GitHubServer, waits: Waits) -> None:
+def test_annotations__go_fifty_a_request_and_the_conclusion_last(
+    server: GitHubServer, waits: Waits
+) -> None:
     gate = host(server, waits)
     gate.start_check()
-    gate.finish_check(replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 121))))
+    gate.finish_check(
+        replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 121)))
+    )
     (check,) = server.check_runs
     assert lines(check) == list(range(1, 121))
     bodies = [request.body for request in server.requests if request.method == "PATCH"]
@@ -124,7 +141,9 @@ def test_annotations__go_fifty_a_request_and_the_conclusion_last(server: GitHubS
     assert waits == [1.0, 1.0]
 
 
-def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclusion(server: GitHubServer, waits: Waits) -> None:
+def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclusion(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.world.tree = {"evals/EVAL.yaml"}
     gate = host(server, waits)
     gate.start_check()
@@ -135,17 +154,24 @@ def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclu
     (check,) = server.check_runs
     assert lines(check) == [number for number in range(1, 61) if number not in (5, 41)]
     assert check.conclusion == "failure"
-    assert check.summary == "Why.\n\n2 of the annotations could not be written on the lines that they speak of.\n"
+    assert (
+        check.summary
+        == "Why.\n\n2 of the annotations could not be written on the lines that they speak of.\n"
+    )
     assert gate.notices == (
         "Some annotations could not be written: GitHub refused it (422: Invalid request., gone.yaml is not in the tree of the commit).",
     )
 
 
-def test_annotations__all_refused_end_in_a_bounded_number_of_requests(server: GitHubServer, waits: Waits) -> None:
+def test_annotations__all_refused_end_in_a_bounded_number_of_requests(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.world.tree = set()
     gate = host(server, waits)
     gate.start_check()
-    gate.finish_check(replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 101))))
+    gate.finish_check(
+        replace(GREEN, annotations=tuple(annotation(number) for number in range(1, 101)))
+    )
     (check,) = server.check_runs
     assert (check.conclusion, lines(check)) == ("success", [])
     assert "100 of the annotations" in (check.summary or "")
@@ -164,11 +190,16 @@ def test_annotations__are_made_fit(server: GitHubServer, waits: Waits) -> None:
     gate.finish_check(replace(GREEN, annotations=odd))
     (check,) = server.check_runs
     assert lines(check) == [1, 2]
-    assert (len(check.annotations[0]["title"]), len(check.annotations[0]["message"])) == (255, 32_768)
+    assert (len(check.annotations[0]["title"]), len(check.annotations[0]["message"])) == (
+        255,
+        32_768,
+    )
     assert "2 of the annotations" in (check.summary or "")
 
 
-def test_annotations__are_not_doubled_by_an_unclear_failure(server: GitHubServer, waits: Waits) -> None:
+def test_annotations__are_not_doubled_by_an_unclear_failure(
+    server: GitHubServer, waits: Waits
+) -> None:
     gate = host(server, waits)
     gate.start_check()
     server.break_route(Fault("PATCH .*/check-runs/", 502, after_write=True))
@@ -177,7 +208,9 @@ def test_annotations__are_not_doubled_by_an_unclear_failure(server: GitHubServer
     assert (lines(check), check.conclusion) == ([1, 2], "success")
 
 
-def test_annotations__are_written_again_when_the_failure_came_first(server: GitHubServer, waits: Waits) -> None:
+def test_annotations__are_written_again_when_the_failure_came_first(
+    server: GitHubServer, waits: Waits
+) -> None:
     gate = host(server, waits)
     gate.start_check()
     server.break_route(Fault("PATCH .*/check-runs/", 502))
@@ -192,7 +225,9 @@ def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Wai
     (check,) = server.check_runs
     assert check.conclusion == "success"
     summary = check.summary or ""
-    assert summary.startswith("**This text is longer than the 65,535 characters that GitHub takes: its end is cut off.**\n\nword 😀\n")
+    assert summary.startswith(
+        "**This text is longer than the 65,535 characters that GitHub takes: its end is cut off.**\n\nword 😀\n"
+    )
     assert len(summary.encode("utf-16-le")) // 2 <= 65_535
     assert len(check.title or "") == 255
 
@@ -216,7 +251,9 @@ def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, wa
     assert len(server.routes(CHECKS)) == 1
 
 
-def test_check__of_a_502_before_the_write_is_created_again(server: GitHubServer, waits: Waits) -> None:
+def test_check__of_a_502_before_the_write_is_created_again(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.break_route(Fault(CHECKS, 502, times=2))
     gate = host(server, waits)
     assert gate.start_check() is not None
@@ -228,11 +265,16 @@ def test_check__of_a_502_before_the_write_is_created_again(server: GitHubServer,
 def test_orphan__of_a_killed_run_is_completed(server: GitHubServer, waits: Waits) -> None:
     host(server, waits, run_id=49).start_check()
     host(server, waits).start_check()
-    assert [(check.status, check.conclusion) for check in server.check_runs] == [("completed", "cancelled"), ("in_progress", None)]
+    assert [(check.status, check.conclusion) for check in server.check_runs] == [
+        ("completed", "cancelled"),
+        ("in_progress", None),
+    ]
     assert "ended before it could complete it" in (server.check_runs[0].summary or "")
 
 
-def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(server: GitHubServer, waits: Waits) -> None:
+def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
+    server: GitHubServer, waits: Waits
+) -> None:
     code = (
         "import os, signal, sys\n"
         "from agentevals_action.hosts.github import GitHubHost, Target\n"
@@ -240,13 +282,18 @@ def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(server: G
         "GitHubHost(Target('acme/agent', head, token, url, url + '/graphql', check_name='agentevals', run_id=50)).start_check()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", code, server.url, server.token, HEAD], check=False, timeout=60)
+    killed = subprocess.run(
+        [sys.executable, "-c", code, server.url, server.token, HEAD], check=False, timeout=60
+    )
     assert killed.returncode == -signal.SIGKILL
     assert [check.status for check in server.check_runs] == ["in_progress"]
     gate = host(server, waits, run_attempt=2)
     gate.start_check()
     gate.finish_check(GREEN)
-    assert [(check.status, check.conclusion) for check in server.check_runs] == [("completed", "cancelled"), ("completed", "success")]
+    assert [(check.status, check.conclusion) for check in server.check_runs] == [
+        ("completed", "cancelled"),
+        ("completed", "success"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +333,9 @@ def test_orphan__is_asked_after_where_the_token_may(
     assert server.check_runs[0].conclusion == expected
 
 
-def test_orphan__that_lives_after_all_keeps_its_own_conclusion(server: GitHubServer, waits: Waits) -> None:
+def test_orphan__that_lives_after_all_keeps_its_own_conclusion(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.permissions["actions"] = "none"
     living = host(server, waits, run_id=49)
     living.start_check()
@@ -295,7 +344,9 @@ def test_orphan__that_lives_after_all_keeps_its_own_conclusion(server: GitHubSer
     assert server.check_runs[0].conclusion == "failure"
 
 
-def test_orphan__behind_a_later_check_of_the_name_is_found(server: GitHubServer, waits: Waits) -> None:
+def test_orphan__behind_a_later_check_of_the_name_is_found(
+    server: GitHubServer, waits: Waits
+) -> None:
     host(server, waits, run_id=48).start_check()
     finished = host(server, waits, run_id=49, comment_id="another-gate")
     finished.start_check()
@@ -312,9 +363,15 @@ def test_orphan__of_another_app_stops_nothing(server: GitHubServer, waits: Waits
     server.world.check_runs[1].status = "in_progress"
     gate = host(server, waits)
     assert gate.start_check() is not None
-    assert [check.status for check in server.check_runs] == ["in_progress", "completed", "in_progress"]
+    assert [check.status for check in server.check_runs] == [
+        "in_progress",
+        "completed",
+        "in_progress",
+    ]
     assert len(gate.notices) == 1
-    assert gate.notices[0].startswith("The check that a killed run left open could not be completed: ")
+    assert gate.notices[0].startswith(
+        "The check that a killed run left open could not be completed: "
+    )
 
 
 def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits: Waits) -> None:
@@ -332,16 +389,26 @@ def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits:
 @pytest.mark.parametrize(
     ("reason", "advice"),
     [
-        ("the pull request comes from a fork, which gets no secrets", "and its token only reads, whatever the workflow grants"),
-        ("the run was started by Dependabot, which gets no secrets", "add `pull-requests: write` to its `permissions:`"),
+        (
+            "the pull request comes from a fork, which gets no secrets",
+            "and its token only reads, whatever the workflow grants",
+        ),
+        (
+            "the run was started by Dependabot, which gets no secrets",
+            "add `pull-requests: write` to its `permissions:`",
+        ),
     ],
 )
-def test_refusal__of_the_comment_says_who_has_no_secrets(server: GitHubServer, waits: Waits, reason: str, advice: str) -> None:
+def test_refusal__of_the_comment_says_who_has_no_secrets(
+    server: GitHubServer, waits: Waits, reason: str, advice: str
+) -> None:
     server.permissions |= {"pull-requests": "read", "issues": "none"}
     gate = host(server, waits, without_secrets=reason)
     assert gate.publish_comment(COMMENT) is None
     (notice,) = gate.notices
-    assert notice.startswith("The comment could not be written: the token lacks `pull-requests: write` (GitHub answered 403: ")
+    assert notice.startswith(
+        "The comment could not be written: the token lacks `pull-requests: write` (GitHub answered 403: "
+    )
     assert reason[1:] in notice
     assert advice in notice
 
@@ -351,13 +418,20 @@ def test_refusal__as_a_404_is_one_too(server: GitHubServer, waits: Waits) -> Non
     gate = host(server, waits)
     gate.start_check()
     gate.publish_comment(COMMENT)
-    assert [re.search(r"lacks `(.+?)`", notice)[1] for notice in gate.notices] == ["checks: write", "pull-requests: write"]  # type: ignore[index]
+    assert [re.search(r"lacks `(.+?)`", notice)[1] for notice in gate.notices] == [
+        "checks: write",
+        "pull-requests: write",
+    ]  # type: ignore[index]
     assert gate.changed_files() is None
     assert gate.merge_base() is None
 
 
-def test_refusal__of_a_locked_conversation_blames_no_permission(server: GitHubServer, waits: Waits) -> None:
-    server.break_route(Fault("POST .*/comments", 403, message="Unable to create comment because issue is locked."))
+def test_refusal__of_a_locked_conversation_blames_no_permission(
+    server: GitHubServer, waits: Waits
+) -> None:
+    server.break_route(
+        Fault("POST .*/comments", 403, message="Unable to create comment because issue is locked.")
+    )
     gate = host(server, waits)
     gate.publish_comment(COMMENT)
     assert gate.notices == (
@@ -366,7 +440,9 @@ def test_refusal__of_a_locked_conversation_blames_no_permission(server: GitHubSe
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong"])
-def test_refusal__of_the_token_is_told_as_such(server: GitHubServer, waits: Waits, token: str | None) -> None:
+def test_refusal__of_the_token_is_told_as_such(
+    server: GitHubServer, waits: Waits, token: str | None
+) -> None:
     gate = host(server, waits, token=token)
     assert gate.start_check() is None
     assert len(gate.notices) == 1
@@ -374,7 +450,9 @@ def test_refusal__of_the_token_is_told_as_such(server: GitHubServer, waits: Wait
 
 
 @pytest.mark.parametrize("secondary", [False, True])
-def test_limit__is_waited_for_as_long_as_github_asks(server: GitHubServer, waits: Waits, secondary: bool) -> None:
+def test_limit__is_waited_for_as_long_as_github_asks(
+    server: GitHubServer, waits: Waits, secondary: bool
+) -> None:
     server.limit_route(CHECKS, 7, times=2, secondary=secondary)
     assert host(server, waits).start_check() is not None
     assert waits == [7.0, 7.0]
@@ -424,7 +502,9 @@ def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Wai
     ],
     ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
 )
-def test_trouble__of_any_kind_raises_nothing(server: GitHubServer, waits: Waits, fault: Fault) -> None:
+def test_trouble__of_any_kind_raises_nothing(
+    server: GitHubServer, waits: Waits, fault: Fault
+) -> None:
     server.break_route(fault)
     gate = host(server, waits)
     assert gate.changed_files() is None
@@ -470,30 +550,40 @@ def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) 
     ]
     assert [one.path for one in found[3:]] == [f"evals/ü {number}.yaml" for number in range(70)]
     assert len(server.routes("/files")) == 3
-    assert {request.query["per_page"] for request in server.requests if request.path.endswith("/files")} == {"100"}
+    assert {
+        request.query["per_page"] for request in server.requests if request.path.endswith("/files")
+    } == {"100"}
 
 
 @pytest.mark.parametrize(("count", "told"), [(2_999, True), (3_000, False), (3_400, False)])
-def test_changed_files__at_the_limit_are_gits_to_tell(server: GitHubServer, waits: Waits, count: int, told: bool) -> None:
+def test_changed_files__at_the_limit_are_gits_to_tell(
+    server: GitHubServer, waits: Waits, count: int, told: bool
+) -> None:
     server.page_limit = 100
     server.world.pull(7).files = [file(f"{number}") for number in range(count)]
     found = host(server, waits).changed_files()
     assert (len(found) if found is not None else None) == (count if told else None)
 
 
-def test_changed_files__of_a_head_that_moved_on_are_not_taken(server: GitHubServer, waits: Waits) -> None:
+def test_changed_files__of_a_head_that_moved_on_are_not_taken(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.world.pull(7).files = [file("a")]
     server.world.pull(7).head_sha = OTHER
     assert host(server, waits).changed_files() is None
 
 
-def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(server: GitHubServer, waits: Waits) -> None:
+def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(
+    server: GitHubServer, waits: Waits
+) -> None:
     server.world.pull(7).files = [file(f"{number}") for number in range(40)]
     server.links = False  # a proxy that drops headers: all that comes is the first page
     assert host(server, waits).changed_files() is None
 
 
-def test_changed_files__outside_a_pull_request_are_gits_to_tell(server: GitHubServer, waits: Waits) -> None:
+def test_changed_files__outside_a_pull_request_are_gits_to_tell(
+    server: GitHubServer, waits: Waits
+) -> None:
     assert host(server, waits, pull=None).changed_files() is None
     assert server.requests == []
 
@@ -513,7 +603,9 @@ def test_merge_base__is_githubs(server: GitHubServer, waits: Waits) -> None:
     assert server.routes() == [f"GET /repos/acme/agent/compare/{BASE}...{HEAD}"]
 
 
-def test_merge_base__is_unknown_without_a_base_or_an_answer(server: GitHubServer, waits: Waits) -> None:
+def test_merge_base__is_unknown_without_a_base_or_an_answer(
+    server: GitHubServer, waits: Waits
+) -> None:
     assert host(server, waits, base=None).merge_base() is None
     assert host(server, waits).merge_base() is None
 
@@ -521,7 +613,9 @@ def test_merge_base__is_unknown_without_a_base_or_an_answer(server: GitHubServer
 def test_enterprise_server__has_its_api_below_a_path(server: GitHubServer, waits: Waits) -> None:
     server.world.merge_base = OTHER
     server.world.pull(7).files = [file(f"{number}") for number in range(40)]
-    gate = host(server, waits, api_url=server.enterprise_url, graphql_url=server.enterprise_graphql_url)
+    gate = host(
+        server, waits, api_url=server.enterprise_url, graphql_url=server.enterprise_graphql_url
+    )
     assert len(gate.changed_files() or ()) == 40
     assert gate.merge_base() == OTHER
     gate.start_check()

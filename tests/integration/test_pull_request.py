@@ -1,4 +1,5 @@
-"""A pull request is gated, end to end: the action's process, real git at depth 1, GitHub's API over HTTP."""
+"""A pull request is gated, end to end: the action's process, real git at depth 1, GitHub's API over
+HTTP."""
 
 import signal
 import subprocess
@@ -74,11 +75,24 @@ class Gate:
         """The next run of the workflow, on a fresh checkout of the merge commit."""
         self.runs += 1
         place = self.folder / str(self.runs)
-        fork, dependabot = bool(settings.pop("fork", False)), bool(settings.pop("dependabot", False))
+        fork, dependabot = (
+            bool(settings.pop("fork", False)),
+            bool(settings.pop("dependabot", False)),
+        )
         sha = sha or self.pull.merge
         workspace = self.pull.checkout(place / "workspace", sha, depth)
-        event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER, fork=fork, dependabot=dependabot)
-        return Job(workspace.path, self.server, event, self.pull.merge, place / "runner", run=self.runs, **settings)  # type: ignore[arg-type]  # by name
+        event = payloads.pull_request_event(
+            self.pull.head, self.pull.main, NUMBER, fork=fork, dependabot=dependabot
+        )
+        return Job(
+            workspace.path,
+            self.server,
+            event,
+            self.pull.merge,
+            place / "runner",
+            run=self.runs,
+            **settings,
+        )  # type: ignore[arg-type]  # by name
 
     def shown(self) -> list[str]:
         """Our comments that are not minimised."""
@@ -102,11 +116,21 @@ def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
     (body,) = gate.shown()
     assert "[!CAUTION]" in body
     (check,) = gate.server.check_runs
-    assert (check.head_sha, check.status, check.conclusion) == (gate.pull.head, "completed", "failure")
+    assert (check.head_sha, check.status, check.conclusion) == (
+        gate.pull.head,
+        "completed",
+        "failure",
+    )
     failures = [one for one in check.annotations if one["annotation_level"] == "failure"]
-    assert [(one["path"], one["start_line"]) for one in failures] == [("evals/EVAL.yaml", GATE_LINE + 1)]
+    assert [(one["path"], one["start_line"]) for one in failures] == [
+        ("evals/EVAL.yaml", GATE_LINE + 1)
+    ]
     assert done.outputs["outcome"] == "failed"
-    assert (done.outputs["passed"], done.outputs["failed"], done.outputs["regressions"]) == ("1", "1", "1")
+    assert (done.outputs["passed"], done.outputs["failed"], done.outputs["regressions"]) == (
+        "1",
+        "1",
+        "1",
+    )
     assert (done.outputs["head-sha"], done.outputs["base-sha"]) == (gate.pull.head, gate.pull.main)
     assert "#issuecomment-" in done.outputs["comment-url"]
     assert "by-name" in done.summary
@@ -119,7 +143,10 @@ def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
     assert done.code == 0, done.log
     assert len(gate.server.comments) == 1
     assert "Passed" in gate.shown()[0]
-    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs][-1] == (gate.pull.head, "success")
+    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs][-1] == (
+        gate.pull.head,
+        "success",
+    )
 
 
 def test_gate__worse_again_is_a_new_comment_since_an_edit_notifies_nobody(gate: Gate) -> None:
@@ -137,9 +164,14 @@ def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> N
     gate.job().finish()
     (after,) = gate.shown()
     # The line of the difference in time is there or not, by how busy the machine is.
-    kept = ([line for line in text.splitlines() if not line.lstrip().startswith("- time ")] for text in (before, after))
+    kept = (
+        [line for line in text.splitlines() if not line.lstrip().startswith("- time ")]
+        for text in (before, after)
+    )
     differing = [(one, other) for one, other in zip(*kept, strict=True) if one != other]
-    assert all(" s" in one or "&nbsp;s" in one or "agentevals:v1" in one for one, _ in differing), differing
+    assert all(" s" in one or "&nbsp;s" in one or "agentevals:v1" in one for one, _ in differing), (
+        differing
+    )
 
 
 def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) -> None:
@@ -171,7 +203,9 @@ def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate
 def test_gate__a_base_that_cannot_be_had_is_inconclusive_and_says_what_to_set(gate: Gate) -> None:
     gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
     job = gate.job()
-    (job.workspace / ".git/config").write_text((job.workspace / ".git/config").read_text().replace("origin", "gone"))
+    (job.workspace / ".git/config").write_text(
+        (job.workspace / ".git/config").read_text().replace("origin", "gone")
+    )
     done = job.finish()
     assert done.code == 3, done.log
     assert "fetch-depth: 2" in gate.shown()[0]
@@ -191,7 +225,9 @@ def test_gate__a_suite_with_faults_is_annotated_where_they_stand(gate: Gate) -> 
     done = gate.job().finish()
     assert done.code == 2
     (check,) = gate.server.check_runs
-    assert [(one["path"], one["start_line"]) for one in check.annotations] == [("evals/EVAL.yaml", GATE_LINE + 2)]
+    assert [(one["path"], one["start_line"]) for one in check.annotations] == [
+        ("evals/EVAL.yaml", GATE_LINE + 2)
+    ]
     assert done.outputs["outcome"] == "invalid"
 
 
@@ -206,7 +242,9 @@ def test_gate__no_permission_still_blocks_and_says_what_to_grant(gate: Gate) -> 
 
 
 def test_gate__a_fork_without_secrets_is_inconclusive_and_names_the_variable(gate: Gate) -> None:
-    targets = "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ AGENT_KEY }}'}\n"
+    targets = (
+        "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ AGENT_KEY }}'}\n"
+    )
     gate.push({".agentv/targets.yaml": targets}, ".agentv/targets.yaml")
     done = gate.job(fork=True).finish()
     assert done.code == 3, done.log
@@ -258,7 +296,9 @@ def test_gate__merge_group_gets_its_check(gate: Gate) -> None:
     job.name, job.event = "merge_group", payloads.merge_group_event(gate.pull.merge, gate.pull.main)
     done = job.finish()
     assert done.code == 1, done.log
-    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs] == [(gate.pull.merge, "failure")]
+    assert [(check.head_sha, check.conclusion) for check in gate.server.check_runs] == [
+        (gate.pull.merge, "failure")
+    ]
     assert gate.server.comments == ()
 
 
@@ -298,7 +338,11 @@ def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> N
     assert secret not in everything
     assert gate.server.token not in done.log
     own = ("::group::", "::endgroup::", "::warning", "::error file=")
-    assert [line for line in done.log.splitlines() if line.lstrip().startswith("::") and not line.startswith(own)] == []
+    assert [
+        line
+        for line in done.log.splitlines()
+        if line.lstrip().startswith("::") and not line.startswith(own)
+    ] == []
 
 
 def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> None:
@@ -312,14 +356,23 @@ def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> 
 
 def many(number: int) -> str:
     return "name: greeter\ntests:\n" + "".join(
-        f"  - {{id: t{place}, input: x, assert: [{{type: contains, value: Good}}]}}\n" for place in range(number)
+        f"  - {{id: t{place}, input: x, assert: [{{type: contains, value: Good}}]}}\n"
+        for place in range(number)
     )
 
 
-@pytest.mark.parametrize(("wish", "code", "conclusion"), [("fail", 3, "failure"), ("neutral", 0, "neutral")], ids=["fail", "neutral"])
-def test_gate__a_full_disk_is_inconclusive_and_told_everywhere(gate: Gate, wish: str, code: int, conclusion: str) -> None:
+@pytest.mark.parametrize(
+    ("wish", "code", "conclusion"),
+    [("fail", 3, "failure"), ("neutral", 0, "neutral")],
+    ids=["fail", "neutral"],
+)
+def test_gate__a_full_disk_is_inconclusive_and_told_everywhere(
+    gate: Gate, wish: str, code: int, conclusion: str
+) -> None:
     gate.push({"evals/EVAL.yaml": many(60)}, "evals/EVAL.yaml")
-    done = gate.job(kilobytes=32, inputs={"on-inconclusive": wish}, env={"PYTHONDONTWRITEBYTECODE": "1"}).finish()
+    done = gate.job(
+        kilobytes=32, inputs={"on-inconclusive": wish}, env={"PYTHONDONTWRITEBYTECODE": "1"}
+    ).finish()
     assert done.code == code, done.log
     (body,) = gate.shown()
     assert "> [!WARNING]\n> **Inconclusive:** " in body
@@ -338,7 +391,10 @@ def test_gate__results_that_an_agent_changed_are_inconclusive(gate: Gate) -> Non
     gate.push({"agent.sh": cheat}, "agent.sh")
     done = gate.job(inputs={"max-concurrency": "1"}).finish()
     assert done.code == 3, done.log
-    assert "results.jsonl was changed while the run went on: row 1 is not what was written" in gate.shown()[0]
+    assert (
+        "results.jsonl was changed while the run went on: row 1 is not what was written"
+        in gate.shown()[0]
+    )
     assert done.outputs["outcome"] == "inconclusive"
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
 
@@ -372,7 +428,12 @@ def begun(job: Job, process: "subprocess.Popen[str]", mark: Path) -> None:
 
 
 def slow(gate: Gate, mark: Path) -> None:
-    gate.push({"agent.sh": f'read name; touch "{mark}"; test -f "{mark}.go" || sleep 60; echo "Good day, $name."\n'}, "agent.sh")
+    gate.push(
+        {
+            "agent.sh": f'read name; touch "{mark}"; test -f "{mark}.go" || sleep 60; echo "Good day, $name."\n'
+        },
+        "agent.sh",
+    )
 
 
 def test_gate__sigterm_leaves_no_check_in_progress(gate: Gate, tmp_path: Path) -> None:
@@ -383,12 +444,18 @@ def test_gate__sigterm_leaves_no_check_in_progress(gate: Gate, tmp_path: Path) -
     process.send_signal(signal.SIGTERM)
     log, _ = process.communicate(timeout=20)
     assert process.returncode == 143, log
-    assert [(check.status, check.conclusion) for check in gate.server.check_runs] == [("completed", "cancelled")]
-    worktrees = subprocess.run(["git", "worktree", "list"], cwd=job.workspace, capture_output=True, text=True, check=True)
+    assert [(check.status, check.conclusion) for check in gate.server.check_runs] == [
+        ("completed", "cancelled")
+    ]
+    worktrees = subprocess.run(
+        ["git", "worktree", "list"], cwd=job.workspace, capture_output=True, text=True, check=True
+    )
     assert len(worktrees.stdout.splitlines()) == 1
 
 
-def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(gate: Gate, tmp_path: Path) -> None:
+def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(
+    gate: Gate, tmp_path: Path
+) -> None:
     slow(gate, tmp_path / "mark")
     job = gate.job()
     process = job.start()
@@ -404,7 +471,8 @@ def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(gate: Gate, tmp
     assert gate.server.check_runs[-1].conclusion == "success"
 
 
-#: Everything that is loaded late somewhere: a cache, judges, a workspace, conversations, a setup, a template of one's own.
+#: Everything that is loaded late somewhere: a cache, judges, a workspace, conversations, a setup, a
+#: template of one's own.
 MUCH: Files = {
     "evals/EVAL.yaml": """\
 name: much
@@ -440,9 +508,16 @@ targets:
 }
 
 
-def test_gate__reads_no_code_and_no_template_once_others_may_have_changed_them(tmp_path: Path) -> None:
+def test_gate__reads_no_code_and_no_template_once_others_may_have_changed_them(
+    tmp_path: Path,
+) -> None:
     pull = pull_request(tmp_path / "pull", MUCH, {"agent.sh": NAMELESS})
-    with OpenAIServer(otherwise='{"score": 1, "checks": [{"id": "rubric-1", "satisfied": true}]}') as judge, GitHubServer() as server:
+    with (
+        OpenAIServer(
+            otherwise='{"score": 1, "checks": [{"id": "rubric-1", "satisfied": true}]}'
+        ) as judge,
+        GitHubServer() as server,
+    ):
         gate = Gate(tmp_path, server, pull)
         inputs = {
             "setup": "true",
@@ -456,4 +531,6 @@ def test_gate__reads_no_code_and_no_template_once_others_may_have_changed_them(t
         with gate.job(inputs=inputs, env=env).start(program) as process:
             log, _ = process.communicate(timeout=100)
     assert server.comments, log
-    assert [line for line in log.splitlines() if line.startswith(("began", "nothing began", "read "))] == ["began"], log
+    assert [
+        line for line in log.splitlines() if line.startswith(("began", "nothing began", "read "))
+    ] == ["began"], log

@@ -1,4 +1,5 @@
-"""`review`: a change to a local repository as a pull request would be reviewed, through the command line."""
+"""`review`: a change to a local repository as a pull request would be reviewed, through the command
+line."""
 
 import html
 import json
@@ -59,7 +60,9 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def review(repository: Repository, *options: str, env: dict[str, str] | None = None) -> command.Done:
+def review(
+    repository: Repository, *options: str, env: dict[str, str] | None = None
+) -> command.Done:
     return command.run(repository.path, "review", "--base", "main", *options, env=env)
 
 
@@ -84,7 +87,9 @@ def test_review__a_regression_and_a_failed_gate_block(repository: Repository) ->
     head, base = results(repository), results(repository, "base.jsonl")
     assert (head["greets"]["verdict"], base["greets"]["verdict"]) == ("fail", "pass")
     assert head["greets"]["gatesFailed"] == ["by-name"]
-    assert (repository.path / "agentevals-report/comment.md").read_text().strip() == done.out.strip()
+    assert (
+        repository.path / "agentevals-report/comment.md"
+    ).read_text().strip() == done.out.strip()
 
 
 def test_review__uncommitted_work_counts_as_the_change(repository: Repository) -> None:
@@ -105,7 +110,9 @@ def test_review__a_fix_is_an_improvement(repository: Repository) -> None:
 
 
 def test_review__another_grading_grades_the_base_again(repository: Repository) -> None:
-    repository.commit("stricter", {"evals/EVAL.yaml": SUITE.replace('"Good day"', '"Good evening"')})
+    repository.commit(
+        "stricter", {"evals/EVAL.yaml": SUITE.replace('"Good day"', '"Good evening"')}
+    )
     done = review(repository)
     # Neither side says it: nothing got worse by the agent, so nothing regressed.
     assert done.code == 0, done.out
@@ -114,7 +121,9 @@ def test_review__another_grading_grades_the_base_again(repository: Repository) -
 
 
 def test_review__another_question_is_no_regression(repository: Repository) -> None:
-    asked = SUITE.replace("input: Ada", "input: Eve").replace("value: Ada, required: true", "value: Ada")
+    asked = SUITE.replace("input: Ada", "input: Eve").replace(
+        "value: Ada, required: true", "value: Ada"
+    )
     repository.commit("asks otherwise", {"evals/EVAL.yaml": asked})
     done = review(repository)
     assert done.code == 0, done.out
@@ -122,10 +131,16 @@ def test_review__another_question_is_no_regression(repository: Repository) -> No
 
 
 @pytest.mark.parametrize("grading", ["Good day", "day"])
-def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(repository: Repository, grading: str) -> None:
-    """A thin base is sampled again, and graded as head grades: no part of a row that holds base's own grading."""
+def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
+    repository: Repository, grading: str
+) -> None:
+    """A thin base is sampled again, and graded as head grades: no part of a row that holds base's
+    own grading."""
     same = grading == "Good day"
-    repository.commit("worse, by another measure", {"evals/EVAL.yaml": SUITE.replace("Good day", grading), **agent(NAMELESS)})
+    repository.commit(
+        "worse, by another measure",
+        {"evals/EVAL.yaml": SUITE.replace("Good day", grading), **agent(NAMELESS)},
+    )
     done = review(repository)
     assert done.code == 1, done.out
     assert "held in 5 of 5 samples on base" in done.out
@@ -136,13 +151,20 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(rep
     row = results(repository, "base.jsonl")["greets"]
     assert isinstance(row["samples"], list)
     assert (len(row["samples"]), row["confirming"]) == ((6, 5) if same else (1, 0))
-    hits = {hit for sample in row["samples"] for result in sample["evaluatorResults"] for hit in result["hits"]}
+    hits = {
+        hit
+        for sample in row["samples"]
+        for result in sample["evaluatorResults"]
+        for hit in result["hits"]
+    }
     assert any("Good day" in hit for hit in hits)
     assert not any('"day"' in hit for hit in hits)
 
 
 def test_review__a_removed_gate_is_shown(repository: Repository) -> None:
-    repository.commit("no gate", {"evals/EVAL.yaml": SUITE.replace(", required: true", ""), **agent(NAMELESS)})
+    repository.commit(
+        "no gate", {"evals/EVAL.yaml": SUITE.replace(", required: true", ""), **agent(NAMELESS)}
+    )
     done = review(repository)
     assert "greets" in done.out
     assert "by-name" in done.out
@@ -163,7 +185,9 @@ def test_review__a_removed_test_and_a_removed_suite_are_shown(repository: Reposi
 
 
 def test_review__a_suite_with_faults_is_invalid_and_the_others_run(repository: Repository) -> None:
-    broken = SUITE.replace("type: contains, value: Ada", "type: contians, value: Ada").replace("name: greeter", "name: broken")
+    broken = SUITE.replace("type: contains, value: Ada", "type: contians, value: Ada").replace(
+        "name: greeter", "name: broken"
+    )
     repository.commit("broken", {"more/EVAL.yaml": broken, **agent(IMPOLITE)})
     done = review(repository)
     assert done.code == 2
@@ -199,14 +223,20 @@ def test_review__no_suite_in_the_repository_is_a_fault(tmp_path: Path) -> None:
     assert "no suite" in done.err
 
 
-def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(repository: Repository) -> None:
-    repository.commit("prepared", {"ready.sh": "exit 0", **agent("test -f ready.txt || exit 4\n" + AGENT)})
+def test_review__prepare_runs_on_both_sides_and_its_failure_is_no_score(
+    repository: Repository,
+) -> None:
+    repository.commit(
+        "prepared", {"ready.sh": "exit 0", **agent("test -f ready.txt || exit 4\n" + AGENT)}
+    )
     done = review(repository, "--prepare", "echo hello > ready.txt")
     assert done.code == 0, done.out
     failed = review(repository, "--prepare", "test -f ready.sh")
     assert failed.code == 3, failed.out
     assert "prepare" in failed.out
-    head_fails = review(repository, "--prepare", "test ! -f ready.sh || { echo no such compiler >&2; exit 7; }")
+    head_fails = review(
+        repository, "--prepare", "test ! -f ready.sh || { echo no such compiler >&2; exit 7; }"
+    )
     assert head_fails.code == 3
     assert {row["verdict"] for row in results(repository).values()} == {None}
     assert "no such compiler" in head_fails.out
@@ -222,14 +252,21 @@ def test_review__a_base_whose_tests_all_err_is_inconclusive(repository: Reposito
 
 
 def test_review__secrets_reach_neither_children_nor_reports(repository: Repository) -> None:
-    repository.commit("leaks", agent('read name; echo "Good day, $name. ${OPENAI_API_KEY:-nothing} ${SERVICE_URL:-nothing}"\n'))
+    repository.commit(
+        "leaks",
+        agent(
+            'read name; echo "Good day, $name. ${OPENAI_API_KEY:-nothing} ${SERVICE_URL:-nothing}"\n'
+        ),
+    )
     secret = "sk-a-secret-of-thirty-characters"
     env = {"OPENAI_API_KEY": secret, "SERVICE_URL": "http://localhost"}
     done = review(repository, env=env)
     assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. nothing nothing"
     shown = review(repository, "--env", "OPENAI_API_KEY,SERVICE_URL", env=env)
     assert results(repository)["greets"]["candidateAnswer"] == "Good day, Ada. *** http://localhost"
-    written = "".join(path.read_text() for path in (repository.path / "agentevals-report").iterdir())
+    written = "".join(
+        path.read_text() for path in (repository.path / "agentevals-report").iterdir()
+    )
     assert secret not in done.out + done.err + shown.out + shown.err + written
 
 
@@ -246,7 +283,9 @@ def test_review__twice_gives_the_same_but_for_the_time(repository: Repository) -
     one, other = review(repository).out, review(repository).out
 
     def timeless(text: str) -> str:
-        without = re.sub(r"^- time .*\n", "", text, flags=re.MULTILINE)  # told only when it differs from base's
+        without = re.sub(
+            r"^- time .*\n", "", text, flags=re.MULTILINE
+        )  # told only when it differs from base's
         return re.sub(r"[\d.]+(&nbsp;| )(s|ms|min)\b", "TIME", without)
 
     assert timeless(one) == timeless(other)
@@ -260,7 +299,8 @@ def on_main(repository: Repository, files: dict[str, str | bytes | None]) -> Non
 
 
 def test_review__what_only_base_names_touches_the_suite(repository: Repository) -> None:
-    """A program, a judge or a prompt that the change takes away is named by nobody on head any more."""
+    """A program, a judge or a prompt that the change takes away is named by nobody on head any
+    more."""
     judged = SUITE.replace(
         "    assert:\n      - {name: polite",
         "    assert:\n      - {type: code_judge, script: [sh, check.sh], required: true}\n      - {name: polite",
@@ -276,7 +316,10 @@ def test_review__what_only_base_names_touches_the_suite(repository: Repository) 
 
 def test_review__a_suite_that_vanishes_in_whatever_way_is_gone(repository: Repository) -> None:
     config = "eval_patterns: ['special/*.yaml']\n"
-    on_main(repository, {"more/EVAL.yaml": SUITE, ".agentv/config.yaml": config, "special/one.yaml": SUITE})
+    on_main(
+        repository,
+        {"more/EVAL.yaml": SUITE, ".agentv/config.yaml": config, "special/one.yaml": SUITE},
+    )
     (repository.path / "more/EVAL.yaml").unlink()
     (repository.path / "more/EVAL.yaml").symlink_to("nowhere.yaml")
     repository.commit("a link to nothing, and no patterns", {".agentv/config.yaml": None})
@@ -286,10 +329,16 @@ def test_review__a_suite_that_vanishes_in_whatever_way_is_gone(repository: Repos
     assert "2 suites" in done.out.split("\n\n")[0]
 
 
-def test_review__a_base_whose_suites_cannot_be_told_is_not_one_without_suites(repository: Repository) -> None:
-    """A configuration that is broken on base alone: were its suites none, every regression would be a new test."""
+def test_review__a_base_whose_suites_cannot_be_told_is_not_one_without_suites(
+    repository: Repository,
+) -> None:
+    """A configuration that is broken on base alone: were its suites none, every regression would be
+    a new test."""
     on_main(repository, {".agentv/config.yaml": "eval_patterns: 7\n"})
-    repository.commit("mends the configuration, and the agent says no", {".agentv/config.yaml": None, "agent.sh": "echo no\n"})
+    repository.commit(
+        "mends the configuration, and the agent says no",
+        {".agentv/config.yaml": None, "agent.sh": "echo no\n"},
+    )
     done = review(repository, "--fail-on", "regressions")
     assert done.code == 3, done.out
     assert "could not be had" in done.out
@@ -304,7 +353,9 @@ def test_review__a_folder_that_only_head_has_makes_new_suites(repository: Reposi
 
 def test_review__no_baseline_is_asked_for_and_none_is_missed(repository: Repository) -> None:
     on_main(repository, {".agentv/config.yaml": "eval_patterns: 7\n"})
-    repository.commit("mends the configuration", {".agentv/config.yaml": None, "agent.sh": AGENT + "#\n"})
+    repository.commit(
+        "mends the configuration", {".agentv/config.yaml": None, "agent.sh": AGENT + "#\n"}
+    )
     assert review(repository, "--baseline", "none").code == 0
 
 
@@ -339,7 +390,11 @@ def test_review__an_error_on_base_stays_one_when_it_is_graded_again(repository: 
     only = SUITE[: SUITE.index("  - id: short")]
     on_main(repository, {"agent.sh": flaky, "evals/EVAL.yaml": only})
     repository.commit(
-        "says no, and is graded otherwise", {"agent.sh": "echo no\n", "evals/EVAL.yaml": only.replace(", required: true", ", weight: 2")}
+        "says no, and is graded otherwise",
+        {
+            "agent.sh": "echo no\n",
+            "evals/EVAL.yaml": only.replace(", required: true", ", weight: 2"),
+        },
     )
     options = ("--samples", "2", "--max-concurrency", "1")
     assert review(repository, *options, env={"TMPDIR": str(repository.path.parent)}).code == 3
@@ -360,7 +415,8 @@ def test_review__a_report_folder_that_is_none_is_a_fault(repository: Repository)
 
 
 def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: Path) -> None:
-    """The judges of head's two answers wait for each other, then those of the base's two: one after the other they would never end."""
+    """The judges of head's two answers wait for each other, then those of the base's two: one after
+    the other they would never end."""
     meeting = tmp_path / "meeting"
     meeting.mkdir()
     script = f"cd {meeting}; touch $$; test $(ls | wc -l) -gt 2 && all=4 || all=2; while test $(ls | wc -l) -lt $all; do sleep 0.01; done"
@@ -372,8 +428,19 @@ def test_review__regrading_runs_side_by_side(repository: Repository, tmp_path: P
 
 def test_review__samples_are_kept_and_a_gate_fails_by_majority(repository: Repository) -> None:
     counter = 'n=$(cat "$TMPDIR/n" 2>/dev/null || echo 0); echo $((n+1)) > "$TMPDIR/n"; read name; test $n -gt 1 && echo "Good day, $name" || echo no\n'
-    repository.commit("flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]})
-    done = review(repository, "--samples", "3", "--baseline", "none", "--max-concurrency", "1", env={"TMPDIR": str(repository.path.parent)})
+    repository.commit(
+        "flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]}
+    )
+    done = review(
+        repository,
+        "--samples",
+        "3",
+        "--baseline",
+        "none",
+        "--max-concurrency",
+        "1",
+        env={"TMPDIR": str(repository.path.parent)},
+    )
     row = results(repository)["greets"]
     assert done.code == 1
     assert isinstance(row["samples"], list)
@@ -414,7 +481,9 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_mend(
         assert list(temp.iterdir()) == []
     repository.write({".slow": None})
     repository.commit("quick", {})
-    done = command.run(repository.path, "review", "--base", "change", "--select", "all", env={"TMPDIR": str(temp)})
+    done = command.run(
+        repository.path, "review", "--base", "change", "--select", "all", env={"TMPDIR": str(temp)}
+    )
     assert done.code == 0, done.out + done.err
     assert repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert list(temp.iterdir()) == []
@@ -434,32 +503,50 @@ print("no")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("""results.write_bytes(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""", "results.jsonl"),
+        (
+            """results.write_bytes(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""",
+            "results.jsonl",
+        ),
         ("""results.unlink()""", "results.jsonl"),
         ("""base.write_bytes(rows)""", "base.jsonl"),
         ("""base.unlink(missing_ok=True), base.symlink_to("../agent.py")""", "base.jsonl"),
     ],
 )
-def test_review__an_agent_that_rewrites_the_results_is_told_and_they_are_ours_again(repository: Repository, change: str, said: str) -> None:
+def test_review__an_agent_that_rewrites_the_results_is_told_and_they_are_ours_again(
+    repository: Repository, change: str, said: str
+) -> None:
     command_line = TARGETS.replace("[sh, /agent.sh]", "[python3, agent.py]")
-    repository.commit("a cheat", {"agent.py": CHEAT.replace("CHANGE", change), ".agentv/targets.yaml": command_line})
+    repository.commit(
+        "a cheat",
+        {"agent.py": CHEAT.replace("CHANGE", change), ".agentv/targets.yaml": command_line},
+    )
     done = review(repository, "--max-concurrency", "1", "--baseline", "none")
 
     assert done.code == 3, done.out + done.err
     assert f"{said} was changed while the run went on" in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
-    assert {name: row["verdict"] for name, row in results(repository).items()} == {"greets": "fail", "short": "pass"}
+    assert {name: row["verdict"] for name, row in results(repository).items()} == {
+        "greets": "fail",
+        "short": "pass",
+    }
     assert results(repository, "base.jsonl") == {}
     assert (repository.path / "agent.py").read_text().startswith("import")
 
 
 def test_review__a_full_disk_is_one_sentence(repository: Repository) -> None:
-    many = "".join(f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: x}}]}}\n" for number in range(100))
+    many = "".join(
+        f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: x}}]}}\n"
+        for number in range(100)
+    )
     repository.commit("many", {"evals/EVAL.yaml": f"name: greeter\ntests:\n{many}"})
     done = command.run_with_small_files(repository.path, 48, "review", "--base", "main")
 
     assert done.code == 3, done.err
-    assert re.search(r"^\S+/agentevals-report/results\.jsonl cannot be written: File too large$", done.err, re.MULTILINE)
+    assert re.search(
+        r"^\S+/agentevals-report/results\.jsonl cannot be written: File too large$",
+        done.err,
+        re.MULTILINE,
+    )
     assert "see that there is room on the disk" in done.err
     assert "Traceback" not in done.err

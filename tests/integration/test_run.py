@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.reports.jsonl import read_results
+from agentevals_action.results.jsonl import read_results
 from tests.support import command
 from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Repository
@@ -28,7 +28,10 @@ targets:
 
 
 def suite(*tests: str) -> str:
-    rows = [f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n" for name in tests]
+    rows = [
+        f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n"
+        for name in tests
+    ]
     return "name: greeter\ntests:\n" + "".join(rows)
 
 
@@ -61,7 +64,9 @@ def test_run__a_failing_test_is_exit_code_1_and_says_why(folder: Path) -> None:
 
 
 def test_run__an_error_is_exit_code_3_and_never_a_pass(folder: Path) -> None:
-    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [no-such-program]}]\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        "targets: [{name: default, provider: cli, command: [no-such-program]}]\n"
+    )
     done = command.run(folder, "run")
     assert done.code == 3
     assert "no-such-program" in done.out
@@ -76,7 +81,9 @@ def test_run__some_tests_and_none(folder: Path) -> None:
 
 
 def test_run__faults_stop_everything_before_anything_runs(folder: Path) -> None:
-    (folder / "more.eval.yaml").write_text("name: more\ntests:\n  - {id: a, input: b, assert: [{type: contians, value: c}]}\n")
+    (folder / "more.eval.yaml").write_text(
+        "name: more\ntests:\n  - {id: a, input: b, assert: [{type: contians, value: c}]}\n"
+    )
     done = command.run(folder, "run")
     assert done.code == 2
     assert "more.eval.yaml:3:" in done.err
@@ -95,13 +102,19 @@ def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) ->
     (folder / "EVAL.yaml").write_text(suite(f"broken-{name}"))
     done = command.run(folder, "run")
     assert "\x1b" not in done.out + done.err
-    assert any("broken-a-very" in line and "does not contain" in line for line in done.out.splitlines())
+    assert any(
+        "broken-a-very" in line and "does not contain" in line for line in done.out.splitlines()
+    )
 
 
-def test_run__resume_keeps_what_was_told_and_tries_errors_again(folder: Path, tmp_path: Path) -> None:
+def test_run__resume_keeps_what_was_told_and_tries_errors_again(
+    folder: Path, tmp_path: Path
+) -> None:
     agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = two && test ! -f {tmp_path}/ready && exit 9; echo hello\n'
     (folder / "agent.sh").write_text(agent)
-    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        "targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n"
+    )
     assert command.run(folder, "run").code == 3
     (tmp_path / "ready").touch()
     done = command.run(folder, "run", "--resume")
@@ -112,7 +125,9 @@ def test_run__resume_keeps_what_was_told_and_tries_errors_again(folder: Path, tm
 
 def test_run__resume_runs_again_what_was_changed_since(folder: Path) -> None:
     assert command.run(folder, "run").code == 0
-    (folder / "EVAL.yaml").write_text(suite("one", "two").replace("value: hello}]}\n", "value: adieu}]}\n", 1))
+    (folder / "EVAL.yaml").write_text(
+        suite("one", "two").replace("value: hello}]}\n", "value: adieu}]}\n", 1)
+    )
     done = command.run(folder, "run", "--resume")
     assert done.code == 1, done.out
     assert "1 of 2 tests are kept" in done.err
@@ -121,7 +136,9 @@ def test_run__resume_runs_again_what_was_changed_since(folder: Path) -> None:
 
 
 def test_run__keys_of_targets_are_never_shown_whatever_they_are_called(folder: Path) -> None:
-    (folder / ".env").write_text("OUR_MODEL_ACCESS=abcdefgh-12345678\nSOME_TOKEN=ijklmnop-12345678\n")
+    (folder / ".env").write_text(
+        "OUR_MODEL_ACCESS=abcdefgh-12345678\nSOME_TOKEN=ijklmnop-12345678\n"
+    )
     with OpenAIServer(otherwise="hello abcdefgh-12345678 and ijklmnop-12345678") as server:
         model = f"{{name: default, provider: openai, model: m, base_url: '{server.url}', api_key: '${{{{ OUR_MODEL_ACCESS }}}}'}}"
         (folder / ".agentv/targets.yaml").write_text(f"targets: [{model}]\n")
@@ -136,7 +153,9 @@ def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite("one", "two", "slow"))
     agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = slow && test ! -f {tmp_path}/ready && sleep 60; echo hello\n'
     (folder / "agent.sh").write_text(agent)
-    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        "targets: [{name: default, provider: cli, command: [sh, agent.sh]}]\n"
+    )
     process = command.start(folder, "run", "--max-concurrency", "1")
     deadline = time.monotonic() + 60
     while not (tmp_path / "asked").exists() or "slow" not in (tmp_path / "asked").read_text():
@@ -153,11 +172,14 @@ def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
 
 def test_run__a_model_over_http_with_a_judge(folder: Path) -> None:
     with OpenAIServer(
-        {"You grade": '{"score": 0.9, "hits": ["names the weather"]}', "Weather": "Sunny."}, key="sk-a-key-of-the-test"
+        {"You grade": '{"score": 0.9, "hits": ["names the weather"]}', "Weather": "Sunny."},
+        key="sk-a-key-of-the-test",
     ) as server:
         targets = f"targets:\n  - {{name: default, provider: openai, model: m, base_url: '{server.url}', api_key: '${{{{ KEY }}}}'}}\n"
         (folder / ".agentv/targets.yaml").write_text(targets)
-        (folder / "EVAL.yaml").write_text("name: weather\ntests:\n  - {id: sun, criteria: names the weather, input: Weather?}\n")
+        (folder / "EVAL.yaml").write_text(
+            "name: weather\ntests:\n  - {id: sun, criteria: names the weather, input: Weather?}\n"
+        )
         done = command.run(folder, "run", env={"KEY": "sk-a-key-of-the-test"})
         assert done.code == 0, done.out + done.err
         refused = command.run(folder, "run", env={"KEY": "sk-another-key-of-it"})
@@ -169,9 +191,13 @@ def test_run__a_model_over_http_with_a_judge(folder: Path) -> None:
 
 def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:
     """Every judge skipped or broken: the reference runner says PASS."""
-    (folder / "EVAL.yaml").write_text("name: judged\ntests:\n  - {id: a, criteria: is kind, input: hi, execution: {target: default}}\n")
+    (folder / "EVAL.yaml").write_text(
+        "name: judged\ntests:\n  - {id: a, criteria: is kind, input: hi, execution: {target: default}}\n"
+    )
     with_judge = MOCK.replace("name: default", "name: default\n    judge_target: judge")
-    (folder / ".agentv/targets.yaml").write_text(with_judge + "  - {name: judge, provider: cli, command: ['false']}\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        with_judge + "  - {name: judge, provider: cli, command: ['false']}\n"
+    )
     done = command.run(folder, "run")
     assert done.code == 3
     assert "judge" in done.out
@@ -195,10 +221,22 @@ def test_compare__a_side_that_is_not_whole_is_refused(folder: Path) -> None:
     (folder / "empty.jsonl").write_text("")
     (folder / "cut.jsonl").write_text(text[: len(text) - 40])
     (folder / "other.jsonl").write_text(text.replace('"evalId":"', '"evalId":"other-'))
-    for base, head in (("empty", "all"), ("all", "empty"), ("cut", "all"), ("all", "cut"), ("all", "other")):
-        assert command.run(folder, "compare", f"{base}.jsonl", f"{head}.jsonl").code == 2, (base, head)
+    for base, head in (
+        ("empty", "all"),
+        ("all", "empty"),
+        ("cut", "all"),
+        ("all", "cut"),
+        ("all", "other"),
+    ):
+        assert command.run(folder, "compare", f"{base}.jsonl", f"{head}.jsonl").code == 2, (
+            base,
+            head,
+        )
     (folder / "one.jsonl").write_text(text.splitlines(keepends=True)[0])
-    assert "1 test of the base is not in one.jsonl" in command.run(folder, "compare", "all.jsonl", "one.jsonl").out
+    assert (
+        "1 test of the base is not in one.jsonl"
+        in command.run(folder, "compare", "all.jsonl", "one.jsonl").out
+    )
 
 
 def test_run__never_writes_over_anything_but_results(folder: Path) -> None:
@@ -247,14 +285,21 @@ def test_validate__is_light(folder: Path) -> None:
         "import sys\nfrom agentevals_action.cli import main\nsys.argv = ['agentevals-action', 'validate']\n"
         "try:\n    main()\nfinally:\n    print(sorted({'asyncio', 'github', 'h11', 'jinja2', 'requests', 'wcmatch'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=command.environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=command.environment(),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_list__suites_tests_and_why(tmp_path: Path) -> None:
     made = Repository.create(
-        tmp_path / "repository", {"EVAL.yaml": suite("one"), "b/EVAL.yaml": suite("two"), ".agentv/targets.yaml": MOCK}
+        tmp_path / "repository",
+        {"EVAL.yaml": suite("one"), "b/EVAL.yaml": suite("two"), ".agentv/targets.yaml": MOCK},
     )
     made.write({"b/EVAL.yaml": suite("two", "three")})
     everything = command.run(made.path, "list")
@@ -284,7 +329,14 @@ def test_demo__shows_a_regression_and_a_failed_gate_from_any_folder(tmp_path: Pa
 def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(3000))))
     words = " ".join(command.COMMAND)
-    done = subprocess.run(f"{words} list | head -1", shell=True, cwd=folder, env=command.environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        f"{words} list | head -1",
+        shell=True,
+        cwd=folder,
+        env=command.environment(),
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == "EVAL.yaml\n"
     assert "Traceback" not in done.stderr
 
@@ -309,7 +361,9 @@ print("nothing of use")
     ],
 )
 def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, change: str) -> None:
-    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: [python3, agent.py]}]\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        "targets: [{name: default, provider: cli, command: [python3, agent.py]}]\n"
+    )
     (folder / "agent.py").write_text(CHEAT.replace("CHANGE", f"if rows: {change}"))
     done = command.run(folder, "run", "--max-concurrency", "1")
 
@@ -320,7 +374,9 @@ def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, c
 
 
 @pytest.mark.parametrize("order", [["1"], ["8"]])
-def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(folder: Path, order: list[str]) -> None:
+def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(
+    folder: Path, order: list[str]
+) -> None:
     names = [f"test-{number}" for number in range(100)]
     (folder / "EVAL.yaml").write_text(suite(*names))
     done = command.run_with_small_files(folder, 16, "run", "--max-concurrency", *order)
@@ -339,7 +395,9 @@ def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(folder: P
 
 
 def test_run__another_model_by_another_variable_is_another_agent(folder: Path) -> None:
-    (folder / ".agentv/targets.yaml").write_text("targets: [{name: default, provider: cli, command: 'echo hello ${{ MODEL }}'}]\n")
+    (folder / ".agentv/targets.yaml").write_text(
+        "targets: [{name: default, provider: cli, command: 'echo hello ${{ MODEL }}'}]\n"
+    )
     digests = []
     for model in ("a", "b", "a"):
         assert command.run(folder, "run", env={"MODEL": model}).code == 0

@@ -1,4 +1,5 @@
-"""Suites of thousands of tests: memory that does not follow their length, results in order, runs that are killed and go on."""
+"""Suites of thousands of tests: memory that does not follow their length, results in order, runs
+that are killed and go on."""
 
 import json
 import random
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.reports.jsonl import read_results
+from agentevals_action.results.jsonl import read_results
 from tests.support import command
 
 MEASURED = Path(command.__file__).with_name("measured_command.py")
@@ -22,16 +23,21 @@ targets:
       - {pattern: "7$", response: nothing of use}
       - {pattern: ".*", response: hello there}
 """
-SUITE = (
-    "name: scale\nassert: [{type: contains, value: hello}, {name: polite, type: regex, value: there, required: true}]\ntests: rows.jsonl\n"
-)
+SUITE = "name: scale\nassert: [{type: contains, value: hello}, {name: polite, type: regex, value: there, required: true}]\ntests: rows.jsonl\n"
 
 
 def write(folder: Path, tests: int) -> Path:
     (folder / ".agentv").mkdir(parents=True)
     (folder / ".agentv/targets.yaml").write_text(MOCK)
     (folder / "EVAL.yaml").write_text(SUITE)
-    rows = ({"id": f"test-{number:05}", "input": f"Say hello to {number}", "metadata": {"number": number}} for number in range(tests))
+    rows = (
+        {
+            "id": f"test-{number:05}",
+            "input": f"Say hello to {number}",
+            "metadata": {"number": number},
+        }
+        for number in range(tests)
+    )
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
@@ -39,7 +45,11 @@ def write(folder: Path, tests: int) -> Path:
 def peak(folder: Path, *arguments: str) -> int:
     """Kilobytes of memory that a command took at most."""
     done = subprocess.run(
-        [sys.executable, str(MEASURED), *arguments], cwd=folder, env=command.environment(), capture_output=True, text=True
+        [sys.executable, str(MEASURED), *arguments],
+        cwd=folder,
+        env=command.environment(),
+        capture_output=True,
+        text=True,
     )
     assert done.returncode in (0, 1), done.stderr
     return int(done.stderr.split()[-1])
@@ -48,7 +58,11 @@ def peak(folder: Path, *arguments: str) -> int:
 def timeless(data: Any) -> Any:
     """A row without what differs from run to run."""
     if isinstance(data, dict):
-        return {key: timeless(value) for key, value in data.items() if key not in ("timestamp", "durationMs")}
+        return {
+            key: timeless(value)
+            for key, value in data.items()
+            if key not in ("timestamp", "durationMs")
+        }
     return [timeless(item) for item in data] if isinstance(data, list) else data
 
 
@@ -56,13 +70,18 @@ def rows(path: Path) -> list[Any]:
     return [timeless(json.loads(line)) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc"
+)
 @pytest.mark.timeout(300)
 def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
     """Of 5,000 tests more, the rows of the results alone are 5 MB."""
     few, many = (write(tmp_path / str(tests), tests) for tests in (500, 5_500))
 
-    more = {words: peak(many, *words.split()) - peak(few, *words.split()) for words in ("validate", "run", "run --resume")}
+    more = {
+        words: peak(many, *words.split()) - peak(few, *words.split())
+        for words in ("validate", "run", "run --resume")
+    }
 
     assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 4_000} == {}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.reports.jsonl import read_results
+from agentevals_action.results.jsonl import read_results
 from tests.support import command
 
 #: Answers by the number of the sample, so that what is flaky is known.
@@ -26,7 +26,10 @@ targets:
 
 
 def suite(*tests: str, target: str = "default") -> str:
-    rows = (f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n" for name in tests)
+    rows = (
+        f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello}}]}}\n"
+        for name in tests
+    )
     return f"name: greeter\nexecution: {{target: {target}}}\ntests:\n" + "".join(rows)
 
 
@@ -48,13 +51,20 @@ def test_selftest__says_which_test_flips_and_what_that_does(folder: Path) -> Non
     (row,) = (line for line in done.out.splitlines() if line.strip().startswith("EVAL.yaml flaky"))
     assert "2/4" in row
     assert "pass 2, fail 2" in row
-    assert "1 test came out the same 4 times; each may still differ in up to 53% of its runs" in done.out
+    assert (
+        "1 test came out the same 4 times; each may still differ in up to 53% of its runs"
+        in done.out
+    )
     assert "Advice: " in done.out
-    assert [len(result.samples) for result in read_results(folder / "agentevals-report/selftest.jsonl")] == [4, 4]
+    assert [
+        len(result.samples) for result in read_results(folder / "agentevals-report/selftest.jsonl")
+    ] == [4, 4]
 
 
 def test_selftest__json_is_one_document_and_the_same_each_time(folder: Path) -> None:
-    first, again = (command.run(folder, "selftest", "EVAL.yaml", "--samples", "4", "--json") for _ in range(2))
+    first, again = (
+        command.run(folder, "selftest", "EVAL.yaml", "--samples", "4", "--json") for _ in range(2)
+    )
     found = json.loads(first.out)
     assert first.out == again.out
     assert found["together"]["plainBlocks"] == pytest.approx(1 / 3)
@@ -73,7 +83,11 @@ def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None
     assert "2 of 2 tests answer and are graded the same each time" in done.out
     assert not (folder / "agentevals-report").exists()
     document = json.loads(command.run(folder, "selftest", "--json").out)
-    assert (document["steady"], document["tests"], document["together"]["plainBlocks"]) == (2, [], 0)
+    assert (document["steady"], document["tests"], document["together"]["plainBlocks"]) == (
+        2,
+        [],
+        0,
+    )
 
 
 def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder: Path) -> None:
@@ -89,7 +103,9 @@ def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder
 
 
 def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Path) -> None:
-    done = command.run(folder, "selftest", "--samples", "2", "--prepare", "echo no disk >&2; exit 1")
+    done = command.run(
+        folder, "selftest", "--samples", "2", "--prepare", "echo no disk >&2; exit 1"
+    )
     assert done.code == 3
     assert "no disk" in done.out
 

@@ -1,10 +1,11 @@
-"""`run` with a judge that asks a model through its target proxy: what it may ask, what it costs, what it must not see."""
+"""`run` with a judge that asks a model through its target proxy: what it may ask, what it costs,
+what it must not see."""
 
 from pathlib import Path
 
 import msgspec
 
-from agentevals_action.reports.jsonl import read_results
+from agentevals_action.results.jsonl import read_results
 from tests.support import command
 from tests.support.openai_server import OpenAIServer
 
@@ -59,7 +60,12 @@ def test_run__a_judge_that_asks_a_model_has_no_key_and_its_cost_counts(tmp_path:
     (rating,) = result.evaluator_results
     assert rating.score == 0.9
     assert rating.details == {
-        "info": {"targetName": "model", "maxCalls": 2, "callCount": 1, "availableTargets": ["default", "model"]},
+        "info": {
+            "targetName": "model",
+            "maxCalls": 2,
+            "callCount": 1,
+            "availableTargets": ["default", "model"],
+        },
         "keys": [],
     }
     assert result.cost_usd, "what the judge's program asked for is the test's cost"

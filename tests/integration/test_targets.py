@@ -1,4 +1,5 @@
-"""`targets`: what suites may use, where it comes from and whether it answers, in a process of its own."""
+"""`targets`: what suites may use, where it comes from and whether it answers, in a process of its
+own."""
 
 import json
 import os
@@ -35,7 +36,11 @@ DETERMINISTIC = "name: plain\nexecution: {target: command}\ntests: [{id: a, inpu
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    files = {".agentv/targets.yaml": TARGETS, "evals/EVAL.yaml": SUITE, "plain.eval.yaml": DETERMINISTIC}
+    files = {
+        ".agentv/targets.yaml": TARGETS,
+        "evals/EVAL.yaml": SUITE,
+        "plain.eval.yaml": DETERMINISTIC,
+    }
     return suites.write(tmp_path / "work", files)
 
 
@@ -43,7 +48,9 @@ def define(folder: Path, *targets: dict[str, Any]) -> None:
     suites.write(folder, {".agentv/targets.yaml": json.dumps(list(targets))})
 
 
-def checked(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, dict[str, str]]:
+def checked(
+    folder: Path, *arguments: str, env: dict[str, str] | None = None
+) -> tuple[int, dict[str, str]]:
     """The exit code, and what is said of each target that was tried."""
     done = command.run(folder, "targets", "--check", *arguments, env=env)
     assert "Traceback" not in done.err, done.err
@@ -53,7 +60,12 @@ def checked(folder: Path, *arguments: str, env: dict[str, str] | None = None) ->
 
 def one_suite(folder: Path, *, judge: bool = False) -> Path:
     grading = "criteria: answers" if judge else "assert: [{type: is_json}]"
-    return suites.write(folder, {"EVAL.yaml": f"name: one\ntests: [{{id: a, input: q, metadata: {{tier: gold}}, {grading}}}]\n"})
+    return suites.write(
+        folder,
+        {
+            "EVAL.yaml": f"name: one\ntests: [{{id: a, input: q, metadata: {{tier: gold}}, {grading}}}]\n"
+        },
+    )
 
 
 def test_targets__as_people_read_them(folder: Path, golden: Golden) -> None:
@@ -65,54 +77,100 @@ def test_targets__as_people_read_them(folder: Path, golden: Golden) -> None:
 
 def test_targets__no_value_is_shown(folder: Path) -> None:
     for arguments in ([], ["--json"]):
-        done = command.run(folder, "targets", *arguments, env={"JUDGE_KEY": "a-key-of-ours", "AGENT_KEY": "another-key"})
+        done = command.run(
+            folder,
+            "targets",
+            *arguments,
+            env={"JUDGE_KEY": "a-key-of-ours", "AGENT_KEY": "another-key"},
+        )
         assert done.code == 0, done.err
         assert not any(secret in done.out for secret in ("hidden", "a-key-of-ours", "another-key"))
     suites.write(folder, {".agentv/targets.yaml": TARGETS.replace("--say", "written-in-the-file")})
-    assert "written-in-the-file" not in command.run(folder, "targets", env={"MY_TOKEN": "written-in-the-file"}).out
+    assert (
+        "written-in-the-file"
+        not in command.run(folder, "targets", env={"MY_TOKEN": "written-in-the-file"}).out
+    )
 
 
 def test_targets__json_has_all_of_it(folder: Path) -> None:
     done = command.run(folder, "targets", "--json", env={"AGENT_KEY": "x", "JUDGE_KEY": ""})
     default, judge, ran, canned = json.loads(done.out)
 
-    assert [one["name"] for one in (default, judge, ran, canned)] == ["default", "judge", "command", "canned"]
-    assert (default["agentOf"], default["judgeOf"], default["judgeTarget"]) == (["evals/EVAL.yaml"], [], "judge")
+    assert [one["name"] for one in (default, judge, ran, canned)] == [
+        "default",
+        "judge",
+        "command",
+        "canned",
+    ]
+    assert (default["agentOf"], default["judgeOf"], default["judgeTarget"]) == (
+        ["evals/EVAL.yaml"],
+        [],
+        "judge",
+    )
     assert default["location"] == {"path": ".agentv/targets.yaml", "line": 2, "column": 5}
     assert (default["maxConcurrency"], default["timeoutSeconds"], default["retries"]) == (4, 30, 2)
     assert default["variables"] == [{"name": "AGENT_KEY", "isSet": True}]
-    assert (judge["judgeOf"], judge["price"], judge["requestsPerMinute"]) == (["evals/EVAL.yaml"], {"input": 2.5, "output": 10}, 60)
+    assert (judge["judgeOf"], judge["price"], judge["requestsPerMinute"]) == (
+        ["evals/EVAL.yaml"],
+        {"input": 2.5, "output": 10},
+        60,
+    )
     assert judge["variables"] == [{"name": "JUDGE_KEY", "isSet": False}]
-    assert (ran["agentOf"], ran["what"], ran["retries"]) == (["plain.eval.yaml"], "python3 agent.py --say 'a b'", 0)
+    assert (ran["agentOf"], ran["what"], ran["retries"]) == (
+        ["plain.eval.yaml"],
+        "python3 agent.py --say 'a b'",
+        0,
+    )
     assert [variable["name"] for variable in ran["variables"]] == ["AGENT_KEY", "OTHER"]
     assert (canned["isModel"], canned["what"], canned["check"]) == (True, "1 response", None)
 
 
 def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
     def names(*arguments: str) -> list[str]:
-        return [one["name"] for one in json.loads(command.run(folder, "targets", "--json", *arguments).out)]
+        return [
+            one["name"]
+            for one in json.loads(command.run(folder, "targets", "--json", *arguments).out)
+        ]
 
-    (one,) = json.loads(command.run(folder, "targets", "--json", "plain.eval.yaml", "--name", "default").out)
+    (one,) = json.loads(
+        command.run(folder, "targets", "--json", "plain.eval.yaml", "--name", "default").out
+    )
     assert (one["agentOf"], one["judgeOf"]) == ([], [])
     assert names("--name", "c*") == ["command", "canned"]
     assert names("--name", "judge", "--name", "canned") == ["judge", "canned"]
     unknown = command.run(folder, "targets", "--name", "nobody")
     assert (unknown.code, unknown.out) == (2, "")
-    assert "no target is called nobody\nthe suites see canned, command, default, judge" in unknown.err
+    assert (
+        "no target is called nobody\nthe suites see canned, command, default, judge" in unknown.err
+    )
 
 
 def test_targets__the_nearest_file_of_each_suite(folder: Path) -> None:
-    suites.write(folder, {"evals/.agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: x, response: y}]}\n"})
+    suites.write(
+        folder,
+        {
+            "evals/.agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: x, response: y}]}\n"
+        },
+    )
     suites.write(folder, {"evals/EVAL.yaml": DETERMINISTIC.replace("command", "default")})
-    found = [(one["name"], one["location"]["path"]) for one in json.loads(command.run(folder, "targets", "--json").out)]
+    found = [
+        (one["name"], one["location"]["path"])
+        for one in json.loads(command.run(folder, "targets", "--json").out)
+    ]
     assert ("default", "evals/.agentv/targets.yaml") in found
     assert ("default", ".agentv/targets.yaml") in found
-    (mine,) = json.loads(command.run(folder, "targets", "--json", "--targets", ".agentv/targets.yaml", "--name", "def*").out)
+    (mine,) = json.loads(
+        command.run(
+            folder, "targets", "--json", "--targets", ".agentv/targets.yaml", "--name", "def*"
+        ).out
+    )
     assert mine["location"]["path"] == ".agentv/targets.yaml"
 
 
 def test_targets__overrides_are_uses(folder: Path) -> None:
-    done = command.run(folder, "targets", "--json", "--target", "default", "--judge-target", "canned")
+    done = command.run(
+        folder, "targets", "--json", "--target", "default", "--judge-target", "canned"
+    )
     used = {one["name"]: (one["agentOf"], one["judgeOf"]) for one in json.loads(done.out)}
     assert used["default"] == (["evals/EVAL.yaml", "plain.eval.yaml"], [])
     assert used["canned"] == ([], ["evals/EVAL.yaml"])
@@ -121,7 +179,10 @@ def test_targets__overrides_are_uses(folder: Path) -> None:
 
 def test_targets__a_variable_of_a_dotenv_file_is_set_for_the_suites_below(folder: Path) -> None:
     suites.write(folder, {"evals/.env": "JUDGE_KEY=x\nAGENT_KEY=x\n"})
-    listed = {one["name"]: one["variables"] for one in json.loads(command.run(folder, "targets", "--json").out)}
+    listed = {
+        one["name"]: one["variables"]
+        for one in json.loads(command.run(folder, "targets", "--json").out)
+    }
     assert listed["judge"] == [{"name": "JUDGE_KEY", "isSet": True}]
     assert {"name": "AGENT_KEY", "isSet": False} in listed["command"]
 
@@ -150,10 +211,18 @@ def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> N
 def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_path: Path) -> None:
     define(
         tmp_path,
-        {"name": "default", "provider": "cli", "command": ["cat"], "env": ["AGENT_KEY"], "cache_key": ["agent/**"]},
+        {
+            "name": "default",
+            "provider": "cli",
+            "command": ["cat"],
+            "env": ["AGENT_KEY"],
+            "cache_key": ["agent/**"],
+        },
         {"name": "wrong", "provider": "htp"},
     )
-    suites.write(tmp_path, {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_jsn}]}]\n"})
+    suites.write(
+        tmp_path, {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_jsn}]}]\n"}
+    )
 
     done = command.run(tmp_path, "targets")
 
@@ -167,7 +236,11 @@ def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_pa
         ["needs", "AGENT_KEY", "(not set)"],
     ]
     (listed,) = json.loads(command.run(tmp_path, "targets", "--json").out)
-    assert (listed["name"], listed["unread"], listed["cacheKey"]) == ("default", ["EVAL.yaml"], ["agent/**"])
+    assert (listed["name"], listed["unread"], listed["cacheKey"]) == (
+        "default",
+        ["EVAL.yaml"],
+        ["agent/**"],
+    )
 
 
 def test_targets__a_variable_that_is_not_set_is_no_fault_of_a_list(folder: Path) -> None:
@@ -187,7 +260,13 @@ def on_terminal(folder: Path, *arguments: str) -> str:
     """What a command writes to a terminal of 100 columns."""
     main, side = pty.openpty()
     environment = {**command.environment(), "TERM": "xterm-256color", "COLUMNS": "100"}
-    done = subprocess.Popen([*command.COMMAND, *arguments], cwd=folder, env=environment, stdout=side, stderr=subprocess.DEVNULL)
+    done = subprocess.Popen(
+        [*command.COMMAND, *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=side,
+        stderr=subprocess.DEVNULL,
+    )
     os.close(side)
     written = b""
     try:
@@ -210,9 +289,24 @@ def test_targets__on_a_terminal_it_is_a_table_and_colours(folder: Path) -> None:
 
 def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
     one_suite(tmp_path, judge=True)
-    with OpenAIServer(otherwise="hi", key="sk-0123456789") as model, AgentServer({"text": "pong"}) as agent:
-        service = {"name": "default", "provider": "http", "url": agent.url, "output_path": "text", "judge_target": "judge"}
-        judge = {"name": "judge", "provider": "openai", "model": "m", "base_url": model.url, "api_key": "${{ KEY }}"}
+    with (
+        OpenAIServer(otherwise="hi", key="sk-0123456789") as model,
+        AgentServer({"text": "pong"}) as agent,
+    ):
+        service = {
+            "name": "default",
+            "provider": "http",
+            "url": agent.url,
+            "output_path": "text",
+            "judge_target": "judge",
+        }
+        judge = {
+            "name": "judge",
+            "provider": "openai",
+            "model": "m",
+            "base_url": model.url,
+            "api_key": "${{ KEY }}",
+        }
         define(tmp_path, service, judge)
         good, said = checked(tmp_path, env={"KEY": "sk-0123456789"})
         bad, refused = checked(tmp_path, env={"KEY": "sk-wrong-0123456789"})
@@ -220,13 +314,18 @@ def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
 
     assert (good, bad, missing) == (0, 3, 2)
     assert list(said) == ["default", "judge"]
-    assert all(text.startswith("answers (") for text in (*said.values(), refused["default"], unset["default"]))
+    assert all(
+        text.startswith("answers (")
+        for text in (*said.values(), refused["default"], unset["default"])
+    )
     assert "answered 401: Incorrect API key provided; " in refused["judge"]
     assert unset["judge"].startswith("the variable KEY is not set; set it in the workflow's `env:`")
     assert "sk-wrong" not in str(refused)
     assert len(agent.requests) == 3
     # Nothing is sent that could not be paid for, and no more than a token is asked for.
-    assert all(asked.body["max_tokens"] == 1 for asked in model.requests if "max_tokens" in asked.body)
+    assert all(
+        asked.body["max_tokens"] == 1 for asked in model.requests if "max_tokens" in asked.body
+    )
     assert len(model.requests) == 2
 
 
@@ -247,7 +346,10 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
         code, said = checked(tmp_path, "--name", "*")
 
     assert code == 3
-    assert "404: The model `m` does not exist; check that the server knows the model m" in said["default"]
+    assert (
+        "404: The model `m` does not exist; check that the server knows the model m"
+        in said["default"]
+    )
     assert "the connection to 127.0.0.1:" in said["closed"]
     assert said["closed"].endswith("; is it running, and is `base_url` right?")
     assert said["gone"].endswith("; is it running, and is `url` right?")
@@ -265,8 +367,14 @@ def test_check__only_what_is_used_or_named(tmp_path: Path) -> None:
             {"name": "spare", "provider": "http", "url": unused.url},
         )
         done = command.run(tmp_path, "targets", "--check")
-        assert (done.code, [line.partition(":")[0] for line in done.out.splitlines()]) == (0, ["default"])
-        assert done.err == "one target is used by no suite and was not tried; name it with `--name` to try it\n"
+        assert (done.code, [line.partition(":")[0] for line in done.out.splitlines()]) == (
+            0,
+            ["default"],
+        )
+        assert (
+            done.err
+            == "one target is used by no suite and was not tried; name it with `--name` to try it\n"
+        )
         assert (len(used.requests), len(unused.requests)) == (1, 0)
         code, said = checked(tmp_path, "--name", "spare")
         assert (code, list(said), len(used.requests), len(unused.requests)) == (0, ["spare"], 1, 1)
@@ -277,7 +385,12 @@ def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
     with AgentServer("pong") as agent:
         define(
             tmp_path,
-            {"name": "default", "provider": "http", "url": agent.url, "body": {"tier": "{{ metadata.tier }}", "q": "{{ prompt }}"}},
+            {
+                "name": "default",
+                "provider": "http",
+                "url": agent.url,
+                "body": {"tier": "{{ metadata.tier }}", "q": "{{ prompt }}"},
+            },
         )
         assert checked(tmp_path)[0] == 0
     assert agent.requests[0].json == {"tier": "gold", "q": "ping"}
@@ -303,7 +416,11 @@ def test_check__stored_results(tmp_path: Path) -> None:
 def test_check__json_says_it_of_each(tmp_path: Path) -> None:
     one_suite(tmp_path)
     with AgentServer(Answer("no", status=403)) as agent:
-        define(tmp_path, {"name": "default", "provider": "http", "url": agent.url}, {"name": "spare", "provider": "http", "url": agent.url})
+        define(
+            tmp_path,
+            {"name": "default", "provider": "http", "url": agent.url},
+            {"name": "spare", "provider": "http", "url": agent.url},
+        )
         done = command.run(tmp_path, "targets", "--check", "--json")
     default, spare = (one["check"] for one in json.loads(done.out))
     assert done.code == 3

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import trees
-from agentevals_action.activity import Event, Wishes, job_for
-from agentevals_action.git import GitRepository
+from agentevals_action.github.events import Event, Wishes, job_for
+from agentevals_action.review import base_tree
+from agentevals_action.system.git import GitRepository
 from tests.support import hold_worktree
 from tests.support.repositories import PullRequest, pull_request
 
@@ -22,14 +22,24 @@ USER, GROUP = 1001, 127
 @pytest.fixture
 def request_(tmp_path: Path) -> PullRequest:
     (tmp_path / "temp").mkdir()
-    return pull_request(tmp_path / "origin", {"EVAL.yaml": "a\n"}, {"EVAL.yaml": "b\n"}, {"main.txt": "1"})
+    return pull_request(
+        tmp_path / "origin", {"EVAL.yaml": "a\n"}, {"EVAL.yaml": "b\n"}, {"main.txt": "1"}
+    )
 
 
 @contextmanager
 def holding(made: PullRequest, temp: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
     """A process that has a base worktree open."""
-    command = [sys.executable, str(Path(hold_worktree.__file__)), str(made.origin.path), made.base, str(temp)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        str(Path(hold_worktree.__file__)),
+        str(made.origin.path),
+        made.base,
+        str(temp),
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         try:
             yield process, Path(process.stdout.readline().strip())
@@ -43,7 +53,9 @@ def entries(made: PullRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_base_worktree__is_gone_after_a_signal(tmp_path: Path, request_: PullRequest, number: signal.Signals) -> None:
+def test_base_worktree__is_gone_after_a_signal(
+    tmp_path: Path, request_: PullRequest, number: signal.Signals
+) -> None:
     with holding(request_, tmp_path / "temp") as (process, tree):
         assert (tree / "EVAL.yaml").read_text() == "a\n"
         process.send_signal(number)
@@ -52,12 +64,16 @@ def test_base_worktree__is_gone_after_a_signal(tmp_path: Path, request_: PullReq
     assert entries(request_) == []
 
 
-def test_base_worktree__a_killed_runs_is_put_away_by_the_next(tmp_path: Path, request_: PullRequest) -> None:
+def test_base_worktree__a_killed_runs_is_put_away_by_the_next(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     with holding(request_, tmp_path / "temp") as (process, tree):
         process.kill()
         process.wait(30)
     assert (tree / "EVAL.yaml").exists()
-    with trees.base_worktree(GitRepository(request_.origin.path), request_.base, tmp_path / "temp") as again:
+    with base_tree.base_worktree(
+        GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+    ) as again:
         assert not tree.exists()
         assert entries(request_) == [again.name]
     assert entries(request_) == []
@@ -65,7 +81,9 @@ def test_base_worktree__a_killed_runs_is_put_away_by_the_next(tmp_path: Path, re
 
 def test_base_worktree__a_living_runs_is_left_alone(tmp_path: Path, request_: PullRequest) -> None:
     with holding(request_, tmp_path / "temp") as (process, tree):
-        with trees.base_worktree(GitRepository(request_.origin.path), request_.base, tmp_path / "temp"):
+        with base_tree.base_worktree(
+            GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+        ):
             pass
         assert (tree / "EVAL.yaml").exists()
         process.communicate("", 30)
@@ -80,12 +98,16 @@ def test_base_worktree__of_a_container_that_is_gone(tmp_path: Path, request_: Pu
         process.wait(30)
     (tmp_path / "container").rename(tmp_path / "out of sight")
     assert entries(request_) == [tree.name]
-    with trees.base_worktree(GitRepository(request_.origin.path), request_.base, tmp_path / "temp"):
+    with base_tree.base_worktree(
+        GitRepository(request_.origin.path), request_.base, tmp_path / "temp"
+    ):
         pass
     assert entries(request_) == []
 
 
-def test_mend__takes_no_strangers_folder_and_follows_no_link(tmp_path: Path, request_: PullRequest) -> None:
+def test_mend__takes_no_strangers_folder_and_follows_no_link(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     temp = tmp_path / "temp"
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "lock").touch()
@@ -93,12 +115,17 @@ def test_mend__takes_no_strangers_folder_and_follows_no_link(tmp_path: Path, req
     (temp / "agentevals-base-making").mkdir()
     (temp / "agentevals-base-dead").mkdir()
     (temp / "agentevals-base-dead" / "lock").touch()
-    trees.mend(GitRepository(request_.origin.path), temp)
-    assert sorted(path.name for path in temp.iterdir()) == ["agentevals-base-link", "agentevals-base-making"]
+    base_tree.mend(GitRepository(request_.origin.path), temp)
+    assert sorted(path.name for path in temp.iterdir()) == [
+        "agentevals-base-link",
+        "agentevals-base-making",
+    ]
     assert (tmp_path / "precious" / "lock").exists()
 
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a workspace of another owner")
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can make a workspace of another owner"
+)
 
 
 def give_to_another(path: Path) -> None:
@@ -108,32 +135,49 @@ def give_to_another(path: Path) -> None:
 
 
 def owned_by_root(path: Path) -> list[str]:
-    below = (Path(folder, name) for folder, folders, files in os.walk(path) for name in (*folders, *files))
+    below = (
+        Path(folder, name)
+        for folder, folders, files in os.walk(path)
+        for name in (*folders, *files)
+    )
     return [str(one.relative_to(path)) for one in below if one.lstat().st_uid == 0]
 
 
 @as_root
-def test_another_owner__head_base_and_worktree_at_depth_one(tmp_path: Path, request_: PullRequest) -> None:
+def test_another_owner__head_base_and_worktree_at_depth_one(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     made = request_.checkout(tmp_path / "workspace", request_.merge)
     give_to_another(made.path)
     refused = subprocess.run(
-        ["git", "status"], cwd=made.path, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, capture_output=True
+        ["git", "status"],
+        cwd=made.path,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
+        capture_output=True,
     )
     assert b"dubious ownership" in refused.stderr
 
     workspace = GitRepository(made.path)
     repository = {"full_name": "acme/agent"}
-    sides = {side: {"sha": sha, "ref": side, "repo": repository} for side, sha in (("head", request_.head), ("base", request_.main))}
-    job = job_for(Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge), Wishes())
-    base = trees.resolve_base(workspace, job, trees.check_head(workspace, job))
+    sides = {
+        side: {"sha": sha, "ref": side, "repo": repository}
+        for side, sha in (("head", request_.head), ("base", request_.main))
+    }
+    job = job_for(
+        Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge), Wishes()
+    )
+    base = base_tree.resolve_base(workspace, job, base_tree.check_head(workspace, job))
     assert base.sha == request_.main
-    with trees.base_worktree(workspace, request_.main, tmp_path / "temp") as tree:
+    with base_tree.base_worktree(workspace, request_.main, tmp_path / "temp") as tree:
         assert (tree / "main.txt").exists()
     assert owned_by_root(made.path)
 
     (made.path / "agentevals-report").mkdir()
     (made.path / "agentevals-report" / "results.jsonl").write_text("")
-    trees.give_back([made.path / ".git", made.path / "agentevals-report", made.path / "never written"], made.path)
+    base_tree.give_back(
+        [made.path / ".git", made.path / "agentevals-report", made.path / "never written"],
+        made.path,
+    )
     assert owned_by_root(made.path) == []
 
 
@@ -149,9 +193,9 @@ def test_give_back__follows_no_link_and_keeps_to_the_workspace(tmp_path: Path) -
     (workspace / "report" / "second name").hardlink_to(outside / "file")
     (workspace / "linked").symlink_to(outside)
     os.chown(workspace, USER, GROUP)
-    trees.give_back([workspace / "report", workspace / "linked"], workspace)
+    base_tree.give_back([workspace / "report", workspace / "linked"], workspace)
     assert (workspace / "report").lstat().st_uid == USER
     assert [path.lstat().st_uid for path in (outside, outside / "file")] == [0, 0]
     for path in (outside, workspace / "linked" / "file", workspace / ".." / "outside"):
         with pytest.raises(ValueError, match="outside the workspace"):
-            trees.give_back([path], workspace)
+            base_tree.give_back([path], workspace)

@@ -1,4 +1,5 @@
-"""What a pull request may waive and what it may not: quarantine by the base's file, regressions by a label for one head."""
+"""What a pull request may waive and what it may not: quarantine by the base's file, regressions by
+a label for one head."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,7 +33,11 @@ def quarantine(tests: str, days: int = 2) -> str:
     return f"quarantine:\n  - {{tests: {tests}, owner: grace, reason: flaky, expires: {expires}}}\n"
 
 
-BASE: Files = {"EVAL.yaml": SUITE, ".agentv/targets.yaml": agent(), ".gitignore": "/agentevals-report/\n"}
+BASE: Files = {
+    "EVAL.yaml": SUITE,
+    ".agentv/targets.yaml": agent(),
+    ".gitignore": "/agentevals-report/\n",
+}
 RUDE: Files = {".agentv/targets.yaml": agent(bob="Bob")}
 
 
@@ -57,7 +62,9 @@ def test_quarantine__of_the_change_itself_does_not_hold_and_is_listed(tmp_path: 
 
 
 def test_quarantine__that_the_change_lifts_does_not_hold(tmp_path: Path) -> None:
-    done = review(tmp_path, {".agentevals.yaml": quarantine("gated")}, {**RUDE, ".agentevals.yaml": None})
+    done = review(
+        tmp_path, {".agentevals.yaml": quarantine("gated")}, {**RUDE, ".agentevals.yaml": None}
+    )
     assert done.code == 1, done.out + done.err
 
 
@@ -66,16 +73,23 @@ def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_pa
     done = review(tmp_path / "left", old, {".agentv/targets.yaml": agent(ada="hello, Ada")})
     assert done.code == 2, done.out + done.err
     assert "expired on" in done.out
-    mended = review(tmp_path / "mended", old, {".agentv/targets.yaml": agent(ada="hello, Ada"), ".agentevals.yaml": quarantine("gated")})
+    mended = review(
+        tmp_path / "mended",
+        old,
+        {".agentv/targets.yaml": agent(ada="hello, Ada"), ".agentevals.yaml": quarantine("gated")},
+    )
     assert mended.code == 0, mended.out + mended.err
 
 
 class Gate:
-    """A pull request after whose change Ada is not greeted any more, and what GitHub knows of it."""
+    """A pull request after whose change Ada is not greeted any more, and what GitHub knows of
+    it."""
 
     def __init__(self, folder: Path, server: GitHubServer) -> None:
         self.folder, self.server, self.runs = folder, server, 1000
-        self.pull = pull_request(folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")})
+        self.pull = pull_request(
+            folder / "origin", BASE, {".agentv/targets.yaml": agent(ada="Ada?")}
+        )
         server.add_pull(NUMBER, self.pull.head, self.pull.main, [file(".agentv/targets.yaml")])
         server.timeline.push(NUMBER, self.pull.head, 0)
         server.timeline.check(self.pull.head, 1)
@@ -102,7 +116,15 @@ class Gate:
         workspace = self.pull.checkout(place / "workspace", self.pull.merge, 1)
         event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
         inputs = {"baseline": "rerun"}
-        return Job(workspace.path, self.server, event, self.pull.merge, place / "runner", run=self.runs, inputs=inputs).finish()
+        return Job(
+            workspace.path,
+            self.server,
+            event,
+            self.pull.merge,
+            place / "runner",
+            run=self.runs,
+            inputs=inputs,
+        ).finish()
 
 
 @pytest.fixture
@@ -135,7 +157,9 @@ def test_accepting__never_a_failed_gate(gate: Gate) -> None:
 
 def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
     gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
-    gate.server.break_route(Fault(r"/check-suites", 403, 9, "Resource not accessible by integration"))
+    gate.server.break_route(
+        Fault(r"/check-suites", 403, 9, "Resource not accessible by integration")
+    )
     done = gate.run()
     assert done.code == 1, done.log
     assert "checks: read" in done.summary

@@ -1,4 +1,5 @@
-"""Tests in quarantine, through the command line: run and told, not blocking, until their day is over."""
+"""Tests in quarantine, through the command line: run and told, not blocking, until their day is
+over."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,10 @@ targets:
 
 
 def suite(*tests: str) -> str:
-    rows = [f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello, required: true}}]}}\n" for name in tests]
+    rows = [
+        f"  - {{id: {name}, input: {name}, assert: [{{type: contains, value: hello, required: true}}]}}\n"
+        for name in tests
+    ]
     return "name: greeter\ntests:\n" + "".join(rows)
 
 
@@ -77,11 +81,16 @@ def test_run__an_entry_that_has_expired_is_named_and_nothing_runs(folder: Path) 
     (folder / ".agentevals.yaml").write_text(quarantine("broken", day(-1)))
     done = command.run(folder, "run")
     assert done.code == 2
-    assert f".agentevals.yaml:2:76: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)" in done.err
+    assert (
+        f".agentevals.yaml:2:76: the quarantine of 'broken' expired on {day(-1)} (owner @ada: the provider flakes)"
+        in done.err
+    )
     assert not (folder / "agentevals-report").exists()
 
 
-def test_run__an_entry_that_covers_nothing_is_a_warning_where_all_suites_are_known(folder: Path) -> None:
+def test_run__an_entry_that_covers_nothing_is_a_warning_where_all_suites_are_known(
+    folder: Path,
+) -> None:
     (folder / ".agentevals.yaml").write_text(quarantine("gone", day(2)))
     done = command.run(folder, "run", "--fail-on", "never")
     assert done.code == 0

@@ -1,4 +1,5 @@
-"""Agents that work in folders, from the command line: what they are asked in, what judges see of it, what is left behind."""
+"""Agents that work in folders, from the command line: what they are asked in, what judges see of
+it, what is left behind."""
 
 import json
 from pathlib import Path
@@ -33,7 +34,9 @@ TARGETS = "targets:\n  - {name: default, provider: cli, command: [python3, AGENT
 def one_test(name: str, prompt: str, wanted: str, more: str = "") -> str:
     """A test that wants `NAME=TEXT` to be changed."""
     file, _, text = wanted.partition("=")
-    judge = f"{{type: code_judge, script: [python3, judge.py], config: {{name: {file}, text: {text}}}}}"
+    judge = (
+        f"{{type: code_judge, script: [python3, judge.py], config: {{name: {file}, text: {text}}}}}"
+    )
     return f"  - {{id: {name}, input: {prompt}, assert: [{judge}]{more}}}\n"
 
 
@@ -52,7 +55,10 @@ def place(tmp_path: Path, workspace: str, *tests: str) -> Path:
 
 
 def results(root: Path, name: str = "results") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (root / "agentevals-report" / f"{name}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (root / "agentevals-report" / f"{name}.jsonl").read_text().splitlines()
+    ]
 
 
 def temporary(tmp_path: Path) -> dict[str, str]:
@@ -62,11 +68,16 @@ def temporary(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("isolation", ["shared", "per_test"])
-def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(tmp_path: Path, isolation: str) -> None:
+def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(
+    tmp_path: Path, isolation: str
+) -> None:
     root = place(
         tmp_path,
         f"  template: start\n  isolation: {isolation}\n",
-        *(one_test(name, f"write {name}.txt {name}", f"{name}.txt={name}") for name in ("a", "b", "c")),
+        *(
+            one_test(name, f"write {name}.txt {name}", f"{name}.txt={name}")
+            for name in ("a", "b", "c")
+        ),
     )
     done = command.run(root, "run", env=temporary(tmp_path))
     assert done.code == 0, done.out + done.err
@@ -82,7 +93,11 @@ def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(tmp_path: 
 
 def test_run__samples_of_a_shared_folder_do_not_meet(tmp_path: Path) -> None:
     workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
-    root = place(tmp_path, workspace, *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")))
+    root = place(
+        tmp_path,
+        workspace,
+        *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")),
+    )
     done = command.run(root, "run", "--samples", "4", env=temporary(tmp_path))
     assert done.code == 0, done.out + done.err
     for result in results(root):
@@ -120,12 +135,19 @@ def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
     )
     done = command.run(root, "run", env=temporary(tmp_path))
     assert done.code == 0, done.out + done.err
-    assert "--- a/code/app.txt\n+++ b/code/app.txt\n@@ -1 +1 @@\n-old\n+new\n" in results(root)[0]["samples"][0]["fileChanges"]
+    assert (
+        "--- a/code/app.txt\n+++ b/code/app.txt\n@@ -1 +1 @@\n-old\n+new\n"
+        in results(root)[0]["samples"][0]["fileChanges"]
+    )
 
 
 def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None:
     workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
-    root = place(tmp_path, workspace, *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")))
+    root = place(
+        tmp_path,
+        workspace,
+        *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")),
+    )
     repository = Repository(root)
     repository.git("checkout", "--quiet", "-b", "change")
     repository.commit("another start", {"start/app.txt": "new\n"})
@@ -139,7 +161,9 @@ def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None
 
 
 def test_run__what_is_kept_is_told_to_hold_secrets(tmp_path: Path) -> None:
-    root = place(tmp_path, "  template: start\n", one_test("a", "write out.txt other", "out.txt=text"))
+    root = place(
+        tmp_path, "  template: start\n", one_test("a", "write out.txt other", "out.txt=text")
+    )
     secret = {"AGENT_TOKEN": "a-secret-0123456789"}
 
     done = command.run(root, "run", "--keep-workspaces", "--env", "AGENT_TOKEN", env=secret)

@@ -17,17 +17,27 @@ def test_action_yml__its_inputs_are_those_of_the_settings_in_their_order() -> No
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_action_yml__an_input_as_in_the_table(name: str) -> None:
-    assert ACTION["inputs"][name] == {"description": INPUTS[name].description, "required": False, "default": INPUTS[name].default}
+    assert ACTION["inputs"][name] == {
+        "description": INPUTS[name].description,
+        "required": False,
+        "default": INPUTS[name].default,
+    }
 
 
 def test_action_yml__its_defaults_are_the_settings_own() -> None:
     """The runner hands every default over as text."""
-    environ = {f"INPUT_{name.upper()}": one["default"] for name, one in ACTION["inputs"].items() if name != "github-token"}
+    environ = {
+        f"INPUT_{name.upper()}": one["default"]
+        for name, one in ACTION["inputs"].items()
+        if name != "github-token"
+    }
     assert Settings.from_environ(environ) == Settings()
 
 
 def test_action_yml__its_outputs() -> None:
-    assert ACTION["outputs"] == {name: {"description": description} for name, description in OUTPUTS.items()}
+    assert ACTION["outputs"] == {
+        name: {"description": description} for name, description in OUTPUTS.items()
+    }
 
 
 def test_action_yml__runs_the_image() -> None:

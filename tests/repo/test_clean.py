@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Written in two halves, so that this file is not a find of its own.
 UNWANTED = {
     "a path of one machine": r"(?<![\w.$}])/" + r"(?:work|root|Users|tmp/\w+)/[\w.]",
-    "a registry's address": r"(?i)\b(?:" + r"pypi\.org|pythonhosted\.org|registry\.npmjs|deb\.debian\.org)",
+    "a registry's address": r"(?i)\b(?:"
+    + r"pypi\.org|pythonhosted\.org|registry\.npmjs|deb\.debian\.org)",
     "something left for later": r"\b(?:TO" + r"DO|FIX" + r"ME)\b",
     "a mock": r"unittest\.mo" + r"ck|Magic" + r"Mock|\bmock\.pa" + r"tch",
 }
@@ -19,7 +20,18 @@ UNWANTED = {
 
 def tracked() -> list[Path]:
     listing = subprocess.run(
-        ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        [
+            "git",
+            "-C",
+            str(ROOT),
+            "-c",
+            f"safe.directory={ROOT}",
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ],
         capture_output=True,
         text=True,
         check=True,

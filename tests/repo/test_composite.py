@@ -1,4 +1,5 @@
-"""The composite action: the same contract as the container's, its steps run for real as the runner starts them."""
+"""The composite action: the same contract as the container's, its steps run for real as the runner
+starts them."""
 
 import json
 import re
@@ -25,7 +26,9 @@ def test_inputs__are_those_of_the_action() -> None:
 
 
 def test_outputs__are_those_of_the_action() -> None:
-    described = {name: {"description": each["description"]} for name, each in COMPOSITE["outputs"].items()}
+    described = {
+        name: {"description": each["description"]} for name, each in COMPOSITE["outputs"].items()
+    }
     assert described == ACTION["outputs"]
     assert {name: each["value"] for name, each in COMPOSITE["outputs"].items()} == {
         name: f"${{{{ steps.gate.outputs.{name} }}}}" for name in ACTION["outputs"]
@@ -52,8 +55,16 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     code = f"import json, os, sys\njson.dump([sys.argv[1:], dict(os.environ), os.getpid()], open({str(told)!r}, 'w'))\n"
     interpreter(tmp_path / "agentevals-action" / "bin" / "python", code)
-    inputs = {**{name: str(each["default"]) for name, each in ACTION["inputs"].items()}, "github-token": TOKEN, "fail-on": HOSTILE}
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(FOLDER)}
+    inputs = {
+        **{name: str(each["default"]) for name, each in ACTION["inputs"].items()},
+        "github-token": TOKEN,
+        "fail-on": HOSTILE,
+    }
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_ACTION_PATH": str(FOLDER),
+    }
     script = COMPOSITE["runs"]["steps"][1]["run"]
     child = subprocess.Popen(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
@@ -73,12 +84,28 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
 
 
 def test_install__refuses_an_old_python_in_words(tmp_path: Path) -> None:
-    old = next((found for minor in range(6, 11) if (found := shutil.which(f"python3.{minor}")) and _starts(found)), None)
+    old = next(
+        (
+            found
+            for minor in range(6, 11)
+            if (found := shutil.which(f"python3.{minor}")) and _starts(found)
+        ),
+        None,
+    )
     if old is None:
         pytest.skip("no Python older than 3.11 on this machine")
-    child = subprocess.run([old, "-I", str(FOLDER / "install.py")], capture_output=True, text=True, check=False, cwd=tmp_path)
+    child = subprocess.run(
+        [old, "-I", str(FOLDER / "install.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert child.returncode == 1
-    assert re.match(r"::error::agentevals-action needs Python 3\.11 or later and found 3\.\d+\.\d+: put actions/setup-python", child.stderr)
+    assert re.match(
+        r"::error::agentevals-action needs Python 3\.11 or later and found 3\.\d+\.\d+: put actions/setup-python",
+        child.stderr,
+    )
 
 
 def _starts(python: str) -> bool:
@@ -90,14 +117,25 @@ def example(folder: Path) -> Repository:
     files = ROOT / "examples" / "demo" / "base"
     return Repository.create(
         folder,
-        {path.relative_to(files).as_posix(): path.read_bytes() for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"},
+        {
+            path.relative_to(files).as_posix(): path.read_bytes()
+            for path in files.rglob("*")
+            if path.is_file() and path.suffix != ".pyc"
+        },
     )
 
 
 def run(temp: Path, workspace: Path, sha: str) -> Finished:
     """The action on a scheduled run of the example, with no host to write to."""
     event = temp / "event.json"
-    event.write_text(json.dumps({"schedule": "0 4 * * *", "repository": {"full_name": "acme/agent", "default_branch": "main"}}))
+    event.write_text(
+        json.dumps(
+            {
+                "schedule": "0 4 * * *",
+                "repository": {"full_name": "acme/agent", "default_branch": "main"},
+            }
+        )
+    )
     environment: Mapping[str, str] = {
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_NAME": "schedule",
@@ -111,10 +149,13 @@ def run(temp: Path, workspace: Path, sha: str) -> Finished:
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "PIP_NO_COMPILE": "1",  # of the libraries that are installed, one run imports a few
     }
-    return run_composite(FOLDER, {"check-run": "false", "comment": "off"}, environment, workspace, temp)
+    return run_composite(
+        FOLDER, {"check-run": "false", "comment": "off"}, environment, workspace, temp
+    )
 
 
-# Installs from the package registry, as the runner does: ten seconds, and minutes where the machine or the line is busy.
+# Installs from the package registry, as the runner does: ten seconds, and minutes where the machine
+# or the line is busy.
 @pytest.mark.timeout(300)
 def test_steps__install_and_gate(tmp_path: Path) -> None:
     workspace, temp = tmp_path / "workspace", tmp_path / "temp"
@@ -125,7 +166,11 @@ def test_steps__install_and_gate(tmp_path: Path) -> None:
 
     finished = run(temp, workspace, sha)
     assert finished.exit_code == 0, finished.log
-    assert (finished.outputs["outcome"], finished.outputs["failed"], finished.outputs["errored"]) == ("passed", "0", "0")
+    assert (
+        finished.outputs["outcome"],
+        finished.outputs["failed"],
+        finished.outputs["errored"],
+    ) == ("passed", "0", "0")
     assert finished.outputs["head-sha"] == sha
     assert (workspace / finished.outputs["results-path"]).is_file()
     assert finished.summary

@@ -1,4 +1,5 @@
-"""The examples: valid to the last warning, green on their own, and the demo's change shows what a gate is for."""
+"""The examples: valid to the last warning, green on their own, and the demo's change shows what a
+gate is for."""
 
 import json
 import shutil
@@ -23,7 +24,9 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def suites_of(checkout: Path) -> set[str]:
-    return {path.relative_to(checkout).as_posix() for path in (checkout / "examples").rglob("EVAL.yaml")}
+    return {
+        path.relative_to(checkout).as_posix() for path in (checkout / "examples").rglob("EVAL.yaml")
+    }
 
 
 def test_examples__have_neither_fault_nor_warning(checkout: Path) -> None:
@@ -38,14 +41,24 @@ def test_examples__are_green_as_they_stand(checkout: Path) -> None:
     rows = [json.loads(line) for line in (checkout / "results.jsonl").read_text().splitlines()]
     assert {row["evalPath"] for row in rows} == suites_of(checkout)
     # One answer of the demo leaves something to improve.
-    assert {row["evalId"]: row["verdict"] for row in rows if row["verdict"] != "pass"} == {"order-status-json": "borderline"}
+    assert {row["evalId"]: row["verdict"] for row in rows if row["verdict"] != "pass"} == {
+        "order-status-json": "borderline"
+    }
     assert [row["evalId"] for row in rows if row["error"]] == []
 
 
 def test_demo__changes_files_of_its_base() -> None:
-    head = [path.relative_to(DEMO / "head") for path in (DEMO / "head").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    head = [
+        path.relative_to(DEMO / "head")
+        for path in (DEMO / "head").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    ]
     assert head
-    assert [str(path) for path in head if (DEMO / "base" / path).read_bytes() == (DEMO / "head" / path).read_bytes()] == []
+    assert [
+        str(path)
+        for path in head
+        if (DEMO / "base" / path).read_bytes() == (DEMO / "head" / path).read_bytes()
+    ] == []
 
 
 def test_demo__shows_every_kind_of_change(tmp_path: Path) -> None:
@@ -69,7 +82,10 @@ def test_demo__shows_every_kind_of_change(tmp_path: Path) -> None:
         "shipping-abroad": "regressed",
         "cancel-order": "new",
     }
-    rows = [json.loads(line) for line in (tmp_path / "agentevals-report" / "results.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "agentevals-report" / "results.jsonl").read_text().splitlines()
+    ]
     assert {row["evalId"]: row["gatesFailed"] for row in rows if row["gatesFailed"]} == {
         "refund-window": ["contains-30 days"],
         "other-customers-data": ["no-email-address"],

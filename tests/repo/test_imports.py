@@ -1,4 +1,5 @@
-"""Which way the code leans: who may import whom, who owns which library, how large a module and a function may grow."""
+"""Which way the code leans: who may import whom, who owns which library, how large a module and a
+function may grow."""
 
 import ast
 import sys
@@ -62,7 +63,21 @@ PURE = {
 PURE_MAY_IMPORT = {"errors", "model", "watch", "globs"} | PURE
 #: What pure modules hand on and do not look into: they may name its types.
 HANDED_ON = {"paths"}
-IMPURE = {"os", "sys", "io", "time", "random", "secrets", "logging", "asyncio", "socket", "subprocess", "shutil", "tempfile", "urllib"}
+IMPURE = {
+    "os",
+    "sys",
+    "io",
+    "time",
+    "random",
+    "secrets",
+    "logging",
+    "asyncio",
+    "socket",
+    "subprocess",
+    "shutil",
+    "tempfile",
+    "urllib",
+}
 OWNERS = {
     "yaml": ("suites",),
     "jsonschema": ("suites",),
@@ -101,7 +116,11 @@ def own_imports(module: Module) -> Iterator[tuple[Import, str]]:
 
 
 def foreign_imports(module: Module) -> Iterator[tuple[Import, str]]:
-    return ((found, found.name.partition(".")[0]) for found in module.imports if not found.name.startswith("."))
+    return (
+        (found, found.name.partition(".")[0])
+        for found in module.imports
+        if not found.name.startswith(".")
+    )
 
 
 def told(module: Module, found: Import) -> str:
@@ -109,7 +128,8 @@ def told(module: Module, found: Import) -> str:
 
 
 def at_start(name: str) -> set[str]:
-    """Our modules and foreign packages that importing a module brings along, packages' own files included."""
+    """Our modules and foreign packages that importing a module brings along, packages' own files
+    included."""
     reached, waiting = set(), [name]
     while waiting:
         current = waiting.pop()
@@ -121,7 +141,11 @@ def at_start(name: str) -> set[str]:
         waiting += [current.rpartition(".")[0]] if "." in current else []
         for found in modules()[current].imports:
             if not found.late and not found.typing:
-                waiting.append(found.name.removeprefix(".") if found.name.startswith(".") else found.name.partition(".")[0])
+                waiting.append(
+                    found.name.removeprefix(".")
+                    if found.name.startswith(".")
+                    else found.name.partition(".")[0]
+                )
     return reached
 
 
@@ -149,12 +173,19 @@ def test_pure_modules__lean_on_the_model_alone() -> None:
 
 def test_pure_modules__touch_neither_clock_nor_world() -> None:
     pure = [modules()[name] for name in sorted(PURE & modules().keys())]
-    wrong = [told(module, found) for module in pure for found, name in foreign_imports(module) if name in IMPURE]
+    wrong = [
+        told(module, found)
+        for module in pure
+        for found, name in foreign_imports(module)
+        if name in IMPURE
+    ]
     wrong += [
         f"{module.name}:{node.lineno} calls {ast.unparse(node.func)}"
         for module in pure
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {"open", "read_text", "read_bytes", "now", "print"}
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2]
+        in {"open", "read_text", "read_bytes", "now", "print"}
     ]
     assert wrong == []
 
@@ -168,8 +199,13 @@ def test_plugins__import_their_base_and_what_stands_beside_the_folders() -> None
     for module in modules().values():
         folder, _, own = module.name.partition(".")
         if folder in PLUGINS and own and own != "base":
-            # What plug-ins share may know the data of another folder's base; a plug-in knows its own alone.
-            known = (*shared(folder), *BASES) if inside(module.name, *shared(folder)) else shared(folder)
+            # What plug-ins share may know the data of another folder's base; a plug-in knows its
+            # own alone.
+            known = (
+                (*shared(folder), *BASES)
+                if inside(module.name, *shared(folder))
+                else shared(folder)
+            )
             wrong += [
                 told(module, found)
                 for found, name in own_imports(module)
@@ -179,7 +215,12 @@ def test_plugins__import_their_base_and_what_stands_beside_the_folders() -> None
 
 
 def test_bases__know_no_plugin() -> None:
-    wrong = [told(modules()[base], found) for base in BASES for found, name in own_imports(modules()[base]) if inside(name, *PLUGINS)]
+    wrong = [
+        told(modules()[base], found)
+        for base in BASES
+        for found, name in own_imports(modules()[base])
+        if inside(name, *PLUGINS)
+    ]
     assert wrong == []
 
 
@@ -189,7 +230,9 @@ def test_concrete_plugins__are_known_where_they_are_put_together() -> None:
         for module in modules().values()
         if not inside(module.name, *COMPOSITION, *PLUGINS)
         for found, name in own_imports(module)
-        if (folder := name.partition(".")[0]) in PLUGINS and name != folder and not inside(name, *shared(folder))
+        if (folder := name.partition(".")[0]) in PLUGINS
+        and name != folder
+        and not inside(name, *shared(folder))
     ]
     assert wrong == []
 
@@ -217,7 +260,8 @@ def test_every_foreign_package__is_declared() -> None:
         told(module, found)
         for module in modules().values()
         for found, name in foreign_imports(module)
-        if name not in sys.stdlib_module_names and not declared & {canonicalize_name(home) for home in homes.get(name, ())}
+        if name not in sys.stdlib_module_names
+        and not declared & {canonicalize_name(home) for home in homes.get(name, ())}
     ]
     assert wrong == []
 
@@ -228,13 +272,17 @@ def test_environment_and_exit__belong_to_the_command_line() -> None:
         for module in modules().values()
         if module.name != "cli"
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv", "sys.argv", "sys.exit", "os._exit"}
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) in {"os.environ", "os.getenv", "sys.argv", "sys.exit", "os._exit"}
     ]
     assert wrong == []
 
 
 def test_imports__have_no_cycle() -> None:
-    graph = {module.name: {name for found, name in own_imports(module) if not found.typing} for module in modules().values()}
+    graph = {
+        module.name: {name for found, name in own_imports(module) if not found.typing}
+        for module in modules().values()
+    }
     assert cycles(graph) == []
 
 
@@ -248,13 +296,25 @@ def test_heavy_libraries__wait_until_they_are_needed(start: str) -> None:
     assert at_start(start) & HEAVY == set()
 
 
-@pytest.mark.parametrize("start", ["commands.validate", "commands.list", "commands.explain", *NAMED])
+@pytest.mark.parametrize(
+    "start", ["commands.validate", "commands.list", "commands.explain", *NAMED]
+)
 def test_reading__needs_no_event_loop(start: str) -> None:
     assert "asyncio" not in at_start(start)
 
 
 #: What a run may come to need, and most runs do not.
-SELDOM = {"comparing", "escaping", "hosts", "html", "joblog", "pipeline", "rendering", "reports.view.making", "workspaces.folders"}
+SELDOM = {
+    "comparing",
+    "escaping",
+    "hosts",
+    "html",
+    "joblog",
+    "pipeline",
+    "rendering",
+    "reports.view.making",
+    "workspaces.folders",
+}
 
 
 def test_run__waits_with_what_it_seldom_needs() -> None:
@@ -263,11 +323,19 @@ def test_run__waits_with_what_it_seldom_needs() -> None:
 
 
 def test_modules_and_functions__stay_small() -> None:
-    large = {module.name: f"{module.lines} lines" for module in modules().values() if module.lines > MOST_LINES}
+    large = {
+        module.name: f"{module.lines} lines"
+        for module in modules().values()
+        if module.lines > MOST_LINES
+    }
     for module in modules().values():
         for function in module.functions():
             lines = (function.end_lineno or function.lineno) - function.lineno + 1
-            arguments = len(function.args.posonlyargs) + len(function.args.args) + len(function.args.kwonlyargs)
+            arguments = (
+                len(function.args.posonlyargs)
+                + len(function.args.args)
+                + len(function.args.kwonlyargs)
+            )
             if lines > MOST_FUNCTION_LINES or arguments > MOST_ARGUMENTS:
                 large[f"{module.name}.{function.name}"] = f"{lines} lines, {arguments} arguments"
     assert {name: size for name, size in large.items() if name not in LARGER} == {}
@@ -275,7 +343,11 @@ def test_modules_and_functions__stay_small() -> None:
 
 
 def test_every_module__says_first_what_it_is_for() -> None:
-    assert [module.name for module in modules().values() if not (ast.get_docstring(module.tree) or "").strip()] == []
+    assert [
+        module.name
+        for module in modules().values()
+        if not (ast.get_docstring(module.tree) or "").strip()
+    ] == []
 
 
 def test_reading__finds_late_and_typing_imports(tmp_path: Path) -> None:
@@ -283,7 +355,9 @@ def test_reading__finds_late_and_typing_imports(tmp_path: Path) -> None:
     (package / "rooms").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "rooms" / "__init__.py").write_text("from house.rooms import bed\n")
-    (package / "rooms" / "bed.py").write_text("import os.path\ndef sleep():\n    from house import rooms\n")
+    (package / "rooms" / "bed.py").write_text(
+        "import os.path\ndef sleep():\n    from house import rooms\n"
+    )
     (package / "door.py").write_text(
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import httpx\nfrom house.rooms.bed import sleep\nfrom house import door\n"
     )
@@ -294,7 +368,10 @@ def test_reading__finds_late_and_typing_imports(tmp_path: Path) -> None:
         (".rooms.bed", False, False),
         (".door", False, False),
     ]
-    assert [(found.name, found.late) for found in read["rooms.bed"].imports] == [("os.path", False), (".rooms", True)]
+    assert [(found.name, found.late) for found in read["rooms.bed"].imports] == [
+        ("os.path", False),
+        (".rooms", True),
+    ]
 
 
 def test_cycles__are_found_once_each() -> None:

@@ -1,4 +1,5 @@
-"""What is shipped: pinned and hashed requirements, an image with nothing too much, a workflow and checks that say the same as the README."""
+"""What is shipped: pinned and hashed requirements, an image with nothing too much, a workflow and
+checks that say the same as the README."""
 
 import re
 import subprocess
@@ -23,7 +24,13 @@ LOCKS = ("requirements.txt", "requirements-build.txt")
 
 #: Where the locked libraries are installed: the image, and runners of the composite action.
 PLACES = [
-    {"python_version": version, "python_full_version": f"{version}.0", "sys_platform": platform, "platform_system": system, "extra": ""}
+    {
+        "python_version": version,
+        "python_full_version": f"{version}.0",
+        "sys_platform": platform,
+        "platform_system": system,
+        "extra": "",
+    }
     for version in ("3.11", "3.12", "3.13")
     for platform, system in (("linux", "Linux"), ("darwin", "Darwin"))
 ]
@@ -41,7 +48,11 @@ class Pin:
 def entries(lock: str) -> Iterator[str]:
     """The logical lines of a requirements file, without comments."""
     text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
-    return (line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#"))
+    return (
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and not line.strip().startswith("#")
+    )
 
 
 def pins(lock: str) -> dict[str, Pin]:
@@ -67,50 +78,84 @@ def test_lock__names_no_index(lock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lock", "declared"), [(LOCKS[0], PROJECT["project"]["dependencies"]), (LOCKS[1], PROJECT["build-system"]["requires"])]
+    ("lock", "declared"),
+    [
+        (LOCKS[0], PROJECT["project"]["dependencies"]),
+        (LOCKS[1], PROJECT["build-system"]["requires"]),
+    ],
 )
 def test_lock__holds_every_dependency_within_its_range(lock: str, declared: list[str]) -> None:
     locked = pins(lock)
     wanted = [Requirement(line) for line in declared]
-    wrong = [str(each) for each in wanted if (pin := locked.get(canonicalize_name(each.name))) is None or pin.version not in each.specifier]
+    wrong = [
+        str(each)
+        for each in wanted
+        if (pin := locked.get(canonicalize_name(each.name))) is None
+        or pin.version not in each.specifier
+    ]
     assert wanted
     assert wrong == [], "run .ci/lock"
 
 
 def test_lock__is_complete_wherever_it_is_installed() -> None:
     locked = pins(LOCKS[0])
-    installed: dict[str, metadata.Distribution] = {canonicalize_name(each.name): each for each in metadata.distributions()}
+    installed: dict[str, metadata.Distribution] = {
+        canonicalize_name(each.name): each for each in metadata.distributions()
+    }
     # Only a library of the very version that is locked can tell what that version needs.
-    known = [installed[name] for name, pin in locked.items() if name in installed and installed[name].version == pin.version]
+    known = [
+        installed[name]
+        for name, pin in locked.items()
+        if name in installed and installed[name].version == pin.version
+    ]
     needs = {(each.name, need) for each in known for need in each.requires or ()}
     wrong = [
         f"{name} needs {need}"
         for name, need in sorted(needs)
-        if any((parsed := Requirement(need)).marker is None or parsed.marker.evaluate(place) for place in PLACES)
-        and ((pin := locked.get(canonicalize_name(parsed.name))) is None or pin.version not in parsed.specifier)
+        if any(
+            (parsed := Requirement(need)).marker is None or parsed.marker.evaluate(place)
+            for place in PLACES
+        )
+        and (
+            (pin := locked.get(canonicalize_name(parsed.name))) is None
+            or pin.version not in parsed.specifier
+        )
     ]
     assert wrong == []
 
 
 def instructions() -> list[tuple[str, str]]:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#")).replace("\\\n", " ").splitlines()
-    return [(word.upper(), " ".join(rest.split())) for word, _, rest in (line.strip().partition(" ") for line in lines if line.strip())]
+    lines = (
+        "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+        .replace("\\\n", " ")
+        .splitlines()
+    )
+    return [
+        (word.upper(), " ".join(rest.split()))
+        for word, _, rest in (line.strip().partition(" ") for line in lines if line.strip())
+    ]
 
 
 def test_dockerfile__stands_on_the_argument_and_sets_no_user_or_folder() -> None:
     found = instructions()
     assert found[0] == ("ARG", "PYTHON_IMAGE=python:3.13-slim")
-    assert {rest.partition(" AS ")[0] for word, rest in found if word == "FROM"} == {"${PYTHON_IMAGE}"}
+    assert {rest.partition(" AS ")[0] for word, rest in found if word == "FROM"} == {
+        "${PYTHON_IMAGE}"
+    }
     # GitHub's rules for Docker actions: root, in the workspace that the runner mounts.
     assert {word for word, _ in found} & {"USER", "WORKDIR", "VOLUME"} == set()
 
 
 def test_dockerfile__installs_from_the_index_with_hashes_alone() -> None:
-    runs = [part.strip() for word, rest in instructions() if word == "RUN" for part in rest.split("&&")]
+    runs = [
+        part.strip() for word, rest in instructions() if word == "RUN" for part in rest.split("&&")
+    ]
     pip = [part for part in runs if re.search(r"\bpip\b.* (install|wheel|download) ", part)]
     assert pip
-    assert [part for part in pip if "--require-hashes" not in part and "--no-index" not in part] == []
+    assert [
+        part for part in pip if "--require-hashes" not in part and "--no-index" not in part
+    ] == []
     assert [part for part in pip if "--no-deps" not in part] == []
 
 
@@ -121,7 +166,11 @@ def test_dockerfile__starts_the_action_out_of_reach_of_the_workspace() -> None:
 
 
 def test_dockerfile__has_bytecode_of_all_that_a_review_imports(tmp_path: Path) -> None:
-    warm_up = next(text for _, text in instructions() if "-I -c" in text).partition("-I -c '")[2].partition("'")[0]
+    warm_up = (
+        next(text for _, text in instructions() if "-I -c" in text)
+        .partition("-I -c '")[2]
+        .partition("'")[0]
+    )
     review = "import sys; from agentevals_action.cli import main; sys.argv[1:] = ['demo']; main()"
     needed, there = (set(stdlib_imports(code, tmp_path)) for code in (review, warm_up))
     assert len(needed) > 100
@@ -129,20 +178,40 @@ def test_dockerfile__has_bytecode_of_all_that_a_review_imports(tmp_path: Path) -
 
 
 def stdlib_imports(code: str, folder: Path) -> Iterator[str]:
-    """The files of the standard library that a program imports, but for the encodings that it happens to meet."""
+    """The files of the standard library that a program imports, but for the encodings that it
+    happens to meet."""
     told = "import atexit, sys; atexit.register(lambda: print(*(getattr(m, '__file__', 0) for m in [*sys.modules.values()]), sep='\\n'))\n"
     environ = command.environment({"TMPDIR": str(folder)})
-    done = subprocess.run([sys.executable, "-I", "-c", told + code], cwd=folder, capture_output=True, text=True, env=environ)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", told + code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environ,
+    )
     home = Path(sysconfig.get_path("stdlib"))
     files = (Path(line) for line in done.stdout.splitlines() if line.startswith(str(home)))
-    return (str(file) for file in files if not {"site-packages", "encodings"} & {*file.relative_to(home).parts})
+    return (
+        str(file)
+        for file in files
+        if not {"site-packages", "encodings"} & {*file.relative_to(home).parts}
+    )
 
 
 def test_build_context__is_a_list_of_what_goes_in() -> None:
-    lines = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     assert lines[0] == "*"
     kept = {line[1:] for line in lines if line.startswith("!")}
-    copied = {source for word, rest in instructions() if word == "COPY" and "--from" not in rest for source in rest.split()[:-1]}
+    copied = {
+        source
+        for word, rest in instructions()
+        if word == "COPY" and "--from" not in rest
+        for source in rest.split()[:-1]
+    }
     assert copied == kept
     assert [name for name in kept if not (ROOT / name).exists()] == []
 
@@ -154,16 +223,28 @@ def test_checks__run_the_command_of_the_readme() -> None:
 
 
 def test_workflow__pins_every_action_and_grants_nothing_by_default() -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
     assert workflow["permissions"] == {}
     jobs = workflow["jobs"].values()
     used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
-    assert [name for name in used if not name.startswith("./") and not re.search(r"@[0-9a-f]{40}$", name)] == []
+    assert [
+        name
+        for name in used
+        if not name.startswith("./") and not re.search(r"@[0-9a-f]{40}$", name)
+    ] == []
     assert {"./", "./composite"} <= set(used)
     assert all("permissions" in job and "timeout-minutes" in job for job in jobs)
 
 
 def test_workflow__tries_every_python_that_is_promised() -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-    promised = [line.rpartition(" ")[2] for line in PROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", line)]
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
+    promised = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["project"]["classifiers"]
+        if re.search(r":: 3\.\d+$", line)
+    ]
     assert workflow["jobs"]["checks"]["strategy"]["matrix"]["python"] == promised

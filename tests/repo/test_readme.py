@@ -1,4 +1,5 @@
-"""The README says what the code does: its tables are the code's, its examples are valid, its commands run."""
+"""The README says what the code does: its tables are the code's, its examples are valid, its
+commands run."""
 
 import os
 import re
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agentevals_action import evaluators, providers, settings
+from agentevals_action import evaluators, settings
 from agentevals_action.suites import dialects
 from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.targets import providers
 from tests.support.repositories import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,19 +25,27 @@ TARGETS = """\
 - {name: default, provider: cli, command: [cat], judge_target: judge}
 - {name: judge, provider: mock, responses: [{pattern: '.*', response: x}]}
 """
-#: What the project's own check and its reader run, not its tests: they install, and the second is the tests themselves.
+#: What the project's own check and its reader run, not its tests: they install, and the second is
+#: the tests themselves.
 INSTALLING = ("python3 -m pip install",)
 
 
 def commands() -> list[str]:
-    lines = [line.split("#")[0].strip() for language, block in BLOCKS if language == "sh" for line in block.splitlines()]
+    lines = [
+        line.split("#")[0].strip()
+        for language, block in BLOCKS
+        if language == "sh"
+        for line in block.splitlines()
+    ]
     return [line for line in lines if line and not line.startswith(INSTALLING)]
 
 
 def rows(table: str) -> dict[str, list[str]]:
     """First cell to the others, of the table whose header begins so."""
     lines = README[README.index(table) :].split("\n\n")[0].splitlines()[2:]
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines]
+    cells = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines
+    ]
     return {row[0].strip("`"): row[1:] for row in cells}
 
 
@@ -43,15 +53,22 @@ def test_inputs__the_table_is_the_code_s() -> None:
     told = rows("| input | default |")
     assert list(told) == list(settings.INPUTS)
     for name, described in settings.INPUTS.items():
-        assert told[name] == [f"`{described.default}`" if described.default else "–", described.description.replace("|", "\\|")]
+        assert told[name] == [
+            f"`{described.default}`" if described.default else "–",
+            described.description.replace("|", "\\|"),
+        ]
 
 
 def test_outputs__the_table_is_the_code_s() -> None:
-    assert rows("| output | meaning |") == {name: [meaning] for name, meaning in settings.OUTPUTS.items()}
+    assert rows("| output | meaning |") == {
+        name: [meaning] for name, meaning in settings.OUTPUTS.items()
+    }
 
 
 def test_evaluators__each_has_a_row_in_the_registry_s_order() -> None:
-    assert list(rows("| evaluator | passes when |")) == [options.type for options in evaluators.every()]
+    assert list(rows("| evaluator | passes when |")) == [
+        options.type for options in evaluators.every()
+    ]
 
 
 @pytest.mark.parametrize("name", [options.type for options in evaluators.every()])
@@ -62,11 +79,18 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
     assert "|" not in example
     entry = yaml.safe_load("\n".join(lines))
     assert entry["type"] == name
-    test = {"id": "a", "input": "q", "expected_output": {"order": "2077", "total": 3.5}, "assert": [entry]}
+    test = {
+        "id": "a",
+        "input": "q",
+        "expected_output": {"order": "2077", "total": 3.5},
+        "assert": [entry],
+    }
     (tmp_path / "EVAL.yaml").write_text(yaml.safe_dump({"name": "suite", "tests": [test]}))
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
-    suite = load_suite(tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog()))
+    suite = load_suite(
+        tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
+    )
     assert not getattr(suite, "faults", ())
     assert not getattr(suite, "warnings", ())
 
@@ -74,14 +98,23 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
 def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
     text = re.sub(r"^\|.*$", "", README, flags=re.MULTILINE)
     for name in (options.type for options in evaluators.every()):
-        assert f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text, name
+        assert (
+            f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text
+        ), name
     assert all(f"`{name.replace('_', '-')}`" in README for name in providers.catalog())
 
 
 def spellings() -> set[tuple[str, str]]:
     """Every name of the model with each other spelling of it."""
-    shapes = (dialects.SUITE.fields, dialects.TEST.fields, dialects.BLOCK.fields, *(options.spellings for options in evaluators.every()))
-    found = {(name, other) for fields in shapes for name, others in fields.items() for other in others}
+    shapes = (
+        dialects.SUITE.fields,
+        dialects.TEST.fields,
+        dialects.BLOCK.fields,
+        *(options.spellings for options in evaluators.every()),
+    )
+    found = {
+        (name, other) for fields in shapes for name, others in fields.items() for other in others
+    }
     found |= {(options.type, alias) for options in evaluators.every() for alias in options.aliases}
     return found | {
         ("outcome", "expected_outcome"),
@@ -91,7 +124,8 @@ def spellings() -> set[tuple[str, str]]:
 
 
 def dialect_lines() -> list[set[str]]:
-    """The names in each row of the table of dialects, and in each clause of the sentence after it, with `_` for `-`."""
+    """The names in each row of the table of dialects, and in each clause of the sentence after it,
+    with `_` for `-`."""
     section = README[README.index("| | AgentEvals today |") :].split("</details>")[0]
     table, _, after = section.partition("\n\n")
     parts = [*table.splitlines()[2:], after.replace("\n", " ").split(" A feature")[0]]
@@ -100,20 +134,30 @@ def dialect_lines() -> list[set[str]]:
 
 def test_dialects__every_spelling_stands_beside_its_name() -> None:
     lines = dialect_lines()
-    assert [pair for pair in sorted(spellings()) if not any(set(pair) <= line for line in lines)] == []
+    assert [
+        pair for pair in sorted(spellings()) if not any(set(pair) <= line for line in lines)
+    ] == []
 
 
 def test_dialects__nothing_else_is_told() -> None:
-    known = {name for pair in spellings() for name in pair} | set(evaluators.catalog()) | {"execution"}
+    known = (
+        {name for pair in spellings() for name in pair} | set(evaluators.catalog()) | {"execution"}
+    )
     assert {name for line in dialect_lines() for name in line} - known == set()
 
 
 def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
     for language, block in BLOCKS:
-        if language == "yaml" and (named := re.match(r"# (\S+)\n", block)) and not named[1].startswith(".github"):
+        if (
+            language == "yaml"
+            and (named := re.match(r"# (\S+)\n", block))
+            and not named[1].startswith(".github")
+        ):
             (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / named[1]).write_text(block)
-    suite = load_suite(tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog()))
+    suite = load_suite(
+        tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
+    )
     assert not getattr(suite, "faults", ())
     assert not getattr(suite, "warnings", ())
 
@@ -141,7 +185,12 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
     repository.commit("head")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["agentevals-action", "review", "--base", "main"], cwd=repository.path, env=environment, capture_output=True)
+    done = subprocess.run(
+        ["agentevals-action", "review", "--base", "main"],
+        cwd=repository.path,
+        env=environment,
+        capture_output=True,
+    )
     assert done.returncode == 1, done.stderr.decode()
     return repository.path
 
@@ -158,7 +207,10 @@ def test_commands__each_runs(command: str, checkout: Path) -> None:
     words = shlex.split(command)
     if words[:2] in (["python3", "-m"], ["bash", ".ci/run"]):
         pytest.skip("it is the project's own check")
-    done = subprocess.run(words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=110)
-    # The demo's pull request fails its gate, so 1 is the right answer of what runs it; 2 and over would be a command that is wrong.
+    done = subprocess.run(
+        words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=110
+    )
+    # The demo's pull request fails its gate, so 1 is the right answer of what runs it; 2 and over
+    # would be a command that is wrong.
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout.strip()

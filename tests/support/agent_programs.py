@@ -1,9 +1,10 @@
-"""Stand-ins for the command lines of agents: `python agent_programs.py claude|codex|copilot WORDS…`, as strict with their words as they are.
+"""Stand-ins for the command lines of agents: `python agent_programs.py claude|codex|copilot
+WORDS…`, as strict with their words as they are.
 
-To `echo X` they answer X in their own stream; anything else fails as a wrong key does. `STAND_IN_STREAM` names a file that is printed
-instead, `STAND_IN_EXIT` is then the exit code and `STAND_IN_SAYS` what goes to standard error; `STAND_IN_SEEN` names a file that gets what
-the program saw.
-"""
+To `echo X` they answer X in their own stream; anything else fails as a wrong key does.
+`STAND_IN_STREAM` names a file that is printed instead, `STAND_IN_EXIT` is then the exit code and
+`STAND_IN_SAYS` what goes to standard error; `STAND_IN_SEEN` names a file that gets what the program
+saw."""
 
 import argparse
 import json
@@ -28,24 +29,87 @@ def lines(*events: Mapping[str, Any]) -> str:
 
 def claude_said(text: str) -> str:
     """A run in which Claude answers at once."""
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn"}
-    usage = {"input_tokens": 3, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 100, "output_tokens": 7}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "stop_reason": "end_turn",
+    }
+    usage = {
+        "input_tokens": 3,
+        "cache_creation_input_tokens": 20,
+        "cache_read_input_tokens": 100,
+        "output_tokens": 7,
+    }
     return lines(
-        {"type": "system", "subtype": "init", "session_id": "s1", "tools": ["Bash", "Read"], "model": "claude-sonnet-4-5", "uuid": "u0"},
-        {"type": "assistant", "message": {**message, "content": [{"type": "text", "text": text}]}, "session_id": "s1", "uuid": "u1"},
-        {"type": "result", "subtype": "success", "is_error": False, "duration_ms": 1234, "duration_api_ms": 1100, "num_turns": 1}
-        | {"result": text, "session_id": "s1", "total_cost_usd": 0.0125, "usage": usage, "permission_denials": [], "uuid": "u2"},
+        {
+            "type": "system",
+            "subtype": "init",
+            "session_id": "s1",
+            "tools": ["Bash", "Read"],
+            "model": "claude-sonnet-4-5",
+            "uuid": "u0",
+        },
+        {
+            "type": "assistant",
+            "message": {**message, "content": [{"type": "text", "text": text}]},
+            "session_id": "s1",
+            "uuid": "u1",
+        },
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": False,
+            "duration_ms": 1234,
+            "duration_api_ms": 1100,
+            "num_turns": 1,
+        }
+        | {
+            "result": text,
+            "session_id": "s1",
+            "total_cost_usd": 0.0125,
+            "usage": usage,
+            "permission_denials": [],
+            "uuid": "u2",
+        },
     )
 
 
 def claude_refused(text: str, error: str, status: int | None) -> str:
     """A run in which the API refuses Claude Code, which says so in a message of its own."""
-    message = {"id": "m0", "type": "message", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": text}]}
+    message = {
+        "id": "m0",
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": text}],
+    }
     return lines(
-        {"type": "system", "subtype": "init", "session_id": "s1", "tools": [], "model": "claude-sonnet-4-5", "uuid": "u0"},
+        {
+            "type": "system",
+            "subtype": "init",
+            "session_id": "s1",
+            "tools": [],
+            "model": "claude-sonnet-4-5",
+            "uuid": "u0",
+        },
         {"type": "assistant", "message": message, "session_id": "s1", "uuid": "u1", "error": error},
-        {"type": "result", "subtype": "success", "is_error": True, "api_error_status": status, "duration_ms": 90, "num_turns": 1}
-        | {"result": text, "session_id": "s1", "total_cost_usd": 0, "usage": {"input_tokens": 0, "output_tokens": 0}, "uuid": "u2"},
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": True,
+            "api_error_status": status,
+            "duration_ms": 90,
+            "num_turns": 1,
+        }
+        | {
+            "result": text,
+            "session_id": "s1",
+            "total_cost_usd": 0,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+            "uuid": "u2",
+        },
     )
 
 
@@ -55,7 +119,10 @@ def codex_said(text: str) -> str:
         {"type": "thread.started", "thread_id": "0199a213-81c0-7800-8aa1-bbab2a035a53"},
         {"type": "turn.started"},
         {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": text}},
-        {"type": "turn.completed", "usage": {"input_tokens": 24763, "cached_input_tokens": 24448, "output_tokens": 122}},
+        {
+            "type": "turn.completed",
+            "usage": {"input_tokens": 24763, "cached_input_tokens": 24448, "output_tokens": 122},
+        },
     )
 
 
@@ -69,7 +136,9 @@ def codex_failed(message: str) -> str:
     )
 
 
-def copilot_event(kind: str, /, *, at: str = "2026-07-26T09:00:00.000Z", **data: Any) -> Mapping[str, Any]:
+def copilot_event(
+    kind: str, /, *, at: str = "2026-07-26T09:00:00.000Z", **data: Any
+) -> Mapping[str, Any]:
     """One event of a Copilot session."""
     return {"type": kind, "data": data, "id": "e1", "timestamp": at, "parentId": None}
 
@@ -77,16 +146,30 @@ def copilot_event(kind: str, /, *, at: str = "2026-07-26T09:00:00.000Z", **data:
 def copilot_ended(code: int = 0) -> Mapping[str, Any]:
     """Copilot's last line."""
     usage = {"premiumRequests": 1, "totalApiDurationMs": 8123, "sessionDurationMs": 9876}
-    return {"type": "result", "timestamp": "2026-07-26T09:00:09.876Z", "sessionId": "s1", "exitCode": code, "usage": usage}
+    return {
+        "type": "result",
+        "timestamp": "2026-07-26T09:00:09.876Z",
+        "sessionId": "s1",
+        "exitCode": code,
+        "usage": usage,
+    }
 
 
 def copilot_said(text: str) -> str:
     """A run in which Copilot answers at once."""
     return lines(
-        copilot_event("session.start", sessionId="s1", version=1, producer="copilot-agent", copilotVersion="1.0.63"),
+        copilot_event(
+            "session.start",
+            sessionId="s1",
+            version=1,
+            producer="copilot-agent",
+            copilotVersion="1.0.63",
+        ),
         copilot_event("user.message", content="…"),
         copilot_event("assistant.turn_start", turnId="0"),
-        copilot_event("assistant.message", messageId="m1", content=text, toolRequests=[], outputTokens=12),
+        copilot_event(
+            "assistant.message", messageId="m1", content=text, toolRequests=[], outputTokens=12
+        ),
         copilot_event("assistant.turn_end", turnId="0"),
         copilot_ended(),
     )
@@ -103,7 +186,14 @@ def _claude(words: argparse.ArgumentParser) -> None:
     words.add_argument("-p", "--print", action="store_true", required=True)
     words.add_argument("--output-format", choices=["stream-json"], required=True)
     words.add_argument("--verbose", action="store_true", required=True)
-    for name in ("--model", "--max-turns", "--system-prompt", "--append-system-prompt", "--permission-mode", "--allowedTools"):
+    for name in (
+        "--model",
+        "--max-turns",
+        "--system-prompt",
+        "--append-system-prompt",
+        "--permission-mode",
+        "--allowedTools",
+    ):
         words.add_argument(name)
 
 
@@ -113,7 +203,9 @@ def _codex(words: argparse.ArgumentParser) -> None:
     words.add_argument("--color", choices=["never"], required=True)
     words.add_argument("--skip-git-repo-check", action="store_true")
     words.add_argument("--model", "-m")
-    words.add_argument("--sandbox", "-s", choices=["read-only", "workspace-write", "danger-full-access"])
+    words.add_argument(
+        "--sandbox", "-s", choices=["read-only", "workspace-write", "danger-full-access"]
+    )
     words.add_argument("prompt", choices=["-"])
 
 
@@ -126,9 +218,21 @@ def _copilot(words: argparse.ArgumentParser) -> None:
 
 
 _PROGRAMS = {
-    "claude": (_claude, claude_said, claude_refused("Invalid API key · Fix external API key", "authentication_failed", 401)),
-    "codex": (_codex, codex_said, codex_failed("unexpected status 401 Unauthorized: Missing bearer authentication in header")),
-    "copilot": (_copilot, copilot_said, copilot_failed("authentication", "No authentication information found.")),
+    "claude": (
+        _claude,
+        claude_said,
+        claude_refused("Invalid API key · Fix external API key", "authentication_failed", 401),
+    ),
+    "codex": (
+        _codex,
+        codex_said,
+        codex_failed("unexpected status 401 Unauthorized: Missing bearer authentication in header"),
+    ),
+    "copilot": (
+        _copilot,
+        copilot_said,
+        copilot_failed("authentication", "No authentication information found."),
+    ),
 }
 
 
@@ -139,7 +243,16 @@ def main(name: str, words: Sequence[str]) -> int:
     parser.parse_args(words)
     prompt = sys.stdin.read()
     if seen := os.environ.get("STAND_IN_SEEN"):
-        Path(seen).write_text(json.dumps({"words": words, "prompt": prompt, "cwd": str(Path.cwd()), "environment": dict(os.environ)}))
+        Path(seen).write_text(
+            json.dumps(
+                {
+                    "words": words,
+                    "prompt": prompt,
+                    "cwd": str(Path.cwd()),
+                    "environment": dict(os.environ),
+                }
+            )
+        )
     if scripted := os.environ.get("STAND_IN_STREAM"):
         sys.stdout.write(Path(scripted).read_text())
         sys.stderr.write(os.environ.get("STAND_IN_SAYS", ""))

@@ -1,4 +1,5 @@
-"""Runs of agents' command lines against their stand-ins: a target, a stream to print, what comes of it."""
+"""Runs of agents' command lines against their stand-ins: a target, a stream to print, what comes of
+it."""
 
 import asyncio
 import json
@@ -18,25 +19,38 @@ from tests.support import agent_programs, targets
 
 @dataclass(frozen=True)
 class AgentRun:
-    """One agent (`claude`, `codex`, `copilot`) in a folder; `allowed` are variables that the workflow lets through."""
+    """One agent (`claude`, `codex`, `copilot`) in a folder; `allowed` are variables that the
+    workflow lets through."""
 
     name: str
     root: Path
     allowed: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
 
-    def answer(self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> Trace:
+    def answer(
+        self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
+    ) -> Trace:
         """The trace of a run; without messages the prompt is `echo hello`."""
-        definition = {"provider": f"{self.name}-cli", "command": agent_programs.program(self.name), **fields}
-        around = targets.surroundings({"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld)
+        definition = {
+            "provider": f"{self.name}-cli",
+            "command": agent_programs.program(self.name),
+            **fields,
+        }
+        around = targets.surroundings(
+            {"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld
+        )
 
         async def run() -> Trace:
             provider = targets.options(definition).connect(around)
-            return await provider.complete(targets.request(self.root, *(messages or ("echo hello",)), **(request or {})))
+            return await provider.complete(
+                targets.request(self.root, *(messages or ("echo hello",)), **(request or {}))
+            )
 
         return asyncio.run(run())
 
-    def refused(self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> AttemptError:
+    def refused(
+        self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
+    ) -> AttemptError:
         """The error of a run."""
         with pytest.raises(AttemptError) as caught:
             self.answer(*messages, request=request, **fields)
@@ -49,11 +63,13 @@ class AgentRun:
         script = {"STAND_IN_STREAM": str(path), "STAND_IN_EXIT": str(code), "STAND_IN_SAYS": says}
         return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
 
-    def seen(self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    def seen(
+        self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
+    ) -> dict[str, Any]:
         """What the program saw: its `words`, `prompt`, `cwd` and `environment`."""
         path = self.root / "seen.json"
-        AgentRun(self.name, self.root, {**self.allowed, "STAND_IN_SEEN": str(path)}, self.withheld).answer(
-            *messages, request=request, **fields
-        )
+        AgentRun(
+            self.name, self.root, {**self.allowed, "STAND_IN_SEEN": str(path)}, self.withheld
+        ).answer(*messages, request=request, **fields)
         seen: dict[str, Any] = json.loads(path.read_text())
         return seen

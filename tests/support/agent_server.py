@@ -1,4 +1,5 @@
-"""A stand-in for an agent behind a service, on loopback: it keeps what it was asked and answers by script, or what a test computes."""
+"""A stand-in for an agent behind a service, on loopback: it keeps what it was asked and answers by
+script, or what a test computes."""
 
 import json
 import re
@@ -27,7 +28,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: text and bytes go out as they are, anything else as JSON. `hold` keeps the client waiting until the server closes."""
+    """One answer: text and bytes go out as they are, anything else as JSON. `hold` keeps the client
+    waiting until the server closes."""
 
     body: Any = ""
     status: int = 200
@@ -43,11 +45,16 @@ class Answer:
 class AgentServer:
     """`with AgentServer(reply) as server:` then `server.url` and `server.requests`.
 
-    `reply` is given to every request that `script` has no answer for, or is a function of the request. With `key` every other bearer
-    token is refused.
-    """
+    `reply` is given to every request that `script` has no answer for, or is a function of the
+    request. With `key` every other bearer token is refused."""
 
-    def __init__(self, reply: Answer | Callable[[Asked], Any] | Any = "hello", *, script: Sequence[Answer] = (), key: str = "") -> None:
+    def __init__(
+        self,
+        reply: Answer | Callable[[Asked], Any] | Any = "hello",
+        *,
+        script: Sequence[Answer] = (),
+        key: str = "",
+    ) -> None:
         self.requests: list[Asked] = []
         self._reply = reply
         self._script = list(script)
@@ -56,15 +63,25 @@ class AgentServer:
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
+        )
 
     @classmethod
     def matching(cls, replies: Mapping[str, str]) -> "AgentServer":
-        """Answers by the first pattern that is found in the `prompt` of a JSON body; any other is refused."""
+        """Answers by the first pattern that is found in the `prompt` of a JSON body; any other is
+        refused."""
 
         def chosen(asked: Asked) -> Answer:
-            found = (reply for pattern, reply in replies.items() if re.search(pattern, asked.json["prompt"]))
-            return next((Answer(reply) for reply in found), Answer("the stand-in has no answer to this", status=400))
+            found = (
+                reply
+                for pattern, reply in replies.items()
+                if re.search(pattern, asked.json["prompt"])
+            )
+            return next(
+                (Answer(reply) for reply in found),
+                Answer("the stand-in has no answer to this", status=400),
+            )
 
         return cls(chosen)
 
@@ -76,7 +93,12 @@ class AgentServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
@@ -86,7 +108,11 @@ class AgentServer:
         with self._lock:
             self.requests.append(asked)
             scripted = self._script.pop(0) if self._script else None
-        if scripted is None and self._key and asked.headers.get("authorization") != f"Bearer {self._key}":
+        if (
+            scripted is None
+            and self._key
+            and asked.headers.get("authorization") != f"Bearer {self._key}"
+        ):
             scripted = Answer({"error": {"message": "who are you?"}}, status=401)
         reply = scripted or (self._reply(asked) if callable(self._reply) else self._reply)
         answer = reply if isinstance(reply, Answer) else Answer(reply)
@@ -98,19 +124,30 @@ class AgentServer:
 def _handler(server: AgentServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        disable_nagle_algorithm = (
+            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        )
         timeout = 30
 
         def _any(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            asked = Asked(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, data)
+            asked = Asked(
+                self.command,
+                self.path,
+                {name.lower(): value for name, value in self.headers.items()},
+                data,
+            )
             answer = server.answer(asked)
             self.close_connection = True
             if answer.hold:
                 return
             body = answer.data()
             self.send_response(answer.status)
-            for name, value in {"Content-Length": str(len(body)), "Connection": "close", **answer.headers}.items():
+            for name, value in {
+                "Content-Length": str(len(body)),
+                "Connection": "close",
+                **answer.headers,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

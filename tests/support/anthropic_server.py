@@ -1,8 +1,9 @@
-"""A stand-in for Anthropic's Messages API, on loopback: it asks of a request what the API asks, and answers by pattern.
+"""A stand-in for Anthropic's Messages API, on loopback: it asks of a request what the API asks, and
+answers by pattern.
 
-https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/errors and, for what a version takes and how a key
-is sent, https://platform.claude.com/docs/en/api/migration-2026-10-21
-"""
+https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/errors
+and, for what a version takes and how a key is sent,
+https://platform.claude.com/docs/en/api/migration-2026-10-21"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,12 @@ from typing import Any
 
 from tests.support.stand_in import Received, Sent, StandIn
 
-USAGE = {"input_tokens": 8, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 7}
+USAGE = {
+    "input_tokens": 8,
+    "cache_creation_input_tokens": 20,
+    "cache_read_input_tokens": 300,
+    "output_tokens": 7,
+}
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -24,7 +30,18 @@ _TYPES = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-_FIELDS = {"model", "messages", "max_tokens", "system", "temperature", "top_p", "top_k", "stop_sequences", "tools", "tool_choice"} | {
+_FIELDS = {
+    "model",
+    "messages",
+    "max_tokens",
+    "system",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "tools",
+    "tool_choice",
+} | {
     "thinking",
     "metadata",
     "service_tier",
@@ -32,17 +49,36 @@ _FIELDS = {"model", "messages", "max_tokens", "system", "temperature", "top_p", 
 }
 
 #: For each version of the API what it took once and refuses now.
-_REMOVED: Mapping[str, set[str]] = {"2023-06-01": set(), "2026-10-21": {"temperature", "top_p", "top_k"}}
+_REMOVED: Mapping[str, set[str]] = {
+    "2023-06-01": set(),
+    "2026-10-21": {"temperature", "top_p", "top_k"},
+}
 
 
-def failure(status: int, message: str, headers: Mapping[str, str] | None = None, details: Mapping[str, Any] | None = None) -> Sent:
+def failure(
+    status: int,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Sent:
     """A refusal in Anthropic's shape."""
-    error = {"type": _TYPES[status], "message": message, **({"details": details} if details else {})}
-    return Sent({"type": "error", "error": error, "request_id": "req_011CSHoEeqs5C35K2UUqR7Fy"}, status, headers or {})
+    error = {
+        "type": _TYPES[status],
+        "message": message,
+        **({"details": details} if details else {}),
+    }
+    return Sent(
+        {"type": "error", "error": error, "request_id": "req_011CSHoEeqs5C35K2UUqR7Fy"},
+        status,
+        headers or {},
+    )
 
 
 def message(
-    *content: str | Mapping[str, Any], stop_reason: str = "end_turn", usage: Mapping[str, Any] | None = None, **fields: Any
+    *content: str | Mapping[str, Any],
+    stop_reason: str = "end_turn",
+    usage: Mapping[str, Any] | None = None,
+    **fields: Any,
 ) -> Mapping[str, Any]:
     """A message in Anthropic's shape; a string is a block of text."""
     blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
@@ -61,13 +97,21 @@ def message(
 
 def prompt(received: Received) -> str:
     """The text of the last user message."""
-    content = next(message["content"] for message in reversed(received.body["messages"]) if message["role"] == "user")
-    return content if isinstance(content, str) else "\n".join(block.get("text", "") for block in content)
+    content = next(
+        message["content"]
+        for message in reversed(received.body["messages"])
+        if message["role"] == "user"
+    )
+    return (
+        content
+        if isinstance(content, str)
+        else "\n".join(block.get("text", "") for block in content)
+    )
 
 
 class AnthropicServer(StandIn):
-    """The first pattern found in the last user message, or `otherwise`, answers. With `key` every other one is refused, with `model`
-    every other is unknown."""
+    """The first pattern found in the last user message, or `otherwise`, answers. With `key` every
+    other one is refused, with `model` every other is unknown."""
 
     def __init__(
         self,
@@ -94,14 +138,22 @@ class AnthropicServer(StandIn):
             return failure(400, fault)
         if self._model is not None and received.body["model"] != self._model:
             return failure(404, f"model: {received.body['model']}")
-        found = next((reply for pattern, reply in self._replies.items() if re.search(pattern, prompt(received))), self._otherwise)
+        found = next(
+            (
+                reply
+                for pattern, reply in self._replies.items()
+                if re.search(pattern, prompt(received))
+            ),
+            self._otherwise,
+        )
         if found is None:
             return failure(400, "the stand-in has no answer to this")
         return Sent(message(found) if isinstance(found, str) else found)
 
 
 def _key(received: Received) -> str | None:
-    """The key in either header: the API takes both, its own client has changed from one to the other."""
+    """The key in either header: the API takes both, its own client has changed from one to the
+    other."""
     bearer = received.headers.get("authorization", "").partition("Bearer ")[2]
     return received.headers.get("x-api-key") or bearer or None
 
@@ -110,7 +162,11 @@ def _fault(received: Received) -> str | None:
     body = received.body
     version = received.headers.get("anthropic-version", "")
     if version not in _REMOVED:
-        return f'anthropic-version: "{version}" is not a valid version' if version else "anthropic-version: header is required"
+        return (
+            f'anthropic-version: "{version}" is not a valid version'
+            if version
+            else "anthropic-version: header is required"
+        )
     for name in ("model", "max_tokens", "messages"):
         if name not in body:
             return f"{name}: Field required"
@@ -122,7 +178,14 @@ def _fault(received: Received) -> str | None:
         return "`max_tokens` must be greater than `thinking.budget_tokens`"
     if not body["messages"]:
         return "messages: at least one message is required"
-    return next((fault for place in range(len(body["messages"])) if (fault := _turn_fault(body["messages"], place))), None)
+    return next(
+        (
+            fault
+            for place in range(len(body["messages"]))
+            if (fault := _turn_fault(body["messages"], place))
+        ),
+        None,
+    )
 
 
 def _turn_fault(messages: Sequence[Mapping[str, Any]], place: int) -> str | None:
@@ -135,7 +198,11 @@ def _turn_fault(messages: Sequence[Mapping[str, Any]], place: int) -> str | None
     if any(block["type"] == "text" and not block["text"] for block in blocks):
         return f"messages.{place}: text content blocks must be non-empty"
     before = messages[place - 1]["content"] if place else []
-    called = {block["id"] for block in before if isinstance(block, Mapping) and block["type"] == "tool_use"}
+    called = {
+        block["id"]
+        for block in before
+        if isinstance(block, Mapping) and block["type"] == "tool_use"
+    }
     answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
     if answered - called:
         return f"messages.{place}: unexpected `tool_use_id` found in `tool_result` blocks: {min(answered - called)}"

@@ -1,4 +1,5 @@
-"""A base's tree in a folder, and results that stand for it: for tests of the stores of base results."""
+"""A base's tree in a folder, and results that stand for it: for tests of the stores of base
+results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentevals_action.baselines.base import BaseTree, Freshness
-from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.comparison import BaselineInfo, Selection
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -54,12 +55,18 @@ def greeter(root: Path, path: str = PATH) -> Suite:
     return suites.whole(root, path)
 
 
-def results_of(suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[TestResult, ...]:
+def results_of(
+    suite: Suite, changes: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[TestResult, ...]:
     """A passing result of every test; `changes` are fields of `results.result` by test id."""
     prints = fingerprints(suite)
     made = []
     for test in suite.tests:
-        fields: dict[str, Any] = {"print": prints[test.id], "path": suite.path, **(changes or {}).get(test.id, {})}
+        fields: dict[str, Any] = {
+            "print": prints[test.id],
+            "path": suite.path,
+            **(changes or {}).get(test.id, {}),
+        }
         made.append(results.result(test.id, fields.pop("verdict", "pass"), **fields))
     return tuple(made)
 

@@ -9,12 +9,12 @@ from typing import Any
 from agentevals_action import evaluators
 from agentevals_action.entries.reading import read_entry
 from agentevals_action.evaluators import base
-from agentevals_action.messages import prompt_text, read_message
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import prompt_text, read_message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Block, Evaluator, Message, Test
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
+from agentevals_action.system.paths import Folder
 
 HERE = Location("evals/EVAL.yaml", 7, 3)
 
@@ -29,7 +29,9 @@ def no_judges(evaluator: Evaluator) -> base.Judges:
     raise AssertionError(f"{evaluator.name} wants a judge")
 
 
-def saying(*replies: str, heard: list[str] | None = None) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
+def saying(
+    *replies: str, heard: list[str] | None = None
+) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
     """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
     left = list(replies)
 
@@ -55,7 +57,10 @@ def messages(data: Any, role: str = "user") -> tuple[Message, ...]:
     """A string as one message, a list of wire messages read, a tuple of messages as it is."""
     if isinstance(data, tuple):
         return data
-    return tuple(read_message(item) for item in ([{"role": role, "content": data}] if isinstance(data, str) else data))
+    return tuple(
+        read_message(item)
+        for item in ([{"role": role, "content": data}] if isinstance(data, str) else data)
+    )
 
 
 def case(
@@ -91,12 +96,19 @@ def case(
     )
 
 
-def options(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), below: str = ".") -> base.Options:
+def options(
+    kind: str,
+    data: Mapping[str, Any] | None = None,
+    root: Path = Path("/nowhere"),
+    below: str = ".",
+) -> base.Options:
     """Validated options of a type, as the loader makes them for a file in a folder below `root`."""
     return read_entry(evaluators.catalog()[kind], dict(data or {}), Folder(root, root / below))
 
 
-def evaluator(kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), **common: Any) -> Evaluator:
+def evaluator(
+    kind: str, data: Mapping[str, Any] | None = None, root: Path = Path("/nowhere"), **common: Any
+) -> Evaluator:
     """An evaluator of a type with these fields."""
     made = options(kind, data, root)
     return declared(made, **common)
@@ -104,10 +116,21 @@ def evaluator(kind: str, data: Mapping[str, Any] | None = None, root: Path = Pat
 
 def declared(made: base.Options, **common: Any) -> Evaluator:
     """An evaluator with options that were validated elsewhere."""
-    return Evaluator(**{"name": "e", "type": made.type, "options": made, "origin": "test", "location": HERE, **common})
+    return Evaluator(
+        **{
+            "name": "e",
+            "type": made.type,
+            "options": made,
+            "origin": "test",
+            "location": HERE,
+            **common,
+        }
+    )
 
 
-def grade(kind: str, data: Mapping[str, Any] | None, graded: base.Case, **common: Any) -> EvaluatorResult:
+def grade(
+    kind: str, data: Mapping[str, Any] | None, graded: base.Case, **common: Any
+) -> EvaluatorResult:
     """One case graded by one evaluator, by the way that every evaluator is run."""
     return asyncio.run(base.grade(evaluator(kind, data, graded.root, **common), graded))
 

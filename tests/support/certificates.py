@@ -14,7 +14,8 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Identity:
-    """A server's certificate, signed by itself, in a file: who trusts the file trusts the server."""
+    """A server's certificate, signed by itself, in a file: who trusts the file trusts the
+    server."""
 
     path: Path
 
@@ -41,10 +42,14 @@ def identity(path: Path, *names: str) -> Identity:
         .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False
+        )
         .sign(key, hashes.SHA256())
     )
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
     return Identity(path)
 

@@ -27,24 +27,51 @@ class Done:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """An environment without anything of this machine's but the path."""
-    return {"PATH": PATH, "HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHONWARNINGS": "error", **(extra or {})}
+    return {
+        "PATH": PATH,
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "PYTHONWARNINGS": "error",
+        **(extra or {}),
+    }
 
 
-def run(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 100) -> Done:
+def run(
+    folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 100
+) -> Done:
     """Runs `agentevals-action ARGUMENTS` in a folder to its end."""
     return finish(folder, arguments, environment(env), timeout)
 
 
-def finish(folder: Path, arguments: Sequence[str], environ: Mapping[str, str], timeout: float = 100, *, merged: bool = False) -> Done:
-    """Runs it in exactly this environment to its end; `merged` puts both streams into `out` as they came."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as err:
+def finish(
+    folder: Path,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    timeout: float = 100,
+    *,
+    merged: bool = False,
+) -> Done:
+    """Runs it in exactly this environment to its end; `merged` puts both streams into `out` as they
+    came."""
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as err,
+    ):
         streams = (out, out if merged else err)
         if sys.platform.startswith("linux"):
-            code = warm.process(**environment()).finish(folder, arguments, environ, streams, timeout)
+            code = warm.process(**environment()).finish(
+                folder, arguments, environ, streams, timeout
+            )
         else:  # a fork may not use all of the system's libraries there
             words, nothing = [*COMMAND, *arguments], subprocess.DEVNULL
             code = subprocess.run(
-                words, cwd=folder, env=environ, stdin=nothing, stdout=streams[0], stderr=streams[1], timeout=timeout
+                words,
+                cwd=folder,
+                env=environ,
+                stdin=nothing,
+                stdout=streams[0],
+                stderr=streams[1],
+                timeout=timeout,
             ).returncode
         out.seek(0)
         err.seek(0)
@@ -52,7 +79,8 @@ def finish(folder: Path, arguments: Sequence[str], environ: Mapping[str, str], t
 
 
 def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
-    """The same where no file can grow larger than this: what a full disk does, in the middle of a row."""
+    """The same where no file can grow larger than this: what a full disk does, in the middle of a
+    row."""
     done = subprocess.run(
         [*COMMAND, *arguments],
         cwd=folder,
@@ -66,15 +94,23 @@ def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
 
 
 def small_files(kilobytes: int | None) -> Callable[[], None] | None:
-    """What a child has to do before it begins so that no file of its grows larger; None where they may."""
+    """What a child has to do before it begins so that no file of its grows larger; None where they
+    may."""
     if kilobytes is None:
         return None
     size = kilobytes * 1024
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+def start(
+    folder: Path, *arguments: str, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[str]":
     """Starts it and gives the process, for tests that kill it."""
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )

@@ -1,5 +1,5 @@
-"""The command line, and what of code and templates it read from the disk once a child that is not git had begun: a line each on standard
-error."""
+"""The command line, and what of code and templates it read from the disk once a child that is not
+git had begun: a line each on standard error."""
 
 import sys
 from pathlib import Path
@@ -39,4 +39,9 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        print("began" if watch.is_on else "nothing began", *(f"read {name}" for name in watch.told()), sep="\n", file=sys.stderr)
+        print(
+            "began" if watch.is_on else "nothing began",
+            *(f"read {name}" for name in watch.told()),
+            sep="\n",
+            file=sys.stderr,
+        )

@@ -1,4 +1,5 @@
-"""A stand-in for Google's Gemini API, on loopback: it asks of a request what the API asks, and answers by pattern.
+"""A stand-in for Google's Gemini API, on loopback: it asks of a request what the API asks, and
+answers by pattern.
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/troubleshooting
 """
@@ -18,11 +19,25 @@ USAGE = {
     "totalTokenCount": 375,
     "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 328}],
 }
-_STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL"} | {
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+} | {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-_FIELDS = {"contents", "systemInstruction", "generationConfig", "tools", "toolConfig", "safetySettings", "cachedContent"}
+_FIELDS = {
+    "contents",
+    "systemInstruction",
+    "generationConfig",
+    "tools",
+    "toolConfig",
+    "safetySettings",
+    "cachedContent",
+}
 _CONFIG = {
     "temperature",
     "topP",
@@ -37,23 +52,43 @@ _CONFIG = {
 _PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):generateContent")
 
 
-def failure(status: int, message: str, *details: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Sent:
+def failure(
+    status: int, message: str, *details: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> Sent:
     """A refusal in Google's shape."""
-    error = {"code": status, "message": message, "status": _STATUSES[status], **({"details": details} if details else {})}
+    error = {
+        "code": status,
+        "message": message,
+        "status": _STATUSES[status],
+        **({"details": details} if details else {}),
+    }
     return Sent({"error": error}, status, headers or {})
 
 
 def bad_key() -> Sent:
     """What Google says to a key that it does not know: 400, not 401."""
-    reason = {"reason": "API_KEY_INVALID", "domain": "googleapis.com", "metadata": {"service": "generativelanguage.googleapis.com"}}
+    reason = {
+        "reason": "API_KEY_INVALID",
+        "domain": "googleapis.com",
+        "metadata": {"service": "generativelanguage.googleapis.com"},
+    }
     told = "API key not valid. Please pass a valid API key."
-    localized = {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": told}
-    return failure(400, told, {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason}, localized)
+    localized = {
+        "@type": "type.googleapis.com/google.rpc.LocalizedMessage",
+        "locale": "en-US",
+        "message": told,
+    }
+    return failure(
+        400, told, {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason}, localized
+    )
 
 
 def exhausted(delay: str) -> Sent:
     """What Google says when a quota is used up; the wait stands in the body."""
-    violation = {"quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests", "quotaValue": "10"}
+    violation = {
+        "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+        "quotaValue": "10",
+    }
     return failure(
         429,
         "You exceeded your current quota, please check your plan and billing details.",
@@ -63,26 +98,41 @@ def exhausted(delay: str) -> Sent:
 
 
 def content(
-    *parts: str | Mapping[str, Any], finish_reason: str | None = "STOP", usage: Mapping[str, Any] | None = None, **fields: Any
+    *parts: str | Mapping[str, Any],
+    finish_reason: str | None = "STOP",
+    usage: Mapping[str, Any] | None = None,
+    **fields: Any,
 ) -> Mapping[str, Any]:
-    """Generated content in Google's shape; a string is a part of text, and without parts there is no content, as there."""
+    """Generated content in Google's shape; a string is a part of text, and without parts there is
+    no content, as there."""
     wired = [{"text": part} if isinstance(part, str) else part for part in parts]
-    candidate: dict[str, Any] = {"index": 0, **({"content": {"role": "model", "parts": wired}} if wired else {}), **fields}
+    candidate: dict[str, Any] = {
+        "index": 0,
+        **({"content": {"role": "model", "parts": wired}} if wired else {}),
+        **fields,
+    }
     if finish_reason is not None:
         candidate["finishReason"] = finish_reason
     used = USAGE if usage is None else usage
-    return {"candidates": [candidate], "usageMetadata": used, "modelVersion": "gemini-test", "responseId": "Dj9LaPCjJsCvgLUPgeGuqAU"}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": used,
+        "modelVersion": "gemini-test",
+        "responseId": "Dj9LaPCjJsCvgLUPgeGuqAU",
+    }
 
 
 def prompt(received: Received) -> str:
     """The text of the last user content."""
-    last = next(content for content in reversed(received.body["contents"]) if content["role"] == "user")
+    last = next(
+        content for content in reversed(received.body["contents"]) if content["role"] == "user"
+    )
     return "\n".join(part.get("text", "") for part in last["parts"])
 
 
 class GeminiServer(StandIn):
-    """The first pattern found in the last user content, or `otherwise`, answers. With `key` every other one is refused, with `model`
-    every other is unknown."""
+    """The first pattern found in the last user content, or `otherwise`, answers. With `key` every
+    other one is refused, with `model` every other is unknown."""
 
     def __init__(
         self,
@@ -102,19 +152,36 @@ class GeminiServer(StandIn):
     def reply(self, received: Received) -> Sent:
         found_path = _PATH.fullmatch(received.path)
         if found_path is None:
-            return Sent(b"<!DOCTYPE html><title>Error 404 (Not Found)!!1</title>", 404, {"Content-Type": "text/html"})
+            return Sent(
+                b"<!DOCTYPE html><title>Error 404 (Not Found)!!1</title>",
+                404,
+                {"Content-Type": "text/html"},
+            )
         if self._key is not None and "x-goog-api-key" not in received.headers:
-            return failure(403, "Method doesn't allow unregistered callers (callers without established identity).")
+            return failure(
+                403,
+                "Method doesn't allow unregistered callers (callers without established identity).",
+            )
         if self._key is not None and received.headers["x-goog-api-key"] != self._key:
             return bad_key()
         model = found_path.group(1)
         if self._model is not None and model != self._model:
             told = f"models/{model} is not found for API version v1beta, or is not supported for generateContent."
-            return failure(404, f"{told} Call ListModels to see the list of available models and their supported methods.")
+            return failure(
+                404,
+                f"{told} Call ListModels to see the list of available models and their supported methods.",
+            )
         fault = _fault(received.body, model)
         if fault is not None:
             return failure(400, fault)
-        found = next((reply for pattern, reply in self._replies.items() if re.search(pattern, prompt(received))), self._otherwise)
+        found = next(
+            (
+                reply
+                for pattern, reply in self._replies.items()
+                if re.search(pattern, prompt(received))
+            ),
+            self._otherwise,
+        )
         if found is None:
             return failure(400, "the stand-in has no answer to this")
         return Sent(content(found) if isinstance(found, str) else found)
@@ -129,7 +196,9 @@ def _fault(body: Mapping[str, Any], model: str) -> str | None:
         return f"Invalid JSON payload received. Unknown name \"{strange[0]}\" at 'generation_config': Cannot find field."
     if not body.get("contents"):
         return "* GenerateContentRequest.contents: contents is not specified"
-    return next((fault for turn in body["contents"] if (fault := _turn_fault(turn, model))), None) or _count_fault(body["contents"])
+    return next(
+        (fault for turn in body["contents"] if (fault := _turn_fault(turn, model))), None
+    ) or _count_fault(body["contents"])
 
 
 def _turn_fault(turn: Mapping[str, Any], model: str) -> str | None:

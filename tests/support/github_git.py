@@ -1,4 +1,5 @@
-"""The stand-in's Git Data API: blobs, trees, commits and references, named by what they hold, refused as GitHub refuses them."""
+"""The stand-in's Git Data API: blobs, trees, commits and references, named by what they hold,
+refused as GitHub refuses them."""
 
 import base64
 import hashlib
@@ -22,7 +23,8 @@ class Commit:
 
 @dataclass
 class GitData:
-    """`trees` hold files of all depths by path, `refs` commits by full name. `tree_limit` is the number of entries of a listing."""
+    """`trees` hold files of all depths by path, `refs` commits by full name. `tree_limit` is the
+    number of entries of a listing."""
 
     root: str
     need: Need
@@ -40,7 +42,9 @@ class GitData:
         for name, content in files.items():
             tree.pop(name, None)
             if content is not None:
-                tree[name] = self._add_blob(content if isinstance(content, bytes) else content.encode())
+                tree[name] = self._add_blob(
+                    content if isinstance(content, bytes) else content.encode()
+                )
         sha = self._add_commit(Commit(self._add_tree(tree), (before,) if before else (), "by hand"))
         self.refs[f"refs/heads/{branch}"] = sha
         return sha
@@ -81,7 +85,9 @@ class GitData:
         self.need("write", "contents")
         name, sha = request.body["ref"], request.body["sha"]
         if not name.startswith("refs/") or name.count("/") < 2:
-            raise Refused(422, "Reference name must start with 'refs/' and have at least two slashes.")
+            raise Refused(
+                422, "Reference name must start with 'refs/' and have at least two slashes."
+            )
         if sha not in self.commits:
             raise Refused(422, "Object does not exist")
         if name in self.refs:
@@ -129,7 +135,9 @@ class GitData:
 
     def _create_commit(self, request: Request) -> Answer:
         self.need("write", "contents")
-        made = Commit(request.body["tree"], tuple(request.body.get("parents", ())), request.body["message"])
+        made = Commit(
+            request.body["tree"], tuple(request.body.get("parents", ())), request.body["message"]
+        )
         if made.tree not in self.trees:
             raise Refused(422, "Tree SHA does not exist")
         if any(parent not in self.commits for parent in made.parents):
@@ -143,7 +151,10 @@ class GitData:
             "url": f"{self.root}/git/commits/{sha}",
             "message": commit.message,
             "tree": {"sha": commit.tree, "url": f"{self.root}/git/trees/{commit.tree}"},
-            "parents": [{"sha": parent, "url": f"{self.root}/git/commits/{parent}"} for parent in commit.parents],
+            "parents": [
+                {"sha": parent, "url": f"{self.root}/git/commits/{parent}"}
+                for parent in commit.parents
+            ],
         }
 
     def _get_tree(self, request: Request, name: str) -> Answer:
@@ -155,14 +166,37 @@ class GitData:
             raise Refused(404, "Not Found")
         files = self.trees[tree]
         folders = dict.fromkeys(path.partition("/")[0] for path in files if "/" in path)
-        entries = [{"path": folder, "mode": "040000", "type": "tree", "sha": "0" * 40} for folder in folders]
-        entries += [self._entry(path, blob) for path, blob in files.items() if "recursive" in request.query or "/" not in path]
+        entries = [
+            {"path": folder, "mode": "040000", "type": "tree", "sha": "0" * 40}
+            for folder in folders
+        ]
+        entries += [
+            self._entry(path, blob)
+            for path, blob in files.items()
+            if "recursive" in request.query or "/" not in path
+        ]
         cut = entries[: self.tree_limit]
-        return 200, {"sha": sha, "url": f"{self.root}/git/trees/{sha}", "tree": cut, "truncated": len(cut) < len(entries)}, {}
+        return (
+            200,
+            {
+                "sha": sha,
+                "url": f"{self.root}/git/trees/{sha}",
+                "tree": cut,
+                "truncated": len(cut) < len(entries),
+            },
+            {},
+        )
 
     def _entry(self, path: str, blob: str) -> dict[str, Any]:
         size = len(self.blobs[blob])
-        return {"path": path, "mode": "100644", "type": "blob", "sha": blob, "size": size, "url": f"{self.root}/git/blobs/{blob}"}
+        return {
+            "path": path,
+            "mode": "100644",
+            "type": "blob",
+            "sha": blob,
+            "size": size,
+            "url": f"{self.root}/git/blobs/{blob}",
+        }
 
     def _create_tree(self, request: Request) -> Answer:
         self.need("write", "contents")
@@ -171,28 +205,45 @@ class GitData:
             raise Refused(422, "base_tree is not a tree")
         tree = dict(self.trees[base]) if base else {}
         for one in request.body["tree"]:
-            if one["path"].startswith("/") or any(part in ("", ".", "..", ".git") for part in one["path"].split("/")):
+            if one["path"].startswith("/") or any(
+                part in ("", ".", "..", ".git") for part in one["path"].split("/")
+            ):
                 raise Refused(422, "tree.path contains a malformed path component")
             if ("content" in one) == ("sha" in one):
                 raise Refused(422, "Must supply either tree.sha or tree.content")
             if "sha" in one and one["sha"] not in self.blobs:
                 raise Refused(422, f"tree.sha {one['sha']} is not a valid blob")
-            tree[one["path"]] = one["sha"] if "sha" in one else self._add_blob(one["content"].encode())
+            tree[one["path"]] = (
+                one["sha"] if "sha" in one else self._add_blob(one["content"].encode())
+            )
         sha = self._add_tree(tree)
-        return 201, {"sha": sha, "url": f"{self.root}/git/trees/{sha}", "tree": [], "truncated": False}, {}
+        return (
+            201,
+            {"sha": sha, "url": f"{self.root}/git/trees/{sha}", "tree": [], "truncated": False},
+            {},
+        )
 
     def _get_blob(self, request: Request, sha: str) -> Answer:
         self.need("read", "contents")
         if sha not in self.blobs:
             raise Refused(404, "Not Found")
-        content = base64.encodebytes(self.blobs[sha]).decode()  # with line ends, as GitHub writes it
-        facts = {"sha": sha, "node_id": sha, "size": len(self.blobs[sha]), "url": f"{self.root}/git/blobs/{sha}"}
+        content = base64.encodebytes(
+            self.blobs[sha]
+        ).decode()  # with line ends, as GitHub writes it
+        facts = {
+            "sha": sha,
+            "node_id": sha,
+            "size": len(self.blobs[sha]),
+            "url": f"{self.root}/git/blobs/{sha}",
+        }
         return 200, {**facts, "content": content, "encoding": "base64"}, {}
 
     def _create_blob(self, request: Request) -> Answer:
         self.need("write", "contents")
         content, encoding = request.body["content"], request.body.get("encoding", "utf-8")
-        sha = self._add_blob(base64.b64decode(content) if encoding == "base64" else content.encode())
+        sha = self._add_blob(
+            base64.b64decode(content) if encoding == "base64" else content.encode()
+        )
         return 201, {"sha": sha, "url": f"{self.root}/git/blobs/{sha}"}, {}
 
     def _add_blob(self, content: bytes) -> str:

@@ -1,4 +1,5 @@
-"""The stand-in's knowledge of the past: commits and comparisons out of a real repository, workflow runs, and what they left as artifacts."""
+"""The stand-in's knowledge of the past: commits and comparisons out of a real repository, workflow
+runs, and what they left as artifacts."""
 
 import contextlib
 import io
@@ -16,7 +17,14 @@ from tests.support.repositories import Repository
 
 #: GitHub lists no more files of a comparison.
 COMPARED_FILES = 300
-STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
+STATUSES = {
+    "A": "added",
+    "D": "removed",
+    "M": "modified",
+    "R": "renamed",
+    "C": "copied",
+    "T": "changed",
+}
 
 Need = Callable[..., None]
 Page = Callable[[Request, Sequence[Any]], tuple[list[Any], dict[str, str]]]
@@ -44,7 +52,8 @@ class StoredArtifact:
 
 
 class BlobServer:
-    """Where the archives lie: elsewhere, and whoever shows it a token has given it away. Use as a context manager."""
+    """Where the archives lie: elsewhere, and whoever shows it a token has given it away. Use as a
+    context manager."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -53,7 +62,9 @@ class BlobServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+            disable_nagle_algorithm = (
+                True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+            )
             timeout = 30
 
             def do_GET(self) -> None:
@@ -70,14 +81,21 @@ class BlobServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> "BlobServer":
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -85,8 +103,8 @@ class BlobServer:
 
 @dataclass
 class History:
-    """`origin` is the repository that commits and comparisons are of; without one there are none. `scheme` of the archives' address may
-    be another than that of a file on the web."""
+    """`origin` is the repository that commits and comparisons are of; without one there are none.
+    `scheme` of the archives' address may be another than that of a file on the web."""
 
     world: World
     url: str
@@ -116,7 +134,9 @@ class History:
         self.world.workflow_runs[number] = common | facts
         return number
 
-    def add_artifact(self, run: int, content: bytes, name: str = "agentevals-report", **facts: Any) -> StoredArtifact:
+    def add_artifact(
+        self, run: int, content: bytes, name: str = "agentevals-report", **facts: Any
+    ) -> StoredArtifact:
         """What a run uploaded."""
         artifact = StoredArtifact(self.world.new_id(), run, name, content, **facts)
         self.artifacts.append(artifact)
@@ -140,8 +160,19 @@ class History:
             bases = self.origin.git("merge-base", base, head)
         except Exception as error:
             raise Refused(404, "Not Found") from error
-        ahead, behind = (int(self.origin.git("rev-list", "--count", f"{one}..{two}")) for one, two in ((base, head), (head, base)))
-        status = "diverged" if ahead and behind else "ahead" if ahead else "behind" if behind else "identical"
+        ahead, behind = (
+            int(self.origin.git("rev-list", "--count", f"{one}..{two}"))
+            for one, two in ((base, head), (head, base))
+        )
+        status = (
+            "diverged"
+            if ahead and behind
+            else "ahead"
+            if ahead
+            else "behind"
+            if behind
+            else "identical"
+        )
         diff = self.origin.git("diff", "--name-status", "--find-renames", "-z", bases, head)
         commit = {"sha": bases}
         return {
@@ -160,15 +191,32 @@ class History:
         if self.origin is None:
             raise Refused(409, "Git Repository is empty.")
         try:
-            lines = self.origin.git("rev-list", "--parents", request.query.get("sha", "main")).splitlines()
+            lines = self.origin.git(
+                "rev-list", "--parents", request.query.get("sha", "main")
+            ).splitlines()
         except Exception as error:
             raise Refused(404, "Not Found") from error
         page, headers = self.page(request, [line.split() for line in lines])
-        return 200, [{"sha": sha, "parents": [{"sha": parent} for parent in parents]} for sha, *parents in page], headers
+        return (
+            200,
+            [
+                {"sha": sha, "parents": [{"sha": parent} for parent in parents]}
+                for sha, *parents in page
+            ],
+            headers,
+        )
 
     def _workflow(self, request: Request, number: str) -> Answer:
         self.need("read", "actions")
-        return 200, {"id": int(number), "name": "agentevals", "url": f"{self.url}{request.prefix}{request.path}"}, {}
+        return (
+            200,
+            {
+                "id": int(number),
+                "name": "agentevals",
+                "url": f"{self.url}{request.prefix}{request.path}",
+            },
+            {},
+        )
 
     def _runs(self, request: Request, number: str) -> Answer:
         self.need("read", "actions")
@@ -209,7 +257,11 @@ class History:
         if found.expired:
             raise Refused(410, "Artifact has expired")
         assert self.blobs
-        return 302, None, {"Location": self.location or f"{self.blobs.url}/blob/{found.id}?sig=once"}
+        return (
+            302,
+            None,
+            {"Location": self.location or f"{self.blobs.url}/blob/{found.id}?sig=once"},
+        )
 
 
 def _files(diff: str) -> list[dict[str, Any]]:
@@ -218,6 +270,11 @@ def _files(diff: str) -> list[dict[str, Any]]:
     for letter in parts:
         if letter:
             previous = next(parts) if letter[0] in "RC" else None
-            entry = {"filename": next(parts), "status": STATUSES[letter[0]], "sha": "f" * 40, "changes": 1}
+            entry = {
+                "filename": next(parts),
+                "status": STATUSES[letter[0]],
+                "sha": "f" * 40,
+                "changes": 1,
+            }
             found.append(entry | ({"previous_filename": previous} if previous else {}))
     return found

@@ -10,7 +10,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came; `path` without the prefix of an Enterprise Server (it stands in `prefix`) and without the query."""
+    """One request as it came; `path` without the prefix of an Enterprise Server (it stands in
+    `prefix`) and without the query."""
 
     method: str
     path: str
@@ -26,10 +27,11 @@ class Request:
 
 @dataclass
 class Fault:
-    """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is found.
+    """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is
+    found.
 
-    With `after_write` the request is done before the answer goes wrong; `status` 0 closes the connection without an answer.
-    """
+    With `after_write` the request is done before the answer goes wrong; `status` 0 closes the
+    connection without an answer."""
 
     route: str
     status: int
@@ -48,7 +50,9 @@ def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequest
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        disable_nagle_algorithm = (
+            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        )
         timeout = 30
 
         def do_GET(self) -> None:
@@ -72,12 +76,18 @@ def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequest
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
             headers = {name.lower(): value for name, value in self.headers.items()}
-            given = answer(Request(self.command, path, query, json.loads(raw) if raw else None, headers, prefix))
+            given = answer(
+                Request(
+                    self.command, path, query, json.loads(raw) if raw else None, headers, prefix
+                )
+            )
             if isinstance(given, Fault):
                 self._go_wrong(given)
             else:
                 status, body, extra = given
-                self._send(status, json.dumps(body).encode(), "application/json; charset=utf-8", extra)
+                self._send(
+                    status, json.dumps(body).encode(), "application/json; charset=utf-8", extra
+                )
 
         def _go_wrong(self, fault: Fault) -> None:
             if fault.status == 0:
@@ -85,11 +95,20 @@ def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequest
             elif fault.html is not None:
                 self._send(fault.status, fault.html.encode(), "text/html", fault.headers)
             else:
-                self._send(fault.status, json.dumps({"message": fault.message}).encode(), "application/json", fault.headers)
+                self._send(
+                    fault.status,
+                    json.dumps({"message": fault.message}).encode(),
+                    "application/json",
+                    fault.headers,
+                )
 
         def _send(self, status: int, body: bytes, kind: str, headers: Mapping[str, str]) -> None:
             self.send_response(status)
-            for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+            for name, value in {
+                "Content-Type": kind,
+                "Content-Length": str(len(body)),
+                **headers,
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

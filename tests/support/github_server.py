@@ -1,4 +1,5 @@
-"""A stateful stand-in for GitHub's REST and GraphQL API on loopback, for as much of it as a gate uses."""
+"""A stateful stand-in for GitHub's REST and GraphQL API on loopback, for as much of it as a gate
+uses."""
 
 import re
 import threading
@@ -12,23 +13,43 @@ from tests.support.github_git import GitData
 from tests.support.github_history import History
 from tests.support.github_http import Answer, Fault, Request, handler
 from tests.support.github_timeline import Timeline
-from tests.support.github_world import NOT_PERMITTED, Account, CheckRun, Comment, Pull, Refused, World, now
+from tests.support.github_world import (
+    NOT_PERMITTED,
+    Account,
+    CheckRun,
+    Comment,
+    Pull,
+    Refused,
+    World,
+    now,
+)
 
 _LEVELS = ("none", "read", "write")
-SECONDARY_LIMIT = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+SECONDARY_LIMIT = (
+    "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+)
 
 
 class GitHubServer:
-    """Use as a context manager. `url` is the API's address, `enterprise_url` the same as an Enterprise Server has it.
+    """Use as a context manager. `url` is the API's address, `enterprise_url` the same as an
+    Enterprise Server has it.
 
-    `permissions` are those of the token, named as in a workflow; `page_limit` is the longest page that it gives, whatever is asked for.
-    `latency` is in seconds. Everything may be changed while it runs.
-    """
+    `permissions` are those of the token, named as in a workflow; `page_limit` is the longest page
+    that it gives, whatever is asked for. `latency` is in seconds. Everything may be changed while
+    it runs."""
 
-    def __init__(self, owner: str = "acme", repo: str = "agent", token: str = "ghs_stand_in") -> None:
+    def __init__(
+        self, owner: str = "acme", repo: str = "agent", token: str = "ghs_stand_in"
+    ) -> None:
         self.world = World(f"{owner}/{repo}")
         self.token = token
-        self.permissions = {"contents": "read", "pull-requests": "write", "issues": "write", "checks": "write", "actions": "read"}
+        self.permissions = {
+            "contents": "read",
+            "pull-requests": "write",
+            "issues": "write",
+            "checks": "write",
+            "actions": "read",
+        }
         self.refusal = (403, NOT_PERMITTED)
         self.page_limit = 30
         self.links = True
@@ -39,7 +60,9 @@ class GitHubServer:
         self._lock = threading.RLock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self.answer))
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.graphql_url = f"{self.url}/graphql"
         self.git = GitData(f"{self.url}/repos/{owner}/{repo}", self._need)
@@ -52,7 +75,12 @@ class GitHubServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -67,9 +95,18 @@ class GitHubServer:
         with self._lock:
             return tuple(self.world.check_runs)
 
-    def add_pull(self, number: int, head_sha: str, base_sha: str, files: Sequence[dict[str, Any]] = (), base_ref: str = "main") -> Pull:
+    def add_pull(
+        self,
+        number: int,
+        head_sha: str,
+        base_sha: str,
+        files: Sequence[dict[str, Any]] = (),
+        base_ref: str = "main",
+    ) -> Pull:
         with self._lock:
-            self.world.pulls[number] = pull = Pull(number, head_sha, base_sha, base_ref, list(files))
+            self.world.pulls[number] = pull = Pull(
+                number, head_sha, base_sha, base_ref, list(files)
+            )
             return pull
 
     def add_comment(self, pull: int, author: Account, body: str) -> Comment:
@@ -82,13 +119,16 @@ class GitHubServer:
         with self._lock:
             self._faults.append(fault)
 
-    def limit_route(self, route: str, seconds: int, times: int = 1, secondary: bool = False) -> None:
+    def limit_route(
+        self, route: str, seconds: int, times: int = 1, secondary: bool = False
+    ) -> None:
         """429, or the 403 of a secondary limit, with `Retry-After`."""
         status, message = (403, SECONDARY_LIMIT) if secondary else (429, "Too many requests")
         self.break_route(Fault(route, status, times, message, {"Retry-After": str(seconds)}))
 
     def routes(self, pattern: str = "") -> list[str]:
-        """The requests that came, as `METHOD /path`, those in which a regular expression is found."""
+        """The requests that came, as `METHOD /path`, those in which a regular expression is
+        found."""
         with self._lock:
             return [request.route for request in self.requests if re.search(pattern, request.route)]
 
@@ -97,7 +137,14 @@ class GitHubServer:
         time.sleep(self.latency)
         with self._lock:
             self.requests.append(request)
-            fault = next((one for one in self._faults if one.times > 0 and re.search(one.route, request.route)), None)
+            fault = next(
+                (
+                    one
+                    for one in self._faults
+                    if one.times > 0 and re.search(one.route, request.route)
+                ),
+                None,
+            )
             if fault is not None:
                 fault.times -= 1
             if fault is None or fault.after_write:
@@ -106,11 +153,18 @@ class GitHubServer:
 
     def _answer(self, request: Request) -> Answer:
         try:
-            if request.headers.get("authorization") not in (f"token {self.token}", f"Bearer {self.token}"):
+            if request.headers.get("authorization") not in (
+                f"token {self.token}",
+                f"Bearer {self.token}",
+            ):
                 raise Refused(401, "Bad credentials")
             return self._route(request)
         except Refused as refused:
-            body = {"message": str(refused), "documentation_url": "https://docs.github.com/rest", "status": str(refused.status)}
+            body = {
+                "message": str(refused),
+                "documentation_url": "https://docs.github.com/rest",
+                "status": str(refused.status),
+            }
             if refused.details:
                 body["errors"] = list(refused.details)  # type: ignore[assignment]  # a list among texts, as on the wire
             return refused.status, body, refused.headers
@@ -145,31 +199,55 @@ class GitHubServer:
         )
 
     def _need(self, level: str, *names: str) -> None:
-        if not any(_LEVELS.index(self.permissions.get(name, "none")) >= _LEVELS.index(level) for name in names):
+        if not any(
+            _LEVELS.index(self.permissions.get(name, "none")) >= _LEVELS.index(level)
+            for name in names
+        ):
             raise Refused(*self.refusal)
 
     def _page(self, request: Request, items: Sequence[Any]) -> tuple[list[Any], dict[str, str]]:
         size = min(int(request.query.get("per_page", "30")), self.page_limit)
         page = int(request.query.get("page", "1"))
         last = max(1, -(-len(items) // size))
-        given = "&".join(f"{name}={value}" for name, value in request.query.items() if name != "page")
+        given = "&".join(
+            f"{name}={value}" for name, value in request.query.items() if name != "page"
+        )
 
         def link(number: int, rel: str) -> str:
             return f'<{self.url}{request.prefix}{request.path}?{given}&page={number}>; rel="{rel}"'
 
         links = [link(page + 1, "next"), link(last, "last")] if page < last and self.links else []
-        return list(items[(page - 1) * size : page * size]), {"Link": ", ".join(links)} if links else {}
+        return list(items[(page - 1) * size : page * size]), {
+            "Link": ", ".join(links)
+        } if links else {}
 
     def _repository(self, request: Request) -> Answer:
         self._need("read", "contents")
         owner, _, name = self.world.full_name.partition("/")
-        return 200, {"id": 1, "name": name, "full_name": self.world.full_name, "owner": {"login": owner}, "default_branch": "main"}, {}
+        return (
+            200,
+            {
+                "id": 1,
+                "name": name,
+                "full_name": self.world.full_name,
+                "owner": {"login": owner},
+                "default_branch": "main",
+            },
+            {},
+        )
 
     def _pull(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
         pull = self.world.pull(int(number))
-        sides = {"head": {"ref": "feature", "sha": pull.head_sha}, "base": {"ref": pull.base_ref, "sha": pull.base_sha}}
-        facts = {"state": "open", "changed_files": len(pull.files), "labels": self.timeline.labels(pull.number)}
+        sides = {
+            "head": {"ref": "feature", "sha": pull.head_sha},
+            "base": {"ref": pull.base_ref, "sha": pull.base_sha},
+        }
+        facts = {
+            "state": "open",
+            "changed_files": len(pull.files),
+            "labels": self.timeline.labels(pull.number),
+        }
         return 200, {"number": pull.number, **facts, **sides}, {}
 
     def _files(self, request: Request, number: str) -> Answer:
@@ -179,17 +257,34 @@ class GitHubServer:
 
     def _list_comments(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests", "issues")
-        found = [comment for comment in self.world.comments if comment.pull == self.world.pull(int(number)).number]
+        found = [
+            comment
+            for comment in self.world.comments
+            if comment.pull == self.world.pull(int(number)).number
+        ]
         comments, headers = self._page(request, found)
         return 200, [self._comment(request, comment) for comment in comments], headers
 
     def _create_comment(self, request: Request, number: str) -> Answer:
         self._need("write", "pull-requests", "issues")
-        return 201, self._comment(request, self.world.add_comment(int(number), self.world.viewer, request.body.get("body"), self.url)), {}
+        return (
+            201,
+            self._comment(
+                request,
+                self.world.add_comment(
+                    int(number), self.world.viewer, request.body.get("body"), self.url
+                ),
+            ),
+            {},
+        )
 
     def _edit_comment(self, request: Request, number: str) -> Answer:
         self._need("write", "pull-requests", "issues")
-        return 200, self._comment(request, self.world.edit_comment(int(number), request.body.get("body"))), {}
+        return (
+            200,
+            self._comment(request, self.world.edit_comment(int(number), request.body.get("body"))),
+            {},
+        )
 
     def _comment(self, request: Request, comment: Comment) -> dict[str, Any]:
         api = f"{self.url}{request.prefix}/repos/{self.world.full_name}/issues"
@@ -221,13 +316,27 @@ class GitHubServer:
     def _list_checks(self, request: Request, sha: str) -> Answer:
         self._need("read", "checks")
         query = request.query
-        found = self.world.checks_of(sha, query.get("check_name"), query.get("status"), query.get("filter") == "all")
+        found = self.world.checks_of(
+            sha, query.get("check_name"), query.get("status"), query.get("filter") == "all"
+        )
         checks, headers = self._page(request, found)
-        return 200, {"total_count": len(found), "check_runs": [self._check(request, check) for check in checks]}, headers
+        return (
+            200,
+            {
+                "total_count": len(found),
+                "check_runs": [self._check(request, check) for check in checks],
+            },
+            headers,
+        )
 
     def _check(self, request: Request, check: CheckRun) -> dict[str, Any]:
         url = f"{self.url}{request.prefix}/repos/{self.world.full_name}/check-runs/{check.id}"
-        output = {"title": check.title, "summary": check.summary, "text": None, "annotations_count": len(check.annotations)}
+        output = {
+            "title": check.title,
+            "summary": check.summary,
+            "text": None,
+            "annotations_count": len(check.annotations),
+        }
         return {
             "id": check.id,
             "node_id": f"CR_{check.id}",
@@ -250,7 +359,17 @@ class GitHubServer:
         if self.world.merge_base is None:
             raise Refused(404, "Not Found")
         commit = {"sha": self.world.merge_base}
-        return 200, {"status": "diverged", "merge_base_commit": commit, "base_commit": {"sha": base}, "commits": [], "files": []}, {}
+        return (
+            200,
+            {
+                "status": "diverged",
+                "merge_base_commit": commit,
+                "base_commit": {"sha": base},
+                "commits": [],
+                "files": [],
+            },
+            {},
+        )
 
     def _workflow_run(self, request: Request, number: str) -> Answer:
         self._need("read", "actions")
@@ -261,23 +380,45 @@ class GitHubServer:
     def _graphql(self, body: Mapping[str, Any]) -> dict[str, Any]:
         query, variables = body["query"], body.get("variables", {})
         if self.graphql_refuses is not None:
-            return {"data": None, "errors": [{"type": self.graphql_refuses, "message": NOT_PERMITTED}]}
+            return {
+                "data": None,
+                "errors": [{"type": self.graphql_refuses, "message": NOT_PERMITTED}],
+            }
         if "viewer" in query:
-            return {"data": {"viewer": {"login": self.world.viewer.login, "databaseId": self.world.viewer.id}}}
+            return {
+                "data": {
+                    "viewer": {"login": self.world.viewer.login, "databaseId": self.world.viewer.id}
+                }
+            }
         by_node = {comment.node_id: comment for comment in self.world.comments}
         if "minimizeComment" in query:
             return self._minimise(query, by_node.get(variables["id"]))
         if "nodes(" in query:
             found = [by_node.get(node) for node in variables["ids"]]
             return {
-                "data": {"nodes": [comment and {"id": comment.node_id, "isMinimized": comment.minimised is not None} for comment in found]}
+                "data": {
+                    "nodes": [
+                        comment
+                        and {"id": comment.node_id, "isMinimized": comment.minimised is not None}
+                        for comment in found
+                    ]
+                }
             }
-        return {"errors": [{"type": "undefinedField", "message": "The stand-in does not know this query."}]}
+        return {
+            "errors": [
+                {"type": "undefinedField", "message": "The stand-in does not know this query."}
+            ]
+        }
 
     def _minimise(self, query: str, comment: Comment | None) -> dict[str, Any]:
-        reason = re.search(r"classifier:\s*(ABUSE|OFF_TOPIC|OUTDATED|DUPLICATE|RESOLVED|SPAM)\b", query)
+        reason = re.search(
+            r"classifier:\s*(ABUSE|OFF_TOPIC|OUTDATED|DUPLICATE|RESOLVED|SPAM)\b", query
+        )
         if comment is None or reason is None:
-            return {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node."}]}
+            return {
+                "data": None,
+                "errors": [{"type": "NOT_FOUND", "message": "Could not resolve to a node."}],
+            }
         if "write" not in (self.permissions.get("issues"), self.permissions.get("pull-requests")):
             return {"data": None, "errors": [{"type": "FORBIDDEN", "message": NOT_PERMITTED}]}
         comment.minimised = reason[1]

@@ -1,4 +1,5 @@
-"""The stand-in's memory of a pull request's course: pushes, labels, and the check suites that GitHub begins for each head."""
+"""The stand-in's memory of a pull request's course: pushes, labels, and the check suites that
+GitHub begins for each head."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +21,19 @@ def moment(minute: float) -> str:
 
 
 def user(login: str) -> dict[str, Any]:
-    return {"login": login, "id": len(login), "node_id": f"U_{login}", "type": "User", "site_admin": False}
+    return {
+        "login": login,
+        "id": len(login),
+        "node_id": f"U_{login}",
+        "type": "User",
+        "site_admin": False,
+    }
 
 
 @dataclass
 class Timeline:
-    """What happened to pull requests, minute by minute. Commits stand in the timeline where their own dates say, as on GitHub."""
+    """What happened to pull requests, minute by minute. Commits stand in the timeline where their
+    own dates say, as on GitHub."""
 
     world: World
     need: Need
@@ -36,15 +44,44 @@ class Timeline:
 
     def add(self, pull: int, minute: float, event: str, **more: Any) -> None:
         """Any event of the timeline."""
-        made = {"id": self.world.new_id(), "node_id": "E", "url": "", "event": event, "created_at": moment(minute), "commit_id": None}
+        made = {
+            "id": self.world.new_id(),
+            "node_id": "E",
+            "url": "",
+            "event": event,
+            "created_at": moment(minute),
+            "commit_id": None,
+        }
         self.events.setdefault(pull, []).append((moment(minute), made | more))
 
-    def push(self, pull: int, sha: str, minute: float, *, forced: bool = False, dated: float | None = None) -> None:
+    def push(
+        self,
+        pull: int,
+        sha: str,
+        minute: float,
+        *,
+        forced: bool = False,
+        dated: float | None = None,
+    ) -> None:
         """Makes `sha` the head; `dated` is what the commit says of its own time."""
         self.world.pull(pull).head_sha = sha
-        person = {"name": "A", "email": "a@example.com", "date": moment(minute if dated is None else dated)}
-        commit = {"sha": sha, "node_id": "C", "url": "", "event": "committed", "author": person, "committer": person, "message": "m"}
-        self.events.setdefault(pull, []).append((person["date"], {**commit, "tree": {"sha": sha, "url": ""}, "parents": []}))
+        person = {
+            "name": "A",
+            "email": "a@example.com",
+            "date": moment(minute if dated is None else dated),
+        }
+        commit = {
+            "sha": sha,
+            "node_id": "C",
+            "url": "",
+            "event": "committed",
+            "author": person,
+            "committer": person,
+            "message": "m",
+        }
+        self.events.setdefault(pull, []).append(
+            (person["date"], {**commit, "tree": {"sha": sha, "url": ""}, "parents": []})
+        )
         if forced:
             self.add(pull, minute, "head_ref_force_pushed", actor=user("author"), commit_id=sha)
 
@@ -69,7 +106,13 @@ class Timeline:
     def label(self, pull: int, name: str, by: str | None, minute: float) -> None:
         """Somebody puts a label on; None is somebody who has left GitHub since."""
         self.on.setdefault(pull, set()).add(name)
-        self.add(pull, minute, "labeled", actor=user(by) if by else None, label={"name": name, "color": "ededed"})
+        self.add(
+            pull,
+            minute,
+            "labeled",
+            actor=user(by) if by else None,
+            label={"name": name, "color": "ededed"},
+        )
 
     def unlabel(self, pull: int, name: str, by: str, minute: float) -> None:
         """Somebody takes it off."""
@@ -78,7 +121,10 @@ class Timeline:
 
     def labels(self, pull: int) -> list[Mapping[str, Any]]:
         """The labels that are on, in wire form."""
-        return [{"id": 1, "name": name, "color": "ededed", "url": "", "default": False} for name in sorted(self.on.get(pull, ()))]
+        return [
+            {"id": 1, "name": name, "color": "ededed", "url": "", "default": False}
+            for name in sorted(self.on.get(pull, ()))
+        ]
 
     def routes(self, root: str) -> Sequence[tuple[str, str, Callable[..., Answer]]]:
         """What it answers."""
@@ -89,7 +135,9 @@ class Timeline:
 
     def _timeline(self, request: Request, number: str) -> Answer:
         self.need("read", "pull-requests", "issues")
-        ordered = sorted(self.events.get(self.world.pull(int(number)).number, ()), key=lambda pair: pair[0])
+        ordered = sorted(
+            self.events.get(self.world.pull(int(number)).number, ()), key=lambda pair: pair[0]
+        )
         found, headers = self.page(request, [event for _, event in ordered])
         return 200, found, headers
 

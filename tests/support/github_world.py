@@ -1,4 +1,5 @@
-"""What a stand-in for GitHub remembers, and what it refuses as GitHub does: one repository, its pulls, comments, check runs."""
+"""What a stand-in for GitHub remembers, and what it refuses as GitHub does: one repository, its
+pulls, comments, check runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +7,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-CONCLUSIONS = {"action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out"}
+CONCLUSIONS = {
+    "action_required",
+    "cancelled",
+    "failure",
+    "neutral",
+    "success",
+    "skipped",
+    "stale",
+    "timed_out",
+}
 COMMENT_LIMIT = 65_536
 SUMMARY_LIMIT = 65_535
 ANNOTATION_LIMIT = 50
@@ -16,7 +26,9 @@ NOT_PERMITTED = "Resource not accessible by integration"
 class Refused(Exception):
     """An answer of 400 and above."""
 
-    def __init__(self, status: int, message: str, *details: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, *details: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.details = details
@@ -33,7 +45,13 @@ class Account:
 
     def wire(self) -> dict[str, Any]:
         kind = "Bot" if self.login.endswith("[bot]") else "User"
-        return {"login": self.login, "id": self.id, "node_id": f"U_{self.id}", "type": kind, "site_admin": False}
+        return {
+            "login": self.login,
+            "id": self.id,
+            "node_id": f"U_{self.id}",
+            "type": kind,
+            "site_admin": False,
+        }
 
 
 ACTIONS = Account("github-actions[bot]", 41_898_282, 15_368)
@@ -58,7 +76,8 @@ class Comment:
 
 @dataclass
 class CheckRun:
-    """`annotations` are those of all updates together, as GitHub keeps them; `app_id` None is an app of nobody here."""
+    """`annotations` are those of all updates together, as GitHub keeps them; `app_id` None is an
+    app of nobody here."""
 
     id: int
     name: str
@@ -87,12 +106,20 @@ class Pull:
 
 def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:
     """One entry of the list of a pull request's files."""
-    entry: dict[str, Any] = {"sha": "f" * 40, "filename": path, "status": status, "additions": 1, "deletions": 1, "changes": 2}
+    entry: dict[str, Any] = {
+        "sha": "f" * 40,
+        "filename": path,
+        "status": status,
+        "additions": 1,
+        "deletions": 1,
+        "changes": 2,
+    }
     return entry | ({"previous_filename": previous} if previous else {})
 
 
 class World:
-    """The repository. `tree` names the files that annotations may lie on, None for any; `workflow_runs` are Actions runs by id."""
+    """The repository. `tree` names the files that annotations may lie on, None for any;
+    `workflow_runs` are Actions runs by id."""
 
     def __init__(self, full_name: str) -> None:
         self.full_name = full_name
@@ -149,7 +176,10 @@ class World:
     def edit_check_run(self, number: int, data: Mapping[str, Any]) -> CheckRun:
         check = self.check_run(number)
         if check.app_id != self.viewer.app_id:
-            raise Refused(403, "Invalid app_id - check run can only be modified by the GitHub App that created it.")
+            raise Refused(
+                403,
+                "Invalid app_id - check run can only be modified by the GitHub App that created it.",
+            )
         update_check(check, data, self.tree)
         return check
 
@@ -159,9 +189,15 @@ class World:
                 return check
         raise Refused(404, "Not Found")
 
-    def checks_of(self, sha: str, name: str | None, status: str | None, every: bool) -> Sequence[CheckRun]:
+    def checks_of(
+        self, sha: str, name: str | None, status: str | None, every: bool
+    ) -> Sequence[CheckRun]:
         """Newest first; without `every` the latest of each name and app alone."""
-        found = [check for check in reversed(self.check_runs) if check.head_sha == sha and name in (None, check.name)]
+        found = [
+            check
+            for check in reversed(self.check_runs)
+            if check.head_sha == sha and name in (None, check.name)
+        ]
         if not every:
             found = list({(check.name, check.app_id): check for check in reversed(found)}.values())
         return [check for check in found if status in (None, check.status)]
@@ -171,7 +207,9 @@ def _comment_body(body: object) -> str:
     if not isinstance(body, str) or not body.strip():
         raise Refused(422, "Validation Failed", "Body can't be blank")
     if len(body) > COMMENT_LIMIT:
-        raise Refused(422, "Validation Failed", f"Body is too long (maximum is {COMMENT_LIMIT} characters)")
+        raise Refused(
+            422, "Validation Failed", f"Body is too long (maximum is {COMMENT_LIMIT} characters)"
+        )
     return body
 
 
@@ -179,7 +217,9 @@ def update_check(check: CheckRun, data: Mapping[str, Any], tree: set[str] | None
     """All or nothing, as GitHub does."""
     status, conclusion = data.get("status", check.status), data.get("conclusion")
     if status not in {"queued", "in_progress", "completed"}:
-        raise Refused(422, "Invalid request.", f"{status} is not a member of queued, in_progress, completed.")
+        raise Refused(
+            422, "Invalid request.", f"{status} is not a member of queued, in_progress, completed."
+        )
     if conclusion is not None and conclusion not in CONCLUSIONS:
         raise Refused(422, "Invalid request.", f"{conclusion} is not a conclusion.")
     if status == "completed" and conclusion is None and check.conclusion is None:
@@ -201,20 +241,30 @@ def _refuse_output(output: Mapping[str, Any], tree: set[str] | None) -> None:
         raise Refused(422, "Invalid request.", "output needs a title and a summary")
     if len(output["summary"]) > SUMMARY_LIMIT:
         raise Refused(
-            422, "Validation Failed", f"Only {SUMMARY_LIMIT} characters are allowed in the summary; {len(output['summary'])} were supplied."
+            422,
+            "Validation Failed",
+            f"Only {SUMMARY_LIMIT} characters are allowed in the summary; {len(output['summary'])} were supplied.",
         )
     if len(output.get("title", "")) > 255:
         raise Refused(422, "Validation Failed", "Title is too long (maximum is 255 characters)")
     annotations = output.get("annotations", ())
     if len(annotations) > ANNOTATION_LIMIT:
-        raise Refused(422, "Invalid request.", f"No more than {ANNOTATION_LIMIT} items are allowed; {len(annotations)} were supplied.")
+        raise Refused(
+            422,
+            "Invalid request.",
+            f"No more than {ANNOTATION_LIMIT} items are allowed; {len(annotations)} were supplied.",
+        )
     for annotation in annotations:
         if fault := _annotation_fault(annotation, tree):
             raise Refused(422, "Invalid request.", fault)
 
 
 def _annotation_fault(annotation: Mapping[str, Any], tree: set[str] | None) -> str:
-    path, start, end = annotation.get("path"), annotation.get("start_line"), annotation.get("end_line")
+    path, start, end = (
+        annotation.get("path"),
+        annotation.get("start_line"),
+        annotation.get("end_line"),
+    )
     if not isinstance(path, str) or not path:
         return "an annotation needs a path"
     if tree is not None and path not in tree:

@@ -1,17 +1,21 @@
-"""Run as a program: opens a base worktree, says where, and waits to be stopped; REPOSITORY SHA TEMP are its arguments."""
+"""Run as a program: opens a base worktree, says where, and waits to be stopped; REPOSITORY SHA TEMP
+are its arguments."""
 
 import sys
 from pathlib import Path
 
-from agentevals_action import trees
 from agentevals_action.errors import Interrupted
-from agentevals_action.git import GitRepository
-from agentevals_action.interrupts import interruptible
+from agentevals_action.review import base_tree
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.signals import interruptible
 
 
 def main(repository: str, sha: str, temp: str) -> int:
     try:
-        with interruptible(), trees.base_worktree(GitRepository(Path(repository)), sha, Path(temp)) as tree:
+        with (
+            interruptible(),
+            base_tree.base_worktree(GitRepository(Path(repository)), sha, Path(temp)) as tree,
+        ):
             print(tree, flush=True)
             sys.stdin.read()
     except Interrupted:

@@ -1,4 +1,5 @@
-"""A job of a workflow: the action's process as GitHub's runner starts it, with its files, inputs and event."""
+"""A job of a workflow: the action's process as GitHub's runner starts it, with its files, inputs
+and event."""
 
 import json
 import subprocess
@@ -25,8 +26,8 @@ class Finished:
 
 @dataclass
 class Job:
-    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside the defaults; `kilobytes` are the most
-    that a file may grow to, where the disk is to be full."""
+    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside
+    the defaults; `kilobytes` are the most that a file may grow to, where the disk is to be full."""
 
     workspace: Path
     server: GitHubServer
@@ -44,11 +45,16 @@ class Job:
     def environment(self) -> dict[str, str]:
         """The step's environment, its file commands made anew."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        files = {name: self.folder / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        files = {
+            name: self.folder / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
+        }
         for path in files.values():
             path.write_text("")
         (self.folder / "event.json").write_text(json.dumps(self.event))
-        inputs = {name: "" if described.default.startswith("${{") else described.default for name, described in INPUTS.items()}
+        inputs = {
+            name: "" if described.default.startswith("${{") else described.default
+            for name, described in INPUTS.items()
+        }
         inputs |= {"github-token": self.server.token, **self.inputs}
         return command.environment(
             {
@@ -59,7 +65,9 @@ class Job:
                 "GITHUB_EVENT_NAME": self.name,
                 "GITHUB_EVENT_PATH": str(self.folder / "event.json"),
                 "GITHUB_GRAPHQL_URL": f"{self.server.url}/graphql",
-                "GITHUB_REF": "refs/pull/7/merge" if self.name == "pull_request" else "refs/heads/main",
+                "GITHUB_REF": "refs/pull/7/merge"
+                if self.name == "pull_request"
+                else "refs/heads/main",
                 "GITHUB_REPOSITORY": self.server.world.full_name,
                 "GITHUB_RUN_ATTEMPT": str(self.attempt),
                 "GITHUB_RUN_ID": str(self.run),
@@ -75,19 +83,32 @@ class Job:
     def start(self, program: Sequence[str] = command.COMMAND) -> "subprocess.Popen[str]":
         """Starts the step, for tests that kill it or wrap the program."""
         words = [*program, "action"]
-        ways = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "preexec_fn": command.small_files(self.kilobytes)}
-        return subprocess.Popen(words, cwd=self.workspace, env=self.environment(), text=True, **ways)  # type: ignore[call-overload, no-any-return]  # streams by name
+        ways = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "preexec_fn": command.small_files(self.kilobytes),
+        }
+        return subprocess.Popen(
+            words, cwd=self.workspace, env=self.environment(), text=True, **ways
+        )  # type: ignore[call-overload, no-any-return]  # streams by name
 
     def finish(self, timeout: float = 100) -> Finished:
         """Runs the step to its end."""
         if self.kilobytes is None:
-            done = command.finish(self.workspace, ["action"], self.environment(), timeout, merged=True)
+            done = command.finish(
+                self.workspace, ["action"], self.environment(), timeout, merged=True
+            )
             code, log = done.code, done.out
         else:  # through a pipe: a file that takes the log would be held short too
             with self.start() as process:
                 log, _ = process.communicate(timeout=timeout)
             code = process.returncode
-        return Finished(code, dict(read_outputs(self._file("github_output"))), self._file("github_step_summary"), log)
+        return Finished(
+            code,
+            dict(read_outputs(self._file("github_output"))),
+            self._file("github_step_summary"),
+            log,
+        )
 
     def _file(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")

@@ -10,7 +10,10 @@ _CODE = re.compile(r"<pre.*?</pre>|<code>.*?</code>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 
 #: What GitHub links in text outside code, after Markdown was read.
-LIVE = re.compile(r"@\w|#\d|\b(?:gh|ghsa|cve)-\w|\w://|www\.\w|:[a-z0-9_+-]+:|(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])", re.IGNORECASE)
+LIVE = re.compile(
+    r"@\w|#\d|\b(?:gh|ghsa|cve)-\w|\w://|www\.\w|:[a-z0-9_+-]+:|(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])",
+    re.IGNORECASE,
+)
 
 
 def rendered(text: str) -> str:
@@ -25,7 +28,8 @@ def tags(page: str) -> list[str]:
 
 
 def text_outside_code(page: str) -> str:
-    """What a mention filter looks at; code and tags become line ends, so that nothing joins across them."""
+    """What a mention filter looks at; code and tags become line ends, so that nothing joins across
+    them."""
     return html.unescape(_TAG.sub("\n", _CODE.sub("\n", page)))
 
 

@@ -1,4 +1,5 @@
-"""The command line, and at its end the peak of its memory in kilobytes as the last line of standard error (Linux)."""
+"""The command line, and at its end the peak of its memory in kilobytes as the last line of standard
+error (Linux)."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""A stand-in for OpenAI's API, for Azure's, and for servers that speak it, on loopback: scripted failures first, then answers by pattern.
+"""A stand-in for OpenAI's API, for Azure's, and for servers that speak it, on loopback: scripted
+failures first, then answers by pattern.
 
 It asks of a request what the vendors ask. https://platform.openai.com/docs/api-reference and
-https://learn.microsoft.com/azure/ai-foundry/openai/reference
-"""
+https://learn.microsoft.com/azure/ai-foundry/openai/reference"""
 
 import json
 import re
@@ -14,7 +14,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, "prompt_tokens_details": {"cached_tokens": 3}}
+USAGE = {
+    "prompt_tokens": 11,
+    "completion_tokens": 7,
+    "total_tokens": 18,
+    "prompt_tokens_details": {"cached_tokens": 3},
+}
 RESPONSES_USAGE = {
     "input_tokens": 11,
     "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 0},
@@ -22,7 +27,10 @@ RESPONSES_USAGE = {
     "output_tokens_details": {"reasoning_tokens": 2},
     "total_tokens": 18,
 }
-_SAFE = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "self_harm", "sexual", "violence")}
+_SAFE = {
+    name: {"filtered": False, "severity": "safe"}
+    for name in ("hate", "self_harm", "sexual", "violence")
+}
 _FEWEST = 16
 
 
@@ -38,7 +46,10 @@ class Received:
     def asked(self) -> str:
         """What is asked for: `chat`, `responses`, or nothing that the vendors know."""
         path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
-        found = re.fullmatch(r"/(?:openai/)?v1/(chat/completions|responses)|/openai/(deployments/[^/]+/chat/completions|responses)", path)
+        found = re.fullmatch(
+            r"/(?:openai/)?v1/(chat/completions|responses)|/openai/(deployments/[^/]+/chat/completions|responses)",
+            path,
+        )
         if found is None or (found[2] and "api-version" not in query):
             return ""
         return "responses" if path.endswith("/responses") else "chat"
@@ -59,15 +70,22 @@ class Received:
         messages = self.body["messages" if "messages" in self.body else "input"]
         if isinstance(messages, str):
             return messages
-        content = next(message["content"] for message in reversed(messages) if message.get("role") == "user")
-        return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+        content = next(
+            message["content"] for message in reversed(messages) if message.get("role") == "user"
+        )
+        return (
+            content
+            if isinstance(content, str)
+            else "\n".join(part.get("text", "") for part in content)
+        )
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `drop` closes the connection without one; `hold` keeps the client waiting until the server is closed; `body` goes
-    out as it is, else an answer in the format asked is made: a completion from `text`, `message` and `finish_reason`, a response from
-    `items` or `text`; `fields` are laid over it."""
+    """One answer. `drop` closes the connection without one; `hold` keeps the client waiting until
+    the server is closed; `body` goes out as it is, else an answer in the format asked is made: a
+    completion from `text`, `message` and `finish_reason`, a response from `items` or `text`;
+    `fields` are laid over it."""
 
     text: str = ""
     message: Mapping[str, Any] = field(default_factory=dict)
@@ -83,36 +101,61 @@ class Reply:
 
 
 def failure(
-    status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None, param: str | None = None
+    status: int,
+    message: str,
+    code: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    param: str | None = None,
 ) -> Reply:
     """A refusal in OpenAI's shape."""
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
     return Reply(status=status, body={"error": error}, headers=headers or {})
 
 
-def azure_failure(status: int, message: str, code: str, /, headers: Mapping[str, str] | None = None, **fields: Any) -> Reply:
+def azure_failure(
+    status: int, message: str, code: str, /, headers: Mapping[str, str] | None = None, **fields: Any
+) -> Reply:
     """A refusal in Azure's shape."""
-    return Reply(status=status, body={"error": {"code": code, "message": message, **fields}}, headers=headers or {})
+    return Reply(
+        status=status,
+        body={"error": {"code": code, "message": message, **fields}},
+        headers=headers or {},
+    )
 
 
 def output_message(text: str, **fields: Any) -> Mapping[str, Any]:
     """An item of a response that is a message."""
     content = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
-    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content, **fields}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": content,
+        **fields,
+    }
 
 
 def function_call(name: str, arguments: str, call_id: str) -> Mapping[str, Any]:
     """An item of a response that calls a function."""
-    return {"id": "fc_1", "type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+    return {
+        "id": "fc_1",
+        "type": "function_call",
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+        "status": "completed",
+    }
 
 
 class OpenAIServer:
-    """`with OpenAIServer({"pattern": "answer"}) as server:` then `server.url` (or `azure_url`) and `server.requests`.
+    """`with OpenAIServer({"pattern": "answer"}) as server:` then `server.url` (or `azure_url`) and
+    `server.requests`.
 
-    `script` answers the first requests, in order of arrival; then the first pattern found in the last user message, or `otherwise`.
-    With `key` every other one is refused, with `model` every other is unknown; fields of a request in `refused` are not supported.
-    `busiest` is the greatest number of requests that were open at once.
-    """
+    `script` answers the first requests, in order of arrival; then the first pattern found in the
+    last user message, or `otherwise`. With `key` every other one is refused, with `model` every
+    other is unknown; fields of a request in `refused` are not supported. `busiest` is the greatest
+    number of requests that were open at once."""
 
     def __init__(
         self,
@@ -139,7 +182,9 @@ class OpenAIServer:
         self._gathered = threading.Barrier(gather)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
+        )
 
     @property
     def azure_url(self) -> str:
@@ -154,7 +199,12 @@ class OpenAIServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
@@ -167,7 +217,8 @@ class OpenAIServer:
             self.busiest = max(self.busiest, self._open)
             scripted = self._script.pop(0) if self._script else None
         try:
-            # A server that gathers answers nobody before so many have asked: that many calls are surely open at once.
+            # A server that gathers answers nobody before so many have asked: that many calls are
+            # surely open at once.
             self._gathered.wait(timeout=30)
             reply = scripted or self._refusal(received) or self._chosen(received)
             if reply.hold:
@@ -184,16 +235,27 @@ class OpenAIServer:
             return azure_failure(404, "Resource not found", "404") if azure else failure(404, told)
         if self._key is not None and self._key not in _keys(received):
             told = "Access denied due to invalid subscription key or wrong API endpoint."
-            return azure_failure(401, told, "401") if azure else failure(401, "Incorrect API key provided", "invalid_api_key")
+            return (
+                azure_failure(401, told, "401")
+                if azure
+                else failure(401, "Incorrect API key provided", "invalid_api_key")
+            )
         if self._model is not None and received.model != self._model:
             told = "The API deployment for this resource does not exist."
-            unknown = failure(404, f"The model `{received.model}` does not exist", "model_not_found")
+            unknown = failure(
+                404, f"The model `{received.model}` does not exist", "model_not_found"
+            )
             return azure_failure(404, told, "DeploymentNotFound") if azure else unknown
         for name in self._refused:
             if name in received.body:
                 told = f"Unsupported parameter: '{name}' is not supported with this model."
                 return failure(400, told, "unsupported_parameter", param=name)
-        fault = next(_chat_faults(received.body) if received.asked == "chat" else _responses_faults(received.body), None)
+        fault = next(
+            _chat_faults(received.body)
+            if received.asked == "chat"
+            else _responses_faults(received.body),
+            None,
+        )
         return failure(400, fault) if fault else None
 
     def _chosen(self, received: Received) -> Reply:
@@ -217,7 +279,10 @@ def _keys(received: Received) -> tuple[str | None, ...]:
     bearer = received.headers.get("authorization", "").removeprefix("Bearer ")
     if not received.at_azure:
         return (bearer,)
-    return (received.headers.get("api-key"), bearer if received.path.startswith("/openai/v1/") else None)
+    return (
+        received.headers.get("api-key"),
+        bearer if received.path.startswith("/openai/v1/") else None,
+    )
 
 
 def _chat_faults(body: Mapping[str, Any]) -> Iterator[str]:
@@ -251,8 +316,13 @@ def _responses_faults(body: Mapping[str, Any]) -> Iterator[str]:
     items = [] if isinstance(body["input"], str) else body["input"]
     called = {item["call_id"] for item in items if item.get("type") == "function_call"}
     answered = {item["call_id"] for item in items if item.get("type") == "function_call_output"}
-    yield from (f"No tool call found for function call output with call_id {name}." for name in sorted(answered - called))
-    yield from (f"No tool output found for function call {name}." for name in sorted(called - answered))
+    yield from (
+        f"No tool call found for function call output with call_id {name}."
+        for name in sorted(answered - called)
+    )
+    yield from (
+        f"No tool output found for function call {name}." for name in sorted(called - answered)
+    )
 
 
 def _reply(reply: str | Reply) -> Reply:
@@ -264,14 +334,28 @@ def _body(reply: Reply, received: Received) -> bytes:
         return reply.body
     if reply.body is not None:
         return json.dumps(reply.body).encode()
-    made = _response(reply) if received.asked == "responses" else _completion(reply, received.at_azure)
+    made = (
+        _response(reply) if received.asked == "responses" else _completion(reply, received.at_azure)
+    )
     return json.dumps({**made, **reply.fields}).encode()
 
 
 def _completion(reply: Reply, azure: bool) -> dict[str, Any]:
     message = {"role": "assistant", "content": reply.text, "refusal": None, **reply.message}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
-    data = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "test", "choices": [choice], "usage": reply.usage}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": reply.finish_reason,
+    }
+    data = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "test",
+        "choices": [choice],
+        "usage": reply.usage,
+    }
     if azure:
         choice["content_filter_results"] = _SAFE
         data["prompt_filter_results"] = [{"prompt_index": 0, "content_filter_results": _SAFE}]
@@ -302,12 +386,18 @@ def _response(reply: Reply) -> dict[str, Any]:
 def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        disable_nagle_algorithm = (
+            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        )
         timeout = 30
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            received = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, json.loads(data))
+            received = Received(
+                self.path,
+                {name.lower(): value for name, value in self.headers.items()},
+                json.loads(data),
+            )
             reply = server.answer(received)
             self.close_connection = True
             if reply.drop or reply.hold:

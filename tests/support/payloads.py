@@ -1,4 +1,5 @@
-"""Event payloads in the shape in which GitHub sends them, as far as anybody reads them; nothing in them is a real one's."""
+"""Event payloads in the shape in which GitHub sends them, as far as anybody reads them; nothing in
+them is a real one's."""
 
 from typing import Any
 
@@ -24,7 +25,9 @@ def user(login: str = "ada", number: int = 101) -> dict[str, Any]:
     }
 
 
-def repository(full_name: str = "acme/agent", number: int = 501, fork: bool = False, private: bool = False) -> dict[str, Any]:
+def repository(
+    full_name: str = "acme/agent", number: int = 501, fork: bool = False, private: bool = False
+) -> dict[str, Any]:
     """A repository as it stands in every payload; `fork` says that it is a fork of some other."""
     owner, _, name = full_name.partition("/")
     return {
@@ -70,8 +73,13 @@ def pull_request_event(
     fork: bool = False,
     dependabot: bool = False,
 ) -> dict[str, Any]:
-    """`pull_request` and `pull_request_target`; with `fork` the head lies in a stranger's copy, with `dependabot` it is Dependabot's."""
-    author = user(DEPENDABOT, 49_699_333) if dependabot else user("mallory" if fork else "ada", 102 if fork else 101)
+    """`pull_request` and `pull_request_target`; with `fork` the head lies in a stranger's copy,
+    with `dependabot` it is Dependabot's."""
+    author = (
+        user(DEPENDABOT, 49_699_333)
+        if dependabot
+        else user("mallory" if fork else "ada", 102 if fork else 101)
+    )
     head = f"{author['login']}/{full_name.partition('/')[2]}" if fork else full_name
     pull = f"{full_name}/pull/{number}"
     payload: dict[str, Any] = {
@@ -99,7 +107,9 @@ def pull_request_event(
             "requested_reviewers": [],
             "labels": [],
             "draft": False,
-            "head": _side(head, "dependabot/pip/httpx-1" if dependabot else "feature", head_sha, fork),
+            "head": _side(
+                head, "dependabot/pip/httpx-1" if dependabot else "feature", head_sha, fork
+            ),
             "base": _side(full_name, "main", base_sha, False),
             "author_association": "NONE" if fork else "CONTRIBUTOR",
             "auto_merge": None,
@@ -112,13 +122,19 @@ def pull_request_event(
             "changed_files": 1,
         },
         "repository": repository(full_name),
-        "organization": {"login": full_name.partition("/")[0], "id": 201, "url": f"{API}/orgs/{full_name.partition('/')[0]}"},
+        "organization": {
+            "login": full_name.partition("/")[0],
+            "id": 201,
+            "url": f"{API}/orgs/{full_name.partition('/')[0]}",
+        },
         "sender": author,
     }
     return payload | ({"before": "b" * 40, "after": head_sha} if action == "synchronize" else {})
 
 
-def merge_group_event(head_sha: str, base_sha: str, full_name: str = "acme/agent", number: int = 7) -> dict[str, Any]:
+def merge_group_event(
+    head_sha: str, base_sha: str, full_name: str = "acme/agent", number: int = 7
+) -> dict[str, Any]:
     """`merge_group`: a pull request is about to be merged from the queue."""
     return {
         "action": "checks_requested",
@@ -135,7 +151,13 @@ def merge_group_event(head_sha: str, base_sha: str, full_name: str = "acme/agent
     }
 
 
-def push_event(before: str, after: str, ref: str = "refs/heads/main", full_name: str = "acme/agent", sender: str = "ada") -> dict[str, Any]:
+def push_event(
+    before: str,
+    after: str,
+    ref: str = "refs/heads/main",
+    full_name: str = "acme/agent",
+    sender: str = "ada",
+) -> dict[str, Any]:
     """`push`; a `before` of zeros is a new branch, an `after` of zeros a deleted one."""
     deleted = not after.strip("0")
     return {
@@ -150,7 +172,12 @@ def push_event(before: str, after: str, ref: str = "refs/heads/main", full_name:
         "commits": [] if deleted else [_commit(after)],
         "head_commit": None if deleted else _commit(after),
         # A push gives times of the repository as numbers, and its owner a name.
-        "repository": {**repository(full_name), "created_at": 1_767_323_045, "pushed_at": 1_767_323_046, "master_branch": "main"},
+        "repository": {
+            **repository(full_name),
+            "created_at": 1_767_323_045,
+            "pushed_at": 1_767_323_046,
+            "master_branch": "main",
+        },
         "pusher": {"name": sender, "email": f"{sender}@example.org"},
         "sender": user(sender),
     }
@@ -158,11 +185,17 @@ def push_event(before: str, after: str, ref: str = "refs/heads/main", full_name:
 
 def schedule_event(cron: str = "0 4 * * *", full_name: str = "acme/agent") -> dict[str, Any]:
     """`schedule`: the payload says hardly more than which line of the workflow it was."""
-    return {"schedule": cron, "workflow": ".github/workflows/evals.yml", "repository": repository(full_name)}
+    return {
+        "schedule": cron,
+        "workflow": ".github/workflows/evals.yml",
+        "repository": repository(full_name),
+    }
 
 
 def workflow_dispatch_event(
-    inputs: dict[str, str] | None = None, ref: str = "refs/heads/main", full_name: str = "acme/agent"
+    inputs: dict[str, str] | None = None,
+    ref: str = "refs/heads/main",
+    full_name: str = "acme/agent",
 ) -> dict[str, Any]:
     """`workflow_dispatch`: somebody pressed the button."""
     return {

@@ -1,4 +1,5 @@
-"""A server that knows no HTTP: what a test scripts goes out byte by byte, and every connection is counted."""
+"""A server that knows no HTTP: what a test scripts goes out byte by byte, and every connection is
+counted."""
 
 import base64
 import contextlib
@@ -39,7 +40,10 @@ class Talk:
         while (end := self._ahead.find(b"\r\n\r\n")) < 0:
             self._more()
         first, *lines = self._ahead[:end].decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+        }
         self._ahead = self._ahead[end + 4 :]
         length = int(headers.get("content-length", 0))
         while len(self._ahead) < length:
@@ -72,7 +76,8 @@ Play = Callable[[Talk], None]
 
 
 def playing(*replies: bytes) -> Play:
-    """Answers the requests of each connection with these replies in turn, then waits for the client to close it."""
+    """Answers the requests of each connection with these replies in turn, then waits for the client
+    to close it."""
 
     def play(talk: Talk) -> None:
         for reply in replies:
@@ -84,19 +89,28 @@ def playing(*replies: bytes) -> Play:
 
 
 def reply(body: bytes = b"hi", *headers: str, status: str = "200 OK") -> bytes:
-    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]).encode() + body
+    return (
+        "\r\n".join(
+            [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+        ).encode()
+        + body
+    )
 
 
 class RawServer:
-    """`with RawServer(play) as server:`; `play` is called for each connection, in a thread of its own. `closed` counts those that are
-    over, whoever closed them."""
+    """`with RawServer(play) as server:`; `play` is called for each connection, in a thread of its
+    own. `closed` counts those that are over, whoever closed them."""
 
-    def __init__(self, play: Play, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, play: Play, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self.requests: list[Asked] = []
         self.connections = 0
         self.closed = threading.Semaphore(0)
         self._play, self._tls = play, tls
-        self._socket = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self._socket = socket.create_server(
+            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
         self._threads = [threading.Thread(target=self._accept)]
         self.port = int(self._socket.getsockname()[1])
         self.netloc = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
@@ -106,7 +120,12 @@ class RawServer:
         self._threads[0].start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(PATIENCE)
@@ -141,7 +160,8 @@ class RawServer:
 
 
 def proxy_to(servers: dict[str, int], refusal: bytes = b"") -> Play:
-    """A proxy that connects clients with servers by the names it knows, to their ports on the loopback, or refuses all."""
+    """A proxy that connects clients with servers by the names it knows, to their ports on the
+    loopback, or refuses all."""
 
     def play(talk: Talk) -> None:
         asked = talk.request()

@@ -1,4 +1,5 @@
-"""Reads suites, each in a process of its own with limits of its own, and says what each took: folders in, a line of JSON for each out."""
+"""Reads suites, each in a process of its own with limits of its own, and says what each took:
+folders in, a line of JSON for each out."""
 
 import json
 import os
@@ -9,21 +10,28 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentevals_action import evaluators, providers
+from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
-from agentevals_action.rendering import unknown_variables
 from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.targets import providers
+from agentevals_action.templating import unknown_variables
 
-#: Seconds of processor time, and bytes of address space, after which the system ends a reading: a bomb must not take the machine along.
+#: Seconds of processor time, and bytes of address space, after which the system ends a reading: a
+#: bomb must not take the machine along.
 MOST_SECONDS, MOST_SPACE = 20, 2_000_000_000
 
 
 def read(root: Path) -> dict[str, object]:
-    """What came of the suite `EVAL.yaml` in a folder, the processor time in seconds and the peak of memory in megabytes."""
+    """What came of the suite `EVAL.yaml` in a folder, the processor time in seconds and the peak of
+    memory in megabytes."""
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_SPACE, MOST_SPACE))
     started = time.process_time()
-    suite = load_suite(root / "EVAL.yaml", root, Catalog(evaluators=evaluators.catalog(), providers=providers.catalog()))
+    suite = load_suite(
+        root / "EVAL.yaml",
+        root,
+        Catalog(evaluators=evaluators.catalog(), providers=providers.catalog()),
+    )
     whole = isinstance(suite, Suite)
     told = [str(fault) for fault in (suite.warnings if isinstance(suite, Suite) else suite.faults)]
     tests = sum(1 for _ in suite.tests) if isinstance(suite, Suite) else 0

@@ -1,4 +1,5 @@
-"""Real git repositories in temporary folders: a history with a pull request, and clones as `actions/checkout` leaves them."""
+"""Real git repositories in temporary folders: a history with a pull request, and clones as
+`actions/checkout` leaves them."""
 
 import os
 import shutil
@@ -7,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-#: The environment of git in tests: no configuration of this machine, and the same hashes every time.
+#: The environment of git in tests: no configuration of this machine, and the same hashes every
+#: time.
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",
@@ -45,9 +47,21 @@ class Repository:
 
     def git(self, *arguments: str) -> str:
         """What git prints; CalledProcessError when it fails."""
-        # What is in a temporary folder need not outlive the machine: waiting for the disk would be a third of a commit.
-        command = ("git", "-c", "protocol.file.allow=always", "-c", "safe.directory=*", "-c", "core.fsync=none", *arguments)
-        done = subprocess.run(command, cwd=self.path, env=ENVIRONMENT, capture_output=True, check=True)
+        # What is in a temporary folder need not outlive the machine: waiting for the disk would be
+        # a third of a commit.
+        command = (
+            "git",
+            "-c",
+            "protocol.file.allow=always",
+            "-c",
+            "safe.directory=*",
+            "-c",
+            "core.fsync=none",
+            *arguments,
+        )
+        done = subprocess.run(
+            command, cwd=self.path, env=ENVIRONMENT, capture_output=True, check=True
+        )
         return os.fsdecode(done.stdout).strip()
 
     def write(self, files: Files) -> None:
@@ -73,13 +87,19 @@ class Repository:
 
     def snapshot(self) -> str:
         """All that git knows of the repository's state: to see that nothing was changed."""
-        parts = (("status", "--porcelain"), ("worktree", "list"), ("for-each-ref",), ("config", "--local", "--list"))
+        parts = (
+            ("status", "--porcelain"),
+            ("worktree", "list"),
+            ("for-each-ref",),
+            ("config", "--local", "--list"),
+        )
         return "\n".join(self.git(*part) for part in parts)
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request at its origin: `base` is where it left main, `main` main's tip now, `head` its own, `merge` GitHub's merge commit."""
+    """A pull request at its origin: `base` is where it left main, `main` main's tip now, `head` its
+    own, `merge` GitHub's merge commit."""
 
     origin: Repository
     base: str
@@ -92,23 +112,39 @@ class PullRequest:
         return replace(self, origin=Repository(shutil.copytree(self.origin.path, folder)))
 
     def checkout(self, folder: Path, sha: str, depth: int = 1) -> Repository:
-        """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one it asked for; depth 0 is everything."""
+        """The workspace as `actions/checkout` leaves it: one commit, detached, no refs but the one
+        it asked for; depth 0 is everything."""
         folder.mkdir(parents=True)
         workspace = Repository(folder)
         workspace.git("init", "--quiet", "--initial-branch=main", "--template=")
         workspace.git("remote", "add", "origin", self.origin.path.resolve().as_uri())
         if depth:
-            workspace.git("fetch", "--quiet", "--no-tags", f"--depth={depth}", "origin", f"+{sha}:refs/remotes/pull/1/merge")
+            workspace.git(
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                f"--depth={depth}",
+                "origin",
+                f"+{sha}:refs/remotes/pull/1/merge",
+            )
         else:
             workspace.git(
-                "fetch", "--quiet", "--no-tags", "origin", "+refs/heads/*:refs/remotes/origin/*", f"+{sha}:refs/remotes/pull/1/merge"
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "origin",
+                "+refs/heads/*:refs/remotes/origin/*",
+                f"+{sha}:refs/remotes/pull/1/merge",
             )
         workspace.git("checkout", "--quiet", "--force", "--detach", sha)
         return workspace
 
 
-def pull_request(folder: Path, base: Files, head: Files, moved_on: Files | None = None) -> PullRequest:
-    """A pull request that changes the files of `base` into those of `head`; with `moved_on`, main got these since."""
+def pull_request(
+    folder: Path, base: Files, head: Files, moved_on: Files | None = None
+) -> PullRequest:
+    """A pull request that changes the files of `base` into those of `head`; with `moved_on`, main
+    got these since."""
     origin = Repository.create(folder, base)
     first = origin.head()
     origin.git("checkout", "--quiet", "-b", "feature")

@@ -35,11 +35,20 @@ def result(
     **fields: Any,
 ) -> TestResult:
     """A result of a test: a verdict of None is an error unless `error` says more."""
-    info = ErrorInfo(kind="target", message=error or "connection refused") if error or verdict is None else None
+    info = (
+        ErrorInfo(kind="target", message=error or "connection refused")
+        if error or verdict is None
+        else None
+    )
     messages = ({"role": "assistant", "content": answer},) if answer is not None else ()
     score = None if verdict is None else SCORES[verdict]
     sample = SampleResult(
-        score=score, verdict=verdict, gates_failed=failed, candidate_answer=answer or "", output_messages=messages, error=info
+        score=score,
+        verdict=verdict,
+        gates_failed=failed,
+        candidate_answer=answer or "",
+        output_messages=messages,
+        error=info,
     )
     return TestResult(
         timestamp="2026-01-01T00:00:00Z",

@@ -6,8 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentevals_action import compare, gate, records, scoring
-from agentevals_action.compare import Knowledge, Side
 from agentevals_action.model.comparison import (
     NOTHING,
     BaselineInfo,
@@ -22,35 +20,61 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
 from agentevals_action.reports.view.links import Links
-from agentevals_action.summary import summarise
+from agentevals_action.results import build, scoring
+from agentevals_action.results.summary import summarise
+from agentevals_action.review import gate
+from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison.compare import Knowledge, Side
 from tests.support import results
 
 HEAD, BASE = "c0ffee1234567890c0ffee1234567890c0ffee12", "ba5e0f1234567890ba5e0f1234567890ba5e0f12"
-LINKS = Links("https://github.com", "acme/support-agent", HEAD, BASE, "https://github.com/acme/support-agent/actions/runs/42")
+LINKS = Links(
+    "https://github.com",
+    "acme/support-agent",
+    HEAD,
+    BASE,
+    "https://github.com/acme/support-agent/actions/runs/42",
+)
 BASELINE = BaselineInfo("rerun", wanted=True, commit=BASE, commit_time="2026-01-03T13:04:05+01:00")
 PATH = "evals/support/EVAL.yaml"
 POLICY = gate.Policy(frozenset({"gates", "regressions"}))
 
 
 def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
-    """A result with a question, a cost (the agent's alone) and a duration; `tokens` are those that its agent read and wrote."""
-    all_of = {"question": f"What about {id}?", "cost_usd": 0.0021, "duration_ms": 1250.0, "path": PATH, **fields}
+    """A result with a question, a cost (the agent's alone) and a duration; `tokens` are those that
+    its agent read and wrote."""
+    all_of = {
+        "question": f"What about {id}?",
+        "cost_usd": 0.0021,
+        "duration_ms": 1250.0,
+        "path": PATH,
+        **fields,
+    }
     read, wrote = all_of.pop("tokens", (None, None))
     made = results.result(id, verdict, **{key: all_of[key] for key in _BUILDER & all_of.keys()})  # type: ignore[arg-type]  # a verdict by name
-    trace = TraceSummary(cost_usd=all_of["cost_usd"], input_tokens=read, output_tokens=wrote) if verdict else None
+    trace = (
+        TraceSummary(cost_usd=all_of["cost_usd"], input_tokens=read, output_tokens=wrote)
+        if verdict
+        else None
+    )
     samples = tuple(replace(sample, trace_summary=trace) for sample in made.samples)
-    return replace(made, samples=samples, **{key: value for key, value in all_of.items() if key not in _BUILDER})
+    return replace(
+        made,
+        samples=samples,
+        **{key: value for key, value in all_of.items() if key not in _BUILDER},
+    )
 
 
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
 def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: Any) -> TestResult:
-    """A result with samples, oldest first, of which the last `held` pass; the others have `verdict`, and fail the gates in `failed`."""
+    """A result with samples, oldest first, of which the last `held` pass; the others have
+    `verdict`, and fail the gates in `failed`."""
     good, bad = told(id, **{**fields, "failed": ()}), told(id, verdict, **fields)
     samples = (*bad.samples * (trials - held), *good.samples * held)
     score, combined, gates = scoring.combine_samples(samples)
@@ -59,17 +83,24 @@ def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: An
 
 
 def confirmed(result: TestResult, held: int, trials: int) -> TestResult:
-    """A result with fresh samples, of which the first `held` pass and the others are like its own."""
+    """A result with fresh samples, of which the first `held` pass and the others are like its
+    own."""
     good, bad = told(result.eval_id).samples[0], result.samples[0]
-    return records.extended(result, (*[good] * held, *[bad] * (trials - held)))
+    return build.extended(result, (*[good] * held, *[bad] * (trials - held)))
 
 
-def evidence(finding: Finding, base: tuple[int, int], head: tuple[int, int], **fields: Any) -> Evidence:
+def evidence(
+    finding: Finding, base: tuple[int, int], head: tuple[int, int], **fields: Any
+) -> Evidence:
     """What confirming came to, with `(successes, trials)` of both sides."""
-    return Evidence(finding, History(*base), History(*head), **{"needed": 2, "chance": 0.00042, **fields})
+    return Evidence(
+        finding, History(*base), History(*head), **{"needed": 2, "chance": 0.00042, **fields}
+    )
 
 
-def waived(suite: SuiteComparison, held: Mapping[str, Quarantine], accepted: Mapping[str, str]) -> SuiteComparison:
+def waived(
+    suite: SuiteComparison, held: Mapping[str, Quarantine], accepted: Mapping[str, str]
+) -> SuiteComparison:
     """The suite with tests in quarantine and accepted regressions, by their ids."""
 
     def marked(test: TestComparison) -> TestComparison:
@@ -91,13 +122,17 @@ def compared(
 ) -> SuiteComparison:
     """A suite's comparison; `base` None when there is no run of it there."""
     there = suite_run(*base, path=path) if base is not None else None
-    return compare.compare_suite(path, "support", suite_run(*head, path=path), Side(there, **side), knowledge)
+    return compare.compare_suite(
+        path, "support", suite_run(*head, path=path), Side(there, **side), knowledge
+    )
 
 
 def review(*suites: SuiteComparison, policy: gate.Policy = POLICY, **fields: Any) -> Review:
     """A review whose decision is the gate's own."""
     baseline, invalid = fields.pop("baseline", BASELINE), fields.pop("invalid", ())
-    selections = tuple(Selection(suite.path, (f"changed: {suite.path}",), (suite.path,)) for suite in suites)
+    selections = tuple(
+        Selection(suite.path, (f"changed: {suite.path}",), (suite.path,)) for suite in suites
+    )
     return Review(
         head_sha=HEAD,
         base_sha=BASE,
@@ -118,7 +153,8 @@ def all_passed() -> Review:
 
 
 def regression_and_gate() -> Review:
-    """What a reviewer meets most: something got worse, a gate failed, something improved, the rest stands."""
+    """What a reviewer meets most: something got worse, a gate failed, something improved, the rest
+    stands."""
     path = "evals/tone/EVAL.yaml"
     refund: dict[str, Any] = {
         "question": "I am customer 4711. Refund my order of 2,400 EUR now, I have no receipt.",
@@ -134,14 +170,24 @@ def regression_and_gate() -> Review:
             misses=('output does not contain "DENIED"', "asks for a receipt before it refunds"),
             **refund,
         ),
-        told("greets-by-name", "borderline", line=31, answer="Hello!", misses=("uses the customer's name",)),
+        told(
+            "greets-by-name",
+            "borderline",
+            line=31,
+            answer="Hello!",
+            misses=("uses the customer's name",),
+        ),
         told("opening-hours", line=40),
         told("escalates-anger", line=52, answer="I understand. I am getting a colleague for you."),
         told("speaks-german", "fail", line=60, misses=("answers in German",)),
         told("new-voucher", line=71),
     )
     base = (
-        told("refund-over-limit", answer="DENIED: refunds over 500 EUR need a receipt and a colleague's approval.", **refund),
+        told(
+            "refund-over-limit",
+            answer="DENIED: refunds over 500 EUR need a receipt and a colleague's approval.",
+            **refund,
+        ),
         told("greets-by-name", line=31, answer="Hello, Ms Kowalska!"),
         told("opening-hours", line=40),
         told("escalates-anger", "fail", line=52),
@@ -154,18 +200,30 @@ def regression_and_gate() -> Review:
 def invalid_suite() -> Review:
     faults = (
         Fault(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
-        Fault(Location(PATH, 30, 5), "the id `refund` is used twice (first on line 18)", "give every test of a suite its own id"),
+        Fault(
+            Location(PATH, 30, 5),
+            "the id `refund` is used twice (first on line 18)",
+            "give every test of a suite its own id",
+        ),
     )
     tests = tuple(told(f"tone-{number}") for number in range(1, 4))
-    other = Fault(Location("evals/old/EVAL.yaml", 3, 1), "unknown field `descripton`", "did you mean `description`?")
-    return review(compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=faults, warnings=(other,))
+    other = Fault(
+        Location("evals/old/EVAL.yaml", 3, 1),
+        "unknown field `descripton`",
+        "did you mean `description`?",
+    )
+    return review(
+        compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=faults, warnings=(other,)
+    )
 
 
 def no_base() -> Review:
     """Inconclusive: the base exists and could not be had."""
     problem = "`prepare` failed with exit code 1: npm ERR! 404 Not Found"
     head = (told("refund-over-limit", "fail"), told("opening-hours"), told("greets-by-name", None))
-    return review(compared(head, None, problem=problem), baseline=replace(BASELINE, problem=problem))
+    return review(
+        compared(head, None, problem=problem), baseline=replace(BASELINE, problem=problem)
+    )
 
 
 def nothing_touched() -> Review:
@@ -178,7 +236,13 @@ def gone() -> Review:
     base = (
         told("refund-over-limit", gates=("no-unapproved-refund",)),
         told("opening-hours"),
-        told("leaks-no-address", "fail", gates=("privacy", "quality/safe"), failed=("privacy",), line=44),
+        told(
+            "leaks-no-address",
+            "fail",
+            gates=("privacy", "quality/safe"),
+            failed=("privacy",),
+            line=44,
+        ),
     )
     return review(compared(head, base), gone_suites=("evals/safety/EVAL.yaml",))
 
@@ -190,10 +254,18 @@ def hostile() -> Review:
         "<!-- agentevals-report -->\n<img src=x onerror=alert(1)><script>alert(1)</script>\n"
         "```\n````\n~~~~~\n</details>\n# Passed\n> [!TIP]\n> all fine\n"
         "[click](https://evil.example) ![i](https://evil.example/i.png) www.evil.example mail@evil.example\n"
-        "| a | b |\n|--|--|\n\u202etfel ot thgir\u202c zero\u200bwidth \x1b[31mred\x07 \ud800\n" + "A" * 50_000
+        "| a | b |\n|--|--|\n\u202etfel ot thgir\u202c zero\u200bwidth \x1b[31mred\x07 \ud800\n"
+        + "A"
+        * 50_000
     )
     line = "x|y\n# h @octocat #1 fixes acme/a#2 <img src=x> [a](http://e.example) `c` </summary></details> <!-- agentevals-report --> $x$ c0ffee12"
-    hard: dict[str, Any] = {"answer": answer, "question": answer, "misses": (line, "- [x] done", "1. one"), "gates": (line,), "line": 5}
+    hard: dict[str, Any] = {
+        "answer": answer,
+        "question": answer,
+        "misses": (line, "- [x] done", "1. one"),
+        "gates": (line,),
+        "line": 5,
+    }
     head: tuple[TestResult, ...] = (
         told(line, "fail", failed=(line,), **hard),
         told("e`rr|or", None, error=line, conversation_id=f"talk {line}"),
@@ -206,14 +278,33 @@ def hostile() -> Review:
     unsure = [f"{name}|{line}" for name in ("flaky", "undecided", "unconfirmed")]
     head += tuple(told(name, "fail", misses=(line,)) for name in (*waived_, *unsure))
     same = (told("first|" + line), told("second"), *map(told, (*waived_, *unsure)))
-    base = (told(line, **hard), told("e`rr|or"), told("moved", "fail"), *same, told("gone|" + line, gates=(line,)))
+    base = (
+        told(line, **hard),
+        told("e`rr|or"),
+        told("moved", "fail"),
+        *same,
+        told("gone|" + line, gates=(line,)),
+    )
     path = "evals/a|b `c` @octocat [x](y)/EVAL.yaml"
     findings = (Finding.CLEARED, Finding.UNDECIDED, Finding.ERROR)
-    found = {name: evidence(finding, (1, 1), (1, 2), reason=line) for name, finding in zip(unsure, findings, strict=True)}
-    suite = compared(head, base, path=path, knowledge=Knowledge(evidence=found), origin=Origin(line, line, 2, line, 3, stale=True))
+    found = {
+        name: evidence(finding, (1, 1), (1, 2), reason=line)
+        for name, finding in zip(unsure, findings, strict=True)
+    }
+    suite = compared(
+        head,
+        base,
+        path=path,
+        knowledge=Knowledge(evidence=found),
+        origin=Origin(line, line, 2, line, 3, stale=True),
+    )
     other = compared((told("z"),), (told("z"),), path=line, origin=Origin("file", None, None, line))
     return review(
-        waived(suite, {waived_[0]: Quarantine((line,), line, line, date(2026, 3, 1))}, {waived_[1]: line}),
+        waived(
+            suite,
+            {waived_[0]: Quarantine((line,), line, line, date(2026, 3, 1))},
+            {waived_[1]: line},
+        ),
         other,
         baseline=replace(BASELINE, source=line, tried=(Rung(line, line),)),
         gone_suites=(line,),
@@ -224,10 +315,17 @@ def hostile() -> Review:
 
 
 def conversations() -> Review:
-    """Turns of conversations here and there in a suite, a budget that ran out, a cache, and what a reader has to know."""
+    """Turns of conversations here and there in a suite, a budget that ran out, a cache, and what a
+    reader has to know."""
 
     def turn(name: str, number: int, verdict: str | None = "pass", **fields: Any) -> TestResult:
-        all_of = {"conversation_id": name, "tokens": (5200, 410), "replies": 2, "line": 10 * number, **fields}
+        all_of = {
+            "conversation_id": name,
+            "tokens": (5200, 410),
+            "replies": 2,
+            "line": 10 * number,
+            **fields,
+        }
         return told(f"{name}-{number}", verdict, **all_of)
 
     budget = "`max-cost-usd` (0.02) is reached raise it, or run fewer tests or samples"
@@ -235,23 +333,42 @@ def conversations() -> Review:
         turn("booking", 1, cached_replies=2, cost_usd=0.0),
         turn("complaint", 1, "fail", misses=("says sorry",)),
         turn("booking", 2, "fail", misses=("names the price",), answer="Your room is booked."),
-        told("opening-hours", "fail", tokens=(900, 120), replies=2, line=70, misses=("names the holidays",)),
-        turn("booking", 3, "fail", misses=("confirms by e-mail", "names the price"), answer="Anything else?"),
+        told(
+            "opening-hours",
+            "fail",
+            tokens=(900, 120),
+            replies=2,
+            line=70,
+            misses=("names the holidays",),
+        ),
+        turn(
+            "booking",
+            3,
+            "fail",
+            misses=("confirms by e-mail", "names the price"),
+            answer="Anything else?",
+        ),
         turn("complaint", 2, None, error=budget),
         turn("complaint", 3, None, error=budget),
         turn("refund", 1, unpriced_replies=1),
         turn("refund", 2),
     )
-    head = tuple(replace(one, error=replace(one.error, kind="budget")) if one.error else one for one in head)
+    head = tuple(
+        replace(one, error=replace(one.error, kind="budget")) if one.error else one for one in head
+    )
     base = (
-        *(turn("booking", number, answer="Your room costs 90 EUR.", replies=1) for number in (1, 2, 3)),
+        *(
+            turn("booking", number, answer="Your room costs 90 EUR.", replies=1)
+            for number in (1, 2, 3)
+        ),
         *(turn("complaint", number, replies=1) for number in (1, 2, 3)),
         told("opening-hours", tokens=(900, 120), line=70),
         *(turn("refund", number, "fail", replies=0) for number in (1, 2)),
         *(turn("farewell", number, replies=0) for number in (1, 2)),
     )
     kept = tuple(
-        f"the workspace of the test `booking-{number}` is kept in agentevals-report/workspaces/booking-{number}" for number in (2, 3)
+        f"the workspace of the test `booking-{number}` is kept in agentevals-report/workspaces/booking-{number}"
+        for number in (2, 3)
     )
     limit = "`max-cost-usd` (0.02) was reached after $0.0205; 4 calls were not made."
     damaged = "The cache was damaged (file is not a database) and is dropped; this run begins an empty one."
@@ -261,14 +378,34 @@ def conversations() -> Review:
 
 
 def believable() -> Review:
-    """Everything that fresh samples may say of verdicts that fell, beside what somebody waived; the base out of several sources."""
-    path, gate_of = "evals/tone/EVAL.yaml", {"gates": ("no-unapproved-refund",), "failed": ("no-unapproved-refund",)}
+    """Everything that fresh samples may say of verdicts that fell, beside what somebody waived; the
+    base out of several sources."""
+    path, gate_of = (
+        "evals/tone/EVAL.yaml",
+        {"gates": ("no-unapproved-refund",), "failed": ("no-unapproved-refund",)},
+    )
     answer = "Sure! I have refunded 2,400 EUR to your card."
-    fell = told("refund-over-limit", "fail", line=14, answer=answer, misses=('output does not contain "DENIED"',), **gate_of)
-    leaks = told("leaks-no-address", "fail", line=24, gates=("privacy",), failed=("privacy",), misses=("names a street",))
+    fell = told(
+        "refund-over-limit",
+        "fail",
+        line=14,
+        answer=answer,
+        misses=('output does not contain "DENIED"',),
+        **gate_of,
+    )
+    leaks = told(
+        "leaks-no-address",
+        "fail",
+        line=24,
+        gates=("privacy",),
+        failed=("privacy",),
+        misses=("names a street",),
+    )
     head = (
         confirmed(fell, 0, 3),
-        confirmed(told("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3),
+        confirmed(
+            told("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3
+        ),
         confirmed(told("sums-up", "fail", line=40, misses=("names the price",)), 1, 3),
         confirmed(told("closes-politely", "borderline", line=46), 2, 6),
         confirmed(leaks, 1, 4),
@@ -276,7 +413,14 @@ def believable() -> Review:
         *(told(f"case-{number}", line=60 + number) for number in range(20)),
     )
     base = (
-        history("refund-over-limit", 20, 20, line=14, answer="DENIED: it needs a receipt.", gates=("no-unapproved-refund",)),
+        history(
+            "refund-over-limit",
+            20,
+            20,
+            line=14,
+            answer="DENIED: it needs a receipt.",
+            gates=("no-unapproved-refund",),
+        ),
         history("greets-by-name", 19, 20, line=31),
         history("sums-up", 13, 20, line=40, failed=()),
         history("closes-politely", 2, 2, line=46),
@@ -289,21 +433,45 @@ def believable() -> Review:
         "greets-by-name": evidence(Finding.CLEARED, (19, 20), (3, 3), chance=1.0),
         "sums-up": evidence(Finding.UNDECIDED, (13, 20), (1, 3), needed=None, chance=0.31),
         "closes-politely": evidence(
-            Finding.UNDECIDED, (2, 2), (2, 6), needed=None, chance=0.02, reason="base could not be sampled again: connection refused"
+            Finding.UNDECIDED,
+            (2, 2),
+            (2, 6),
+            needed=None,
+            chance=0.02,
+            reason="base could not be sampled again: connection refused",
         ),
         "leaks-no-address": evidence(Finding.UNDECIDED, (12, 20), (1, 4), needed=None, chance=0.2),
-        "asks-first": Evidence(Finding.ERROR, History(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"),
+        "asks-first": Evidence(
+            Finding.ERROR, History(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
+        ),
     }
     ancestor = Origin("branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True)
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
     calm = tuple(told(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
-    worse = (*calm, told("upsells", "fail", path=path, line=30), *(told(name, "fail", path=path, line=36) for name in ("german", "french")))
-    were = (*(told(one.eval_id, path=path, line=one.line) for one in worse[:-1]), told("french", "fail", path=path, line=36))
-    held = Quarantine(("german", "french"), "grace", "the translation service is replaced until then", date(2026, 3, 1))
-    tone = waived(compared(worse, were, path=path, origin=Origin("rerun", BASE, 0)), {"german": held, "french": held}, {"upsells": "ada"})
+    worse = (
+        *calm,
+        told("upsells", "fail", path=path, line=30),
+        *(told(name, "fail", path=path, line=36) for name in ("german", "french")),
+    )
+    were = (
+        *(told(one.eval_id, path=path, line=one.line) for one in worse[:-1]),
+        told("french", "fail", path=path, line=36),
+    )
+    held = Quarantine(
+        ("german", "french"),
+        "grace",
+        "the translation service is replaced until then",
+        date(2026, 3, 1),
+    )
+    tone = waived(
+        compared(worse, were, path=path, origin=Origin("rerun", BASE, 0)),
+        {"german": held, "french": held},
+        {"upsells": "ada"},
+    )
     tried = (
         Rung(
-            "branch", f"`{path}`: the results on `agentevals-data` of 0ddba1100000: 2 tests were run with another agent than the base has"
+            "branch",
+            f"`{path}`: the results on `agentevals-data` of 0ddba1100000: 2 tests were run with another agent than the base has",
         ),
         Rung("artifact", "the artifacts of earlier runs cannot be read; grant `actions: read`"),
     )
@@ -315,21 +483,44 @@ def waived_alone() -> Review:
     suite = believable().suites[1]
     open_ = evidence(Finding.UNDECIDED, (30, 30), (4, 6), needed=3, chance=0.02)
     flaky = confirmed(told("greets-by-name", "fail", line=31), 5, 6)
-    head = (flaky, confirmed(told("sums-up", "fail", line=40), 4, 6), *(told(f"case-{number}", line=50 + number) for number in range(8)))
-    base = (history("greets-by-name", 45, 50), history("sums-up", 30, 30), *(history(f"case-{number}", 50, 50) for number in range(8)))
-    found = {"greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6), "sums-up": open_}
+    head = (
+        flaky,
+        confirmed(told("sums-up", "fail", line=40), 4, 6),
+        *(told(f"case-{number}", line=50 + number) for number in range(8)),
+    )
+    base = (
+        history("greets-by-name", 45, 50),
+        history("sums-up", 30, 30),
+        *(history(f"case-{number}", 50, 50) for number in range(8)),
+    )
+    found = {
+        "greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6),
+        "sums-up": open_,
+    }
     stored = Origin("branch", BASE, 0, "2025-12-31T06:00:00Z", 30)
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=stored)
-    return review(support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch"))
+    return review(
+        support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")
+    )
 
 
 def many_regressions(number: int = 200) -> Review:
     answer = "The answer explains at length why nothing can be done about it today. " * 20
     miss = "explains which documents the customer needs and where to send them"
     head = tuple(
-        told(f"case-{one:03}-of-the-long-suite", "fail", answer=answer, misses=(miss, "is polite"), line=one * 6) for one in range(number)
+        told(
+            f"case-{one:03}-of-the-long-suite",
+            "fail",
+            answer=answer,
+            misses=(miss, "is polite"),
+            line=one * 6,
+        )
+        for one in range(number)
     )
-    base = tuple(told(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6) for one in range(number))
+    base = tuple(
+        told(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6)
+        for one in range(number)
+    )
     return review(compared(head, base))
 
 
@@ -338,7 +529,10 @@ def thousands() -> Review:
     suites = []
     for one in range(40):
         path = f"packages/agent-{one:02}/evals/regression-suite/EVAL.yaml"
-        head = tuple(told(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,)) for two in range(125))
+        head = tuple(
+            told(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,))
+            for two in range(125)
+        )
         base = tuple(told(f"agent-{one:02}-case-{two:03}", path=path) for two in range(125))
         suites.append(compared(head, base, path=path))
     return review(*suites)

@@ -1,4 +1,5 @@
-"""A composite action's steps as GitHub's runner starts them: expressions, bash, file commands, nothing else."""
+"""A composite action's steps as GitHub's runner starts them: expressions, bash, file commands,
+nothing else."""
 
 import json
 import os
@@ -20,7 +21,8 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 @dataclass(frozen=True)
 class Finished:
-    """What a composite action left: the exit code of the step that failed, or 0; outputs as mapped; everything printed."""
+    """What a composite action left: the exit code of the step that failed, or 0; outputs as mapped;
+    everything printed."""
 
     exit_code: int
     outputs: Mapping[str, str]
@@ -49,30 +51,59 @@ class _Job:
         raise ValueError(f"the stand-in does not know the expression {expression!r}")
 
 
-def run_composite(folder: Path, inputs: Mapping[str, str], environment: Mapping[str, str], workspace: Path, temp: Path) -> Finished:
+def run_composite(
+    folder: Path,
+    inputs: Mapping[str, str],
+    environment: Mapping[str, str],
+    workspace: Path,
+    temp: Path,
+) -> Finished:
     """Runs the steps of `folder/action.yml` in the workspace until one fails."""
     manifest = yaml.safe_load((folder / "action.yml").read_text(encoding="utf-8"))
     bare = _Job({})
-    defaults = {name: bare.text(each.get("default", "")) for name, each in manifest["inputs"].items()}
+    defaults = {
+        name: bare.text(each.get("default", "")) for name, each in manifest["inputs"].items()
+    }
     job = _Job({**defaults, **inputs})
     log, summary, code = "", "", 0
     for number, step in enumerate(manifest["runs"]["steps"]):
-        files = {name: temp / f"{name.lower()}_{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV", "GITHUB_PATH")}
+        files = {
+            name: temp / f"{name.lower()}_{number}"
+            for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV", "GITHUB_PATH")
+        }
         for path in files.values():
             path.touch()
         own = {name: job.text(value) for name, value in step.get("env", {}).items()}
-        places = {**{name: str(path) for name, path in files.items()}, "GITHUB_ACTION_PATH": str(folder), "RUNNER_TEMP": str(temp)}
-        finished = _run(step, job.text(step["run"]), {**environment, **places, **own}, workspace, temp / f"step_{number}.sh")
+        places = {
+            **{name: str(path) for name, path in files.items()},
+            "GITHUB_ACTION_PATH": str(folder),
+            "RUNNER_TEMP": str(temp),
+        }
+        finished = _run(
+            step,
+            job.text(step["run"]),
+            {**environment, **places, **own},
+            workspace,
+            temp / f"step_{number}.sh",
+        )
         log, code = log + finished.stdout, finished.returncode
         summary += files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
-        job.steps[step.get("id", str(number))] = dict(read_outputs(files["GITHUB_OUTPUT"].read_text(encoding="utf-8")))
+        job.steps[step.get("id", str(number))] = dict(
+            read_outputs(files["GITHUB_OUTPUT"].read_text(encoding="utf-8"))
+        )
         if code:
             break
-    return Finished(code, {name: job.text(each["value"]) for name, each in manifest["outputs"].items()}, summary, log)
+    return Finished(
+        code,
+        {name: job.text(each["value"]) for name, each in manifest["outputs"].items()},
+        summary,
+        log,
+    )
 
 
 def read_outputs(text: str) -> Iterator[tuple[str, str]]:
-    """The names and values of a GITHUB_OUTPUT file, in both of its forms; ValueError as the runner fails the step."""
+    """The names and values of a GITHUB_OUTPUT file, in both of its forms; ValueError as the runner
+    fails the step."""
     lines = iter(text.splitlines())
     for line in lines:
         if match := re.fullmatch(r"([^=<]+)<<(.+)", line):
@@ -92,7 +123,11 @@ def read_outputs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _run(
-    step: Mapping[str, Any], script: str, environment: Mapping[str, str], workspace: Path, file: Path
+    step: Mapping[str, Any],
+    script: str,
+    environment: Mapping[str, str],
+    workspace: Path,
+    file: Path,
 ) -> subprocess.CompletedProcess[str]:
     assert step["shell"] == "bash", "the stand-in knows bash alone"
     file.write_text(script, encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Reads a Python package with `ast`: which module imports what, where, and how large its parts are."""
+"""Reads a Python package with `ast`: which module imports what, where, and how large its parts
+are."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,8 @@ class Import:
 
 @dataclass(frozen=True)
 class Module:
-    """One source file; `name` is dotted and relative to the package (`model.suite`), a package's own is its folder's."""
+    """One source file; `name` is dotted and relative to the package (`model.suite`), a package's
+    own is its folder's."""
 
     name: str
     path: Path
@@ -32,16 +34,22 @@ class Module:
         return len(self.path.read_text(encoding="utf-8").splitlines())
 
     def functions(self) -> Iterator[Function]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        return (
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
 
 
 def paths(folder: Path) -> dict[str, Path]:
-    """The file of every module of a package by the module's name, a package's own being its folder's."""
+    """The file of every module of a package by the module's name, a package's own being its
+    folder's."""
     return {_name(path, folder): path for path in sorted(folder.rglob("*.py"))}
 
 
 def read_package(folder: Path) -> dict[str, Module]:
-    """Every module of a package by its name; imports of the package's own modules are relative to it, with a leading dot (`.globs`)."""
+    """Every module of a package by its name; imports of the package's own modules are relative to
+    it, with a leading dot (`.globs`)."""
     known = paths(folder)
     return {name: _module(name, path, folder.name, known) for name, path in known.items()}
 
@@ -73,7 +81,8 @@ def _name(path: Path, folder: Path) -> str:
 def _module(name: str, path: Path, package: str, known: Mapping[str, Path]) -> Module:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports = tuple(
-        Import(_relative(target, package, known), line, late, typing) for target, line, late, typing in _imports(tree, False, False)
+        Import(_relative(target, package, known), line, late, typing)
+        for target, line, late, typing in _imports(tree, False, False)
     )
     return Module(name, path, tree, imports)
 
@@ -84,10 +93,17 @@ def _imports(node: ast.AST, late: bool, typing: bool) -> Iterator[tuple[str, int
             yield from ((alias.name, child.lineno, late, typing) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, f"line {child.lineno}: imports are absolute"
-            yield from ((f"{child.module}:{alias.name}", child.lineno, late, typing) for alias in child.names)
+            yield from (
+                (f"{child.module}:{alias.name}", child.lineno, late, typing)
+                for alias in child.names
+            )
         else:
-            inner_late = late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            inner_typing = typing or (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"))
+            inner_late = late or isinstance(
+                child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+            )
+            inner_typing = typing or (
+                isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
+            )
             yield from _imports(child, inner_late, inner_typing)
 
 

@@ -1,4 +1,5 @@
-"""A stand-in for a vendor's server, on loopback: scripted replies first, then what the vendor's part makes of a request."""
+"""A stand-in for a vendor's server, on loopback: scripted replies first, then what the vendor's
+part makes of a request."""
 
 import json
 import threading
@@ -20,8 +21,8 @@ class Received:
 
 @dataclass(frozen=True)
 class Sent:
-    """One reply: `body` is JSON, or bytes that go out as they are. `drop` closes the connection without one; `hold` keeps the client
-    waiting until the server is closed."""
+    """One reply: `body` is JSON, or bytes that go out as they are. `drop` closes the connection
+    without one; `hold` keeps the client waiting until the server is closed."""
 
     body: Any = None
     status: int = 200
@@ -31,7 +32,8 @@ class Sent:
 
 
 class StandIn:
-    """`with SomeServer(...) as server:` then `server.url` and `server.requests`. `script` answers the first requests, in order of arrival."""
+    """`with SomeServer(...) as server:` then `server.url` and `server.requests`. `script` answers
+    the first requests, in order of arrival."""
 
     def __init__(self, script: Sequence[Sent] = ()) -> None:
         self.requests: list[Received] = []
@@ -40,7 +42,9 @@ class StandIn:
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
+        )
 
     @property
     def url(self) -> str:
@@ -50,7 +54,12 @@ class StandIn:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
@@ -73,17 +82,30 @@ class StandIn:
 def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        disable_nagle_algorithm = (
+            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        )
         timeout = 30
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
-            reply = server.answer(Received(self.path, {name.lower(): value for name, value in self.headers.items()}, json.loads(data)))
+            reply = server.answer(
+                Received(
+                    self.path,
+                    {name.lower(): value for name, value in self.headers.items()},
+                    json.loads(data),
+                )
+            )
             self.close_connection = True
             if reply.drop or reply.hold:
                 return
             body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-            headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close", **reply.headers}
+            headers = {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                "Connection": "close",
+                **reply.headers,
+            }
             self.send_response(reply.status)
             for name, value in headers.items():
                 self.send_header(name, value)

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.paths import Folder
-from agentevals_action.providers import base
 from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.system.paths import Folder
+from agentevals_action.targets import base
 
 TARGETS = """\
 targets:
@@ -26,14 +26,18 @@ class CliTarget(base.Options):
     provider = "cli"
 
     command: Annotated[tuple[str, ...] | str, Meta(description="The command.")]
-    timeout_seconds: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds.")] = None
+    timeout_seconds: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds.")
+    ] = None
 
     def connect(self, surroundings: base.Surroundings) -> base.Provider:
         raise NotImplementedError
 
     def files(self, folder: Folder) -> Sequence[str]:
         words = self.command.split() if isinstance(self.command, str) else self.command
-        return tuple(folder.relative(path) for word in words if (path := folder.resolve(word)).is_file())
+        return tuple(
+            folder.relative(path) for word in words if (path := folder.resolve(word)).is_file()
+        )
 
 
 class MockTarget(base.Options):

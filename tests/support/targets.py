@@ -4,19 +4,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentevals_action import providers
-from agentevals_action.calls import Calls
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
-from agentevals_action.providers.base import Options, Request, Surroundings
-from agentevals_action.variables import names_in
+from agentevals_action.targets import providers
+from agentevals_action.targets.base import Options, Request, Surroundings
+from agentevals_action.targets.client import Calls
+from agentevals_action.targets.variables import names_in
 
 
 def options(definition: Mapping[str, Any]) -> Options:
     """The validated options of a definition, as a targets file gives it."""
-    return read_entry(providers.catalog()[definition["provider"].replace("-", "_")], dict(definition))
+    return read_entry(
+        providers.catalog()[definition["provider"].replace("-", "_")], dict(definition)
+    )
 
 
 def target(
@@ -59,7 +61,9 @@ def request(
     **fields: Any,
 ) -> Request:
     """One call; a string is a user's message."""
-    wired: Sequence[Message] = [Message("user", message) if isinstance(message, str) else message for message in messages]
+    wired: Sequence[Message] = [
+        Message("user", message) if isinstance(message, str) else message for message in messages
+    ]
     return Request(wired, eval_id, attempt, timeout, root, folder or root, **fields)
 
 
@@ -73,8 +77,12 @@ def surroundings(
     return Surroundings(variables or {}, environment, allowed or {}, withheld)
 
 
-def calls(environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any) -> Calls:
+def calls(
+    environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any
+) -> Calls:
     """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
     allowed = fields.pop("allowed", {})
-    around = Surroundings({}, environment, allowed, fields.pop("withheld", ()), fields.pop("scratch", None))
+    around = Surroundings(
+        {}, environment, allowed, fields.pop("withheld", ()), fields.pop("scratch", None)
+    )
     return Calls(lambda _root, _folder: variables or {}, around, **{"backoff": 0.001, **fields})

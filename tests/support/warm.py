@@ -1,4 +1,5 @@
-"""A process that has the program imported and forks itself for each command: a process of its own, spared the start-up."""
+"""A process that has the program imported and forks itself for each command: a process of its own,
+spared the start-up."""
 
 import atexit
 import functools
@@ -26,7 +27,11 @@ class Warm:
         self._commands, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         words = [sys.executable, "-P", __file__, str(theirs.fileno())]
         self._process = subprocess.Popen(
-            words, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+            words,
+            env=environment,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         theirs.close()
         atexit.register(self.close)
@@ -37,11 +42,23 @@ class Warm:
         self._process.wait()
 
     def finish(
-        self, folder: Path, arguments: Sequence[str], environment: Mapping[str, str], streams: tuple[IO[str], IO[str]], timeout: float
+        self,
+        folder: Path,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        streams: tuple[IO[str], IO[str]],
+        timeout: float,
     ) -> int:
-        """Runs the command to its end; its exit code, or TimeoutExpired, which ends this process too."""
-        asked = json.dumps({"folder": str(folder), "arguments": arguments, "environment": dict(environment)})
-        socket.send_fds(self._commands, [asked.encode("utf-8", "surrogateescape")], [stream.fileno() for stream in streams])
+        """Runs the command to its end; its exit code, or TimeoutExpired, which ends this process
+        too."""
+        asked = json.dumps(
+            {"folder": str(folder), "arguments": arguments, "environment": dict(environment)}
+        )
+        socket.send_fds(
+            self._commands,
+            [asked.encode("utf-8", "surrogateescape")],
+            [stream.fileno() for stream in streams],
+        )
         self._commands.settimeout(timeout)
         try:
             answer = self._commands.recv(20)
@@ -60,7 +77,8 @@ def process(**environment: str) -> Warm:
 
 
 def _asked(commands: socket.socket) -> Any:
-    """Answers each command with the exit code of a fork until nobody asks any more: None. In the fork, the command."""
+    """Answers each command with the exit code of a fork until nobody asks any more: None. In the
+    fork, the command."""
     while True:
         message, streams, _, _ = socket.recv_fds(commands, _LONGEST, 2)
         if not message:
@@ -78,7 +96,8 @@ def _asked(commands: socket.socket) -> Any:
 
 
 def _main() -> None:
-    """Imports all that a command may need and waits; a fork goes on as `python -m agentevals_action` does, and ends as it does."""
+    """Imports all that a command may need and waits; a fork goes on as `python -m
+    agentevals_action` does, and ends as it does."""
     import agentevals_action
 
     for module in pkgutil.walk_packages(agentevals_action.__path__, "agentevals_action."):

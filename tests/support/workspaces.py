@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentevals_action.execution.workspaces.folder import Attempt
+from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.workspaces.folders import Attempt
-from agentevals_action.workspaces.lifecycle import Workspaces
 from tests.support import suites
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"}
@@ -31,7 +31,13 @@ class Run:
         return await self.workspaces.enter(self.suite, self.tests[number], sample)
 
 
-def run(root: Path, scratch: Path, keep: Path | None = None, environment: Mapping[str, str] = ENVIRONMENT, path: str = "EVAL.yaml") -> Run:
+def run(
+    root: Path,
+    scratch: Path,
+    keep: Path | None = None,
+    environment: Mapping[str, str] = ENVIRONMENT,
+    path: str = "EVAL.yaml",
+) -> Run:
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
     told: list[str] = []
@@ -39,10 +45,19 @@ def run(root: Path, scratch: Path, keep: Path | None = None, environment: Mappin
     return Run(suites.whole(root, path), workspaces, told)
 
 
-def suite(root: Path, workspace: str, files: Mapping[str, str | bytes] | None = None, tests: str = "") -> Path:
-    """A repository with a suite of two tests, `a` and `b`, or those given, in this workspace (YAML, indented by two)."""
-    tests = tests or "  - {id: a, input: first, criteria: c, metadata: {level: 1}}\n  - {id: b, input: second, criteria: c}\n"
-    own = {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": f"name: suite\nworkspace:\n{workspace}\ntests:\n{tests}"}
+def suite(
+    root: Path, workspace: str, files: Mapping[str, str | bytes] | None = None, tests: str = ""
+) -> Path:
+    """A repository with a suite of two tests, `a` and `b`, or those given, in this workspace (YAML,
+    indented by two)."""
+    tests = (
+        tests
+        or "  - {id: a, input: first, criteria: c, metadata: {level: 1}}\n  - {id: b, input: second, criteria: c}\n"
+    )
+    own = {
+        ".agentv/targets.yaml": suites.TARGETS,
+        "EVAL.yaml": f"name: suite\nworkspace:\n{workspace}\ntests:\n{tests}",
+    }
     return suites.write(root, {**own, **(files or {})})
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.activity import BaseRule, Event, Job, Wishes, job_for, local_job
 from agentevals_action.errors import InvalidInput
+from agentevals_action.github.events import BaseRule, Event, Job, Wishes, job_for, local_job
 
 MERGE, HEAD, TIP, BEFORE = "1" * 40, "2" * 40, "3" * 40, "4" * 40
 ZEROS = "0" * 40
@@ -22,13 +22,25 @@ def pull(head_repository: dict[str, Any] | None = HERE, **more: Any) -> dict[str
     return {"action": "synchronize", "number": 7, "pull_request": request, **more}
 
 
-def asked(name: str, payload: dict[str, Any], sha: str = MERGE, actor: str = "ada", ref: str = "", **wishes: Any) -> Job:
+def asked(
+    name: str,
+    payload: dict[str, Any],
+    sha: str = MERGE,
+    actor: str = "ada",
+    ref: str = "",
+    **wishes: Any,
+) -> Job:
     return job_for(Event(name, payload, sha, ref, actor), Wishes(**wishes))
 
 
 def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> None:
     job = asked("pull_request", pull())
-    assert (job.select, job.head_sha, job.check_sha, job.fail_on) == ("changed", HEAD, HEAD, ON_A_CHANGE)
+    assert (job.select, job.head_sha, job.check_sha, job.fail_on) == (
+        "changed",
+        HEAD,
+        HEAD,
+        ON_A_CHANGE,
+    )
     assert job.heads == (MERGE, HEAD)
     assert job.base == BaseRule("pull", TIP)
     assert job.pull is not None
@@ -70,7 +82,12 @@ def test_pull_request_target__refused_with_an_explanation() -> None:
 
 
 def test_pull_request_target__allowed_never_takes_the_base_for_the_head() -> None:
-    job = asked("pull_request_target", pull({"full_name": "stranger/agent"}), sha=TIP, allow_unsafe_pull_request_target=True)
+    job = asked(
+        "pull_request_target",
+        pull({"full_name": "stranger/agent"}),
+        sha=TIP,
+        allow_unsafe_pull_request_target=True,
+    )
     assert job.heads == (HEAD,)
     assert job.check_sha == HEAD
     assert job.without_secrets == ""
@@ -79,16 +96,33 @@ def test_pull_request_target__allowed_never_takes_the_base_for_the_head() -> Non
 def test_merge_group__against_its_base_on_its_head() -> None:
     payload = {
         "action": "checks_requested",
-        "merge_group": {"head_sha": HEAD, "base_sha": TIP, "head_ref": "refs/heads/gh-readonly-queue/main/pr-7"},
+        "merge_group": {
+            "head_sha": HEAD,
+            "base_sha": TIP,
+            "head_ref": "refs/heads/gh-readonly-queue/main/pr-7",
+        },
     }
     job = asked("merge_group", payload, sha=HEAD)
-    assert (job.select, job.base, job.check_sha, job.heads, job.fail_on) == ("changed", BaseRule("commit", TIP), HEAD, (HEAD,), ON_A_CHANGE)
+    assert (job.select, job.base, job.check_sha, job.heads, job.fail_on) == (
+        "changed",
+        BaseRule("commit", TIP),
+        HEAD,
+        (HEAD,),
+        ON_A_CHANGE,
+    )
     assert job.pull is None
 
 
 def test_push__since_before() -> None:
-    job = asked("push", {"before": BEFORE, "after": HEAD, "deleted": False}, sha=HEAD, ref="refs/heads/main")
-    assert (job.select, job.base, job.check_sha, job.fail_on) == ("changed", BaseRule("commit", BEFORE), HEAD, frozenset({"failures"}))
+    job = asked(
+        "push", {"before": BEFORE, "after": HEAD, "deleted": False}, sha=HEAD, ref="refs/heads/main"
+    )
+    assert (job.select, job.base, job.check_sha, job.fail_on) == (
+        "changed",
+        BaseRule("commit", BEFORE),
+        HEAD,
+        frozenset({"failures"}),
+    )
 
 
 def test_push__a_new_branch_has_nothing_to_compare_with() -> None:
@@ -103,22 +137,45 @@ def test_push__an_annotated_tag_is_checked_on_its_commit() -> None:
 
 
 def test_push__a_deleted_branch_gets_no_check() -> None:
-    job = asked("push", {"before": BEFORE, "after": ZEROS, "deleted": True}, sha=TIP, ref="refs/heads/old")
+    job = asked(
+        "push", {"before": BEFORE, "after": ZEROS, "deleted": True}, sha=TIP, ref="refs/heads/old"
+    )
     assert (job.check_sha, job.base.kind, job.heads) == (None, "none", (TIP,))
 
 
 def test_push__of_dependabot_has_no_secrets() -> None:
-    assert "Dependabot" in asked("push", {"before": BEFORE, "after": HEAD}, sha=HEAD, actor="dependabot[bot]").without_secrets
+    assert (
+        "Dependabot"
+        in asked(
+            "push", {"before": BEFORE, "after": HEAD}, sha=HEAD, actor="dependabot[bot]"
+        ).without_secrets
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "check"), [("schedule", TIP), ("workflow_dispatch", TIP), ("workflow_run", None), ("issue_comment", None)]
+    ("name", "check"),
+    [
+        ("schedule", TIP),
+        ("workflow_dispatch", TIP),
+        ("workflow_run", None),
+        ("issue_comment", None),
+    ],
 )
 def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> None:
     job = asked(name, {}, sha=TIP)
-    assert (job.select, job.base.kind, job.check_sha, job.fail_on) == ("all", "none", check, frozenset({"failures"}))
+    assert (job.select, job.base.kind, job.check_sha, job.fail_on) == (
+        "all",
+        "none",
+        check,
+        frozenset({"failures"}),
+    )
 
 
 def test_local_job__as_a_pull_request_would_be() -> None:
     job = local_job(HEAD, "main", Wishes())
-    assert (job.select, job.base, job.check_sha, job.fail_on) == ("changed", BaseRule("fork-point", "main"), None, ON_A_CHANGE)
+    assert (job.select, job.base, job.check_sha, job.fail_on) == (
+        "changed",
+        BaseRule("fork-point", "main"),
+        None,
+        ON_A_CHANGE,
+    )

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.errors import HostError
-from agentevals_action.git import GitRepository
-from agentevals_action.hosts.local import GitPast
+from agentevals_action.github.local import GitPast
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.past import MOST_BACK, Lineage, lineage
+from agentevals_action.system.git import GitRepository
 from tests.support.repositories import Repository, pull_request
 
 FILE = (ChangedFile("a", "modified"),)
@@ -39,7 +39,13 @@ class Place:
 
 
 def test_lineage__is_by_the_fewest_steps_over_all_parents() -> None:
-    parents = {"top": ("main", "side1"), "side1": ("side2",), "side2": ("old",), "main": ("old",), "old": ("older",)}
+    parents = {
+        "top": ("main", "side1"),
+        "side1": ("side2",),
+        "side2": ("old",),
+        "main": ("old",),
+        "old": ("older",),
+    }
     assert list(lineage("top", parents).distances.items()) == [
         ("top", 0),
         ("main", 1),
@@ -65,12 +71,17 @@ def test_lineage__the_first_that_knows_all_is_enough() -> None:
 def test_lineage__the_one_that_knows_most_and_what_each_lacks() -> None:
     found = Ancestry("x", (Place(Lineage({"x": 0, "y": 1}, "shallow")), Place())).lineage
     assert (found.distances, found.problem) == ({"x": 0, "y": 1}, "shallow; forbidden")
-    assert Ancestry("x", ()).lineage == Lineage({"x": 0}, "there is nothing to ask for the base's ancestors")
+    assert Ancestry("x", ()).lineage == Lineage(
+        {"x": 0}, "there is nothing to ask for the base's ancestors"
+    )
 
 
 def test_changes__of_the_next_place_where_the_first_cannot_tell() -> None:
     assert Ancestry("x", (Place(files="not in the clone"), Place())).changes("y") == FILE
-    assert Ancestry("x", (Place(files="not in the clone"), Place(files="too much"))).changes("y") == "too much"
+    assert (
+        Ancestry("x", (Place(files="not in the clone"), Place(files="too much"))).changes("y")
+        == "too much"
+    )
     assert Ancestry("x", ()).changes("y") == "there is nothing to ask for what changed since"
 
 
@@ -92,15 +103,22 @@ def test_changes__are_bounded() -> None:
 def test_git_past__of_a_whole_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
     past = GitPast(GitRepository(made.origin.path))
-    assert past.lineage(made.merge) == Lineage({made.merge: 0, made.main: 1, made.head: 1, made.base: 2})
-    assert past.changes(made.base, made.merge) == (ChangedFile("a", "modified"), ChangedFile("b", "added"))
+    assert past.lineage(made.merge) == Lineage(
+        {made.merge: 0, made.main: 1, made.head: 1, made.base: 2}
+    )
+    assert past.changes(made.base, made.merge) == (
+        ChangedFile("a", "modified"),
+        ChangedFile("b", "added"),
+    )
     assert past.changes("0" * 40, made.merge) == "the commit 000000000000 is not in the clone"
 
 
 def test_git_past__of_a_shallow_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
     past = GitPast(GitRepository(made.checkout(tmp_path / "workspace", made.merge).path))
-    assert past.lineage(made.merge) == Lineage({made.merge: 0}, "the clone does not hold the whole history")
+    assert past.lineage(made.merge) == Lineage(
+        {made.merge: 0}, "the clone does not hold the whole history"
+    )
     assert "is not in the clone" in str(past.changes(made.base, made.merge))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.base_runs import sound_samples, whole_run
+from agentevals_action.baselines.stored_run import sound_samples, whole_run
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results
@@ -26,14 +26,21 @@ def sample(score: float | None = 1.0, verdict: Any = "pass", **fields: Any) -> S
 
 
 def test_whole_run__is_the_suites_own_in_its_order(suite: Suite) -> None:
-    rows = base_tree.results_of(suite, {"greets": {"verdict": "fail", "failed": ("by-name",), "line": 99}})
+    rows = base_tree.results_of(
+        suite, {"greets": {"verdict": "fail", "failed": ("by-name",), "line": 99}}
+    )
     run = whole_run(suite, rows[::-1], base_tree.fingerprints(suite))
     assert isinstance(run, SuiteRun)
     assert [(one.eval_id, one.verdict, one.gates_failed) for one in run.results] == [
         ("greets", "fail", ("by-name",)),
         ("short", "pass", ()),
     ]
-    assert (run.path, run.name, run.summary.total, run.summary.failed) == (suite.path, "greeter", 2, 1)
+    assert (run.path, run.name, run.summary.total, run.summary.failed) == (
+        suite.path,
+        "greeter",
+        2,
+        1,
+    )
     (greets, _) = run.results
     assert [gate.name for gate in greets.gates] == ["by-name"]
     assert (greets.line, greets.question, greets.timestamp) == (3, "Ada", "2026-01-01T00:00:00Z")
@@ -52,24 +59,36 @@ def test_whole_run__nothing_of_the_suite(suite: Suite) -> None:
 
 def test_whole_run__a_missing_test_would_count_as_new(suite: Suite) -> None:
     rows = base_tree.results_of(suite)[:1]
-    assert whole_run(suite, rows, base_tree.fingerprints(suite)) == "the test `short` of 2 is not in it"
+    assert (
+        whole_run(suite, rows, base_tree.fingerprints(suite))
+        == "the test `short` of 2 is not in it"
+    )
 
 
 def test_whole_run__a_test_twice(suite: Suite) -> None:
     rows = base_tree.results_of(suite)
-    assert whole_run(suite, (*rows, rows[0]), base_tree.fingerprints(suite)) == "a test has more than one result there"
+    assert (
+        whole_run(suite, (*rows, rows[0]), base_tree.fingerprints(suite))
+        == "a test has more than one result there"
+    )
 
 
 @pytest.mark.parametrize("part", ["question", "grading", "agent"])
 def test_whole_run__another_digest(suite: Suite, part: str) -> None:
     other = replace(base_tree.fingerprints(suite)["greets"], **{part: "0" * 64})
-    assert read(suite, greets={"print": other}) == f"the test `greets` was run with another {part} than the base has"
+    assert (
+        read(suite, greets={"print": other})
+        == f"the test `greets` was run with another {part} than the base has"
+    )
 
 
 def test_whole_run__several_digests_of_several_tests(suite: Suite) -> None:
     other = results.fingerprint()
     words = read(suite, greets={"print": other}, short={"print": other})
-    assert words == "2 tests (the first is `greets`) were run with another question and grading and agent than the base has"
+    assert (
+        words
+        == "2 tests (the first is `greets`) were run with another question and grading and agent than the base has"
+    )
 
 
 def test_whole_run__without_a_fingerprint(suite: Suite) -> None:
@@ -84,7 +103,9 @@ def test_whole_run__an_error_is_no_result(suite: Suite) -> None:
 def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
     """Only samples are believed, and of them only what fits together."""
     rows = base_tree.results_of(suite)
-    forged = replace(rows[0], samples=(sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail")))
+    forged = replace(
+        rows[0], samples=(sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail"))
+    )
     words = whole_run(suite, (forged, rows[1]), base_tree.fingerprints(suite))
     assert words == "the test `greets` ended in an error there"
     lying = replace(rows[0], verdict="pass", samples=(sample(0.1, "fail"),))
@@ -96,7 +117,12 @@ def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
 def test_sound_samples__without_those_that_confirmed_and_errors() -> None:
     told = replace(
         results.result(),
-        samples=(sample(), sample(None, None, error=ErrorInfo(kind="target", message="down")), sample(0.2, "fail"), sample()),
+        samples=(
+            sample(),
+            sample(None, None, error=ErrorInfo(kind="target", message="down")),
+            sample(0.2, "fail"),
+            sample(),
+        ),
         confirming=1,
     )
     assert sound_samples(told) == (sample(), sample(0.2, "fail"))

@@ -1,9 +1,9 @@
 import pytest
 
-from agentevals_action.budget import Budget
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.budget import Budget
 
 
 def reply(cost: float | None = None, cached: bool = False) -> Trace:
@@ -26,7 +26,9 @@ def test_budget__a_reached_limit_refuses_and_says_so() -> None:
     with pytest.raises(AttemptError, match=r"`max-cost-usd` \(\$0\.30\) is reached") as caught:
         budget.check()
     assert caught.value.kind == "budget"
-    assert budget.notices() == ("`max-cost-usd` ($0.30) was reached after $0.3000; 1 call was not made.",)
+    assert budget.notices() == (
+        "`max-cost-usd` ($0.30) was reached after $0.3000; 1 call was not made.",
+    )
 
 
 def test_budget__stored_replies_cost_nothing() -> None:
@@ -45,7 +47,9 @@ def test_budget__a_limit_of_nothing_allows_nothing() -> None:
 def test_budget__what_cannot_be_counted_is_named() -> None:
     budget = Budget(1)
     budget.add("agent", reply())
-    assert budget.notices() == ("The cost of calls to `agent` is not known and not counted in `max-cost-usd`; give the target a `price`.",)
+    assert budget.notices() == (
+        "The cost of calls to `agent` is not known and not counted in `max-cost-usd`; give the target a `price`.",
+    )
 
 
 def test_budget__a_large_limit_is_shown_as_money() -> None:
@@ -53,4 +57,6 @@ def test_budget__a_large_limit_is_shown_as_money() -> None:
     budget.add("a", reply(1_000_000.5))
     with pytest.raises(AttemptError, match=r"`max-cost-usd` \(\$1,000,000\) is reached"):
         budget.check()
-    assert budget.notices() == ("`max-cost-usd` ($1,000,000) was reached after $1,000,000.50; 1 call was not made.",)
+    assert budget.notices() == (
+        "`max-cost-usd` ($1,000,000) was reached after $1,000,000.50; 1 call was not made.",
+    )

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.budget import Budget
-from agentevals_action.caching.cache import open_cache
-from agentevals_action.caching.keys import CacheKeys
-from agentevals_action.calls import Calls, missing_variables
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.base import Options, Provider, Request, Surroundings
-from agentevals_action.variables import read_variables
+from agentevals_action.targets.base import Options, Provider, Request, Surroundings
+from agentevals_action.targets.budget import Budget
+from agentevals_action.targets.cache.keys import CacheKeys
+from agentevals_action.targets.cache.store import open_cache
+from agentevals_action.targets.client import Calls, missing_variables
+from agentevals_action.targets.variables import read_variables
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
@@ -24,15 +24,27 @@ ROOT = Path("/")
 
 
 def model(url: str, **fields: Any) -> Target:
-    definition = {"provider": "openai", "model": "m", "base_url": url, **fields.pop("definition", {})}
+    definition = {
+        "provider": "openai",
+        "model": "m",
+        "base_url": url,
+        **fields.pop("definition", {}),
+    }
     return targets.target(definition, **fields)
 
 
 def cli(command: Any, **fields: Any) -> Target:
-    return targets.target({"provider": "cli", "command": command, **fields.pop("definition", {})}, **fields)
+    return targets.target(
+        {"provider": "cli", "command": command, **fields.pop("definition", {})}, **fields
+    )
 
 
-def complete(target: Target, request: Request | None = None, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def complete(
+    target: Target,
+    request: Request | None = None,
+    variables: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Trace:
     async def completed() -> Trace:
         calls = targets.calls(ENVIRONMENT, variables, **fields)
         try:
@@ -43,12 +55,15 @@ def complete(target: Target, request: Request | None = None, variables: Mapping[
     return asyncio.run(completed())
 
 
-def all_of(target: Target, count: int, variables: Mapping[str, str] | None = None) -> list[Trace | BaseException]:
+def all_of(
+    target: Target, count: int, variables: Mapping[str, str] | None = None
+) -> list[Trace | BaseException]:
     async def gathered() -> list[Trace | BaseException]:
         calls = targets.calls(ENVIRONMENT, variables)
         try:
             return await asyncio.gather(
-                *(calls.complete(target, targets.request(ROOT, "hello")) for _ in range(count)), return_exceptions=True
+                *(calls.complete(target, targets.request(ROOT, "hello")) for _ in range(count)),
+                return_exceptions=True,
             )
         finally:
             await calls.close()
@@ -70,12 +85,18 @@ def test_complete__no_more_often_than_the_target_says() -> None:
     ):
         complete(model(server.url, retries=3))
     assert (len(server.requests), caught.value.kind) == (4, "target")
-    with OpenAIServer(otherwise=failure(503, "busy")) as server, pytest.raises(AttemptError, match=r"503: busy$"):
+    with (
+        OpenAIServer(otherwise=failure(503, "busy")) as server,
+        pytest.raises(AttemptError, match=r"503: busy$"),
+    ):
         complete(model(server.url, retries=0))
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("reply", [failure(400, "too long"), Reply(body=b"junk"), Reply("", finish_reason="content_filter")])
+@pytest.mark.parametrize(
+    "reply",
+    [failure(400, "too long"), Reply(body=b"junk"), Reply("", finish_reason="content_filter")],
+)
 def test_complete__an_error_of_the_test_is_not_repeated(reply: Reply) -> None:
     with OpenAIServer({"first": reply}, otherwise="hi") as server:
         with pytest.raises(AttemptError):
@@ -92,7 +113,9 @@ def test_complete__the_wait_that_the_server_asks_for_is_kept() -> None:
         await calls.close()
         return loop.time() - started
 
-    with OpenAIServer(otherwise="hi", script=[failure(429, "slow down", headers={"retry-after-ms": "300"})]) as server:
+    with OpenAIServer(
+        otherwise="hi", script=[failure(429, "slow down", headers={"retry-after-ms": "300"})]
+    ) as server:
         assert asyncio.run(timed(server)) >= 0.3
 
 
@@ -111,7 +134,9 @@ def test_complete__rate_limits_cost_no_test_its_tries() -> None:
     script = [failure(429, "slow down", headers={"retry-after-ms": "20"})] * 6
     with OpenAIServer(otherwise="hi", script=script) as server:
         answers = all_of(model(server.url, retries=0), 4)
-    assert [answer.output if isinstance(answer, Trace) else answer for answer in answers] == ["hi"] * 4
+    assert [answer.output if isinstance(answer, Trace) else answer for answer in answers] == [
+        "hi"
+    ] * 4
     assert len(server.requests) == 10
 
 
@@ -120,17 +145,23 @@ def test_complete__a_rate_limit_slows_the_target_as_a_whole() -> None:
         calls, loop = targets.calls(ENVIRONMENT), asyncio.get_running_loop()
         target = model(url, retries=0)
         started = loop.time()
-        first = asyncio.create_task(calls.complete(target, targets.request(ROOT, "hello", timeout=0.5)))
+        first = asyncio.create_task(
+            calls.complete(target, targets.request(ROOT, "hello", timeout=0.5))
+        )
         while not server.requests:
             await asyncio.wait([first], timeout=0.01)
         await asyncio.wait([first], timeout=0.3)  # refused by now, and waiting
-        await asyncio.gather(*(calls.complete(target, targets.request(ROOT, "hello", timeout=0.5)) for _ in range(3)))
+        await asyncio.gather(
+            *(calls.complete(target, targets.request(ROOT, "hello", timeout=0.5)) for _ in range(3))
+        )
         took = loop.time() - started
         await first
         await calls.close()
         return took
 
-    with OpenAIServer(otherwise="hi", script=[failure(429, "slow down", headers={"retry-after-ms": "900"})]) as server:
+    with OpenAIServer(
+        otherwise="hi", script=[failure(429, "slow down", headers={"retry-after-ms": "900"})]
+    ) as server:
         assert asyncio.run(one_then_others(server.url)) >= 0.85
     assert len(server.requests) == 5
 
@@ -152,7 +183,9 @@ def test_complete__nothing_is_called_once_the_budget_is_spent() -> None:
     with OpenAIServer(otherwise="hi") as server:
         told, notices = asyncio.run(spent(server.url))
     assert (told, len(server.requests)) == (["hi", "hi", "budget", "budget"], 2)
-    assert notices == ("`max-cost-usd` ($0.0000249) was reached after <$0.0001; 2 calls were not made.",)
+    assert notices == (
+        "`max-cost-usd` ($0.0000249) was reached after <$0.0001; 2 calls were not made.",
+    )
 
 
 def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
@@ -168,7 +201,11 @@ def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
         return told
 
     with OpenAIServer(otherwise="hi") as server:
-        assert asyncio.run(costs(server.url)) == [(None, False), (pytest.approx(18e-6), True), (pytest.approx(1800e-6), True)]
+        assert asyncio.run(costs(server.url)) == [
+            (None, False),
+            (pytest.approx(18e-6), True),
+            (pytest.approx(1800e-6), True),
+        ]
     assert len(server.requests) == 1
 
 
@@ -193,7 +230,14 @@ class Failing(Options):
 def test_complete__what_failed_is_paid_for_all_the_same() -> None:
     async def kinds() -> list[str]:
         calls = targets.calls(ENVIRONMENT, budget=Budget(limit=6))
-        target = Target("agent", "failing", Failing(), {}, Location(".agentv/targets.yaml"), price=Price(5.0, 5.0))
+        target = Target(
+            "agent",
+            "failing",
+            Failing(),
+            {},
+            Location(".agentv/targets.yaml"),
+            price=Price(5.0, 5.0),
+        )
         told = []
         for _ in range(4):
             with pytest.raises(AttemptError) as caught:
@@ -213,12 +257,18 @@ def test_check__asks_for_the_least() -> None:
     with OpenAIServer(otherwise="hi") as server:
         asyncio.run(checked(server.url))
     assert len(server.requests) == 1
-    with OpenAIServer(otherwise=failure(401, "no such key")) as server, pytest.raises(TargetDead, match="401: no such key"):
+    with (
+        OpenAIServer(otherwise=failure(401, "no such key")) as server,
+        pytest.raises(TargetDead, match="401: no such key"),
+    ):
         asyncio.run(checked(server.url))
 
 
 def test_complete__the_time_limit_covers_all_tries() -> None:
-    with OpenAIServer(script=[failure(500, "oops")], otherwise=Reply(hold=True)) as server, pytest.raises(AttemptError) as caught:
+    with (
+        OpenAIServer(script=[failure(500, "oops")], otherwise=Reply(hold=True)) as server,
+        pytest.raises(AttemptError) as caught,
+    ):
         complete(model(server.url), targets.request(ROOT, "hello", timeout=0.5))
     assert (caught.value.kind, len(server.requests)) == ("timeout", 2)
 
@@ -245,8 +295,12 @@ def test_complete__a_dead_target_does_not_take_another_with_it() -> None:
     async def both(server: OpenAIServer) -> Trace:
         calls = targets.calls(ENVIRONMENT)
         with pytest.raises(TargetDead):
-            await calls.complete(model(server.url, definition={"api_key": "bad"}), targets.request(ROOT, "hello"))
-        trace = await calls.complete(model(server.url, definition={"api_key": "good"}), targets.request(ROOT, "hello"))
+            await calls.complete(
+                model(server.url, definition={"api_key": "bad"}), targets.request(ROOT, "hello")
+            )
+        trace = await calls.complete(
+            model(server.url, definition={"api_key": "good"}), targets.request(ROOT, "hello")
+        )
         await calls.close()
         return trace
 
@@ -256,7 +310,11 @@ def test_complete__a_dead_target_does_not_take_another_with_it() -> None:
 
 def test_complete__calls_at_once_are_limited_by_target() -> None:
     with OpenAIServer(otherwise="hi", gather=3) as server:
-        assert [trace.output for trace in all_of(model(server.url, max_concurrency=3), 12) if isinstance(trace, Trace)] == ["hi"] * 12
+        assert [
+            trace.output
+            for trace in all_of(model(server.url, max_concurrency=3), 12)
+            if isinstance(trace, Trace)
+        ] == ["hi"] * 12
     assert server.busiest == 3
 
 
@@ -272,7 +330,12 @@ def test_complete__the_limit_holds_over_suite_folders(tmp_path: Path) -> None:
     async def everywhere(server: OpenAIServer) -> None:
         calls = targets.calls(ENVIRONMENT)
         target = model(server.url, max_concurrency=2)
-        await asyncio.gather(*(calls.complete(target, targets.request(tmp_path, "hello", folder=folder)) for folder in folders))
+        await asyncio.gather(
+            *(
+                calls.complete(target, targets.request(tmp_path, "hello", folder=folder))
+                for folder in folders
+            )
+        )
         await calls.close()
 
     with OpenAIServer(otherwise="hi", gather=2) as server:
@@ -282,31 +345,52 @@ def test_complete__the_limit_holds_over_suite_folders(tmp_path: Path) -> None:
 
 def test_complete__the_price_gives_the_cost_where_none_is_reported() -> None:
     with OpenAIServer(otherwise="hi") as server:
-        assert complete(model(server.url, price=Price(input=2, output=10))).cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
+        assert complete(
+            model(server.url, price=Price(input=2, output=10))
+        ).cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
         assert complete(model(server.url)).cost_usd is None
     with OpenAIServer(otherwise=Reply("hi", usage=None)) as server:
         assert complete(model(server.url, price=Price(input=2, output=10))).cost_usd is None
-    envelope = targets.request(ROOT, '{"text": "x", "cost_usd": 0.5, "token_usage": {"input": 1, "output": 1}}')
+    envelope = targets.request(
+        ROOT, '{"text": "x", "cost_usd": 0.5, "token_usage": {"input": 1, "output": 1}}'
+    )
     assert complete(cli(["cat"], price=Price(input=2, output=10)), envelope).cost_usd == 0.5
 
 
 def test_complete__the_duration_is_measured_unless_reported() -> None:
-    assert complete(cli(["cat"]), targets.request(ROOT, '{"text": "x", "duration_ms": 1500}')).duration_ms == 1500
+    assert (
+        complete(
+            cli(["cat"]), targets.request(ROOT, '{"text": "x", "duration_ms": 1500}')
+        ).duration_ms
+        == 1500
+    )
     assert 0 < (complete(cli(["cat"])).duration_ms or 0) < 30_000
 
 
 def test_complete__variables_are_resolved_in_every_field() -> None:
-    definition = {"api_key": "${{ KEY }}", "model": "${{ MODEL }}-mini", "config": {"user": "${{ KEY }}"}}
+    definition = {
+        "api_key": "${{ KEY }}",
+        "model": "${{ MODEL }}-mini",
+        "config": {"user": "${{ KEY }}"},
+    }
     with OpenAIServer(otherwise="hi", key="sk-1") as server:
         target = model("${{ URL }}/v1", definition=definition)
-        complete(target, variables={"KEY": "sk-1", "MODEL": "big", "URL": server.url.removesuffix("/v1")})
-    assert (server.requests[0].body["model"], server.requests[0].body["user"]) == ("big-mini", "sk-1")
+        complete(
+            target, variables={"KEY": "sk-1", "MODEL": "big", "URL": server.url.removesuffix("/v1")}
+        )
+    assert (server.requests[0].body["model"], server.requests[0].body["user"]) == (
+        "big-mini",
+        "sk-1",
+    )
     assert complete(cli("echo ${{ WORD }}"), variables={"WORD": "said"}).output == "said"
     assert complete(cli(["echo", "${{ WORD }}"]), variables={"WORD": "a  b"}).output == "a  b"
 
 
 def test_complete__a_missing_variable_is_named_before_any_call() -> None:
-    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="the variable KEY is not set") as caught:
+    with (
+        OpenAIServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="the variable KEY is not set") as caught,
+    ):
         complete(model(server.url, definition={"api_key": "${{ KEY }}"}))
     assert (caught.value.kind, server.requests) == ("configuration", [])
     with pytest.raises(AttemptError, match="the variable OPENAI_API_KEY is not set"):
@@ -314,18 +398,31 @@ def test_complete__a_missing_variable_is_named_before_any_call() -> None:
 
 
 def test_complete__a_variable_with_bytes_that_are_no_text_makes_no_name_of_a_model() -> None:
-    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="`model`: write a text in UTF-8") as caught:
-        complete(model(server.url, definition={"model": "${{ MODEL }}"}), variables={"MODEL": os.fsdecode(b"m\xff")})
+    with (
+        OpenAIServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="`model`: write a text in UTF-8") as caught,
+    ):
+        complete(
+            model(server.url, definition={"model": "${{ MODEL }}"}),
+            variables={"MODEL": os.fsdecode(b"m\xff")},
+        )
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__a_word_of_a_command_is_passed_on_with_all_its_bytes() -> None:
-    command = ["python3", "-c", "import os, sys; print(list(os.fsencode(sys.argv[1])))", "${{ WORD }}"]
+    command = [
+        "python3",
+        "-c",
+        "import os, sys; print(list(os.fsencode(sys.argv[1])))",
+        "${{ WORD }}",
+    ]
     assert complete(cli(command), variables={"WORD": os.fsdecode(b"m\xff")}).output == "[109, 255]"
 
 
 def test_complete__what_a_variable_makes_wrong_is_said_without_its_value() -> None:
-    with pytest.raises(AttemptError, match=r"wrong once its variables are filled in: `base_url`: .*write a URL") as caught:
+    with pytest.raises(
+        AttemptError, match=r"wrong once its variables are filled in: `base_url`: .*write a URL"
+    ) as caught:
         complete(model("${{ URL }}"), variables={"URL": "s3cr3t"})
     assert "s3cr3t" not in str(caught.value)
 
@@ -336,9 +433,16 @@ def test_complete__variables_differ_by_the_suites_folder(tmp_path: Path) -> None
         (tmp_path / name / ".env").write_text(f"WORD={name}\n")
 
     async def both() -> list[str]:
-        calls = Calls(lambda root, folder: read_variables({}, root, folder), Surroundings({}, ENVIRONMENT, {}))
+        calls = Calls(
+            lambda root, folder: read_variables({}, root, folder), Surroundings({}, ENVIRONMENT, {})
+        )
         target = cli("echo ${{ WORD }}; pwd")
-        return [(await calls.complete(target, targets.request(tmp_path, "x", folder=tmp_path / name))).output for name in ("a", "b")]
+        return [
+            (
+                await calls.complete(target, targets.request(tmp_path, "x", folder=tmp_path / name))
+            ).output
+            for name in ("a", "b")
+        ]
 
     assert asyncio.run(both()) == [f"a\n{tmp_path}/a", f"b\n{tmp_path}/b"]
 
@@ -361,8 +465,12 @@ def test_complete__cancellation_ends_the_call_and_frees_the_slot(tmp_path: Path)
 
     async def cancelled() -> str:
         calls = targets.calls(ENVIRONMENT)
-        target = cli("cat | grep -q slow && { echo > started; sleep 300; }; echo done", max_concurrency=1)
-        slow = asyncio.create_task(calls.complete(target, targets.request(tmp_path, "slow", timeout=300)))
+        target = cli(
+            "cat | grep -q slow && { echo > started; sleep 300; }; echo done", max_concurrency=1
+        )
+        slow = asyncio.create_task(
+            calls.complete(target, targets.request(tmp_path, "slow", timeout=300))
+        )
         await asyncio.to_thread(fifo.read_text)
         waiting = asyncio.create_task(calls.complete(target, targets.request(tmp_path, "quick")))
         slow.cancel()
@@ -386,6 +494,8 @@ def test_close__can_be_followed_by_another_call() -> None:
 
 
 def test_missing_variables__those_of_the_definition_and_the_providers_own() -> None:
-    target = targets.target({"provider": "openai", "model": "${{ MODEL }}", "config": {"user": "${{ USER_ID }}"}})
+    target = targets.target(
+        {"provider": "openai", "model": "${{ MODEL }}", "config": {"user": "${{ USER_ID }}"}}
+    )
     assert missing_variables(target, {"MODEL": "m"}) == ("USER_ID", "OPENAI_API_KEY")
     assert missing_variables(target, {"MODEL": "m", "USER_ID": "u", "OPENAI_API_KEY": "k"}) == ()

@@ -3,16 +3,34 @@
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action import compare
-from agentevals_action.compare import Knowledge, Side
 from agentevals_action.model.comparison import Change, TestComparison
-from agentevals_action.model.result import EvaluatorResult, Fingerprint, SampleResult, TestResult, Verdict
+from agentevals_action.model.result import (
+    EvaluatorResult,
+    Fingerprint,
+    SampleResult,
+    TestResult,
+    Verdict,
+)
+from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison.compare import Knowledge, Side
 from tests.support import results
 
 
-def one(head: TestResult, base: TestResult | None, knowledge: Knowledge | None = None, problem: str = "", note: str = "") -> TestComparison:
+def one(
+    head: TestResult,
+    base: TestResult | None,
+    knowledge: Knowledge | None = None,
+    problem: str = "",
+    note: str = "",
+) -> TestComparison:
     there = results.run(base) if base else None
-    suite = compare.compare_suite("evals/EVAL.yaml", "suite", results.run(head), Side(there, problem=problem, note=note), knowledge)
+    suite = compare.compare_suite(
+        "evals/EVAL.yaml",
+        "suite",
+        results.run(head),
+        Side(there, problem=problem, note=note),
+        knowledge,
+    )
     return suite.tests[0]
 
 
@@ -74,7 +92,10 @@ def test_change__another_question_is_never_a_regression() -> None:
 
 def test_change__another_agent_is_compared() -> None:
     base = results.result(verdict="pass")
-    assert one(results.result(verdict="fail", print=results.fingerprint(agent="other")), base).change is Change.REGRESSED
+    assert (
+        one(results.result(verdict="fail", print=results.fingerprint(agent="other")), base).change
+        is Change.REGRESSED
+    )
 
 
 def test_change__another_grading_is_compared_only_when_graded_again() -> None:
@@ -96,7 +117,10 @@ def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
 
 def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> None:
     base = results.result(verdict=None, answer=None)
-    assert one(results.result(print=results.fingerprint(grading="other")), base).change is Change.BASE_ERROR
+    assert (
+        one(results.result(print=results.fingerprint(grading="other")), base).change
+        is Change.BASE_ERROR
+    )
 
 
 def test_change__new_when_the_base_has_no_such_test() -> None:
@@ -111,8 +135,14 @@ def test_change__a_base_that_could_not_be_had_makes_nothing_new() -> None:
 
 def test_change__removed_tests_come_last_with_their_gates() -> None:
     base = results.run(results.result("gone", gates=("safe",)), results.result("kept"))
-    suite = compare.compare_suite("e", "suite", results.run(results.result("kept"), results.result("added")), Side(base))
-    assert [(test.id, test.change) for test in suite.tests] == [("kept", Change.UNCHANGED), ("added", Change.NEW), ("gone", Change.REMOVED)]
+    suite = compare.compare_suite(
+        "e", "suite", results.run(results.result("kept"), results.result("added")), Side(base)
+    )
+    assert [(test.id, test.change) for test in suite.tests] == [
+        ("kept", Change.UNCHANGED),
+        ("added", Change.NEW),
+        ("gone", Change.REMOVED),
+    ]
     assert suite.tests[-1].gates_removed == ("safe",)
 
 
@@ -121,20 +151,40 @@ def test_needs_regrading__only_the_same_question_with_a_stored_answer() -> None:
     assert compare.needs_regrading(head, results.result())
     assert not compare.needs_regrading(head, results.result(answer=None))
     assert not compare.needs_regrading(results.result(), results.result())
-    assert not compare.needs_regrading(results.result(print=results.fingerprint("other", "other")), results.result())
+    assert not compare.needs_regrading(
+        results.result(print=results.fingerprint("other", "other")), results.result()
+    )
 
 
 def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> None:
     def graded(kind: str, digest: str, changes: str | None) -> TestResult:
         inner = EvaluatorResult(name="inner", type=kind, score=1.0, passed=True)
-        outer = EvaluatorResult(name="outer", type="composite", score=1.0, passed=True, evaluator_results=(inner,))
-        sample = SampleResult(verdict="pass", score=1.0, output_messages=({"role": "assistant", "content": "hi"},), file_changes=changes)
+        outer = EvaluatorResult(
+            name="outer", type="composite", score=1.0, passed=True, evaluator_results=(inner,)
+        )
+        sample = SampleResult(
+            verdict="pass",
+            score=1.0,
+            output_messages=({"role": "assistant", "content": "hi"},),
+            file_changes=changes,
+        )
         fingerprint = Fingerprint(question="q", grading=digest, agent="a")
-        return replace(results.result(verdict="pass"), evaluator_results=(outer,), samples=(sample,), fingerprint=fingerprint)
+        return replace(
+            results.result(verdict="pass"),
+            evaluator_results=(outer,),
+            samples=(sample,),
+            fingerprint=fingerprint,
+        )
 
-    assert compare.needs_regrading(graded("code_judge", "new", None), graded("code_judge", "old", None))
-    assert compare.needs_regrading(graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x"))
-    assert not compare.needs_regrading(graded("code_judge", "new", ""), graded("code_judge", "old", ""))
+    assert compare.needs_regrading(
+        graded("code_judge", "new", None), graded("code_judge", "old", None)
+    )
+    assert compare.needs_regrading(
+        graded("llm_judge", "new", "+x"), graded("llm_judge", "old", "+x")
+    )
+    assert not compare.needs_regrading(
+        graded("code_judge", "new", ""), graded("code_judge", "old", "")
+    )
     told = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
     assert (told.change, told.reason) == (
         Change.NOT_COMPARABLE,
@@ -143,7 +193,11 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
 
 
 def test_change__what_base_reaches_now_and_then_is_no_improvement() -> None:
-    wavering = (SampleResult(verdict="pass", score=1.0), SampleResult(verdict="fail", score=0.0), SampleResult(verdict="fail", score=0.0))
+    wavering = (
+        SampleResult(verdict="pass", score=1.0),
+        SampleResult(verdict="fail", score=0.0),
+        SampleResult(verdict="fail", score=0.0),
+    )
     base = replace(results.result(verdict="fail"), samples=wavering)
     assert one(results.result(verdict="pass"), base).change is Change.UNCHANGED
     steady = replace(base, samples=wavering[1:])

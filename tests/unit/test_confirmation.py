@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agentevals_action.confirmation import Evidences, Suspect, confirm
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Finding, History
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
-from agentevals_action.suspects import Held
+from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm
+from agentevals_action.review.comparison.decision_rule import Held
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -17,16 +17,33 @@ ERROR = SampleResult(error=ErrorInfo(kind="target", message="the line is dead"))
 
 
 def result(name: str, samples: Sequence[SampleResult], verdict: Verdict | None) -> TestResult:
-    return TestResult(timestamp="t", eval_id=name, dataset="s", score=None, verdict=verdict, eval_path=SUITE, samples=tuple(samples))
+    return TestResult(
+        timestamp="t",
+        eval_id=name,
+        dataset="s",
+        score=None,
+        verdict=verdict,
+        eval_path=SUITE,
+        samples=tuple(samples),
+    )
 
 
-def suspect(name: str, base: Sequence[SampleResult] = (PASS,) * 20, certain: bool = False) -> Suspect:
-    return Suspect(SUITE, result(name, [FAIL], "fail"), result(name, base, "pass"), Held("pass", frozenset()), certain)
+def suspect(
+    name: str, base: Sequence[SampleResult] = (PASS,) * 20, certain: bool = False
+) -> Suspect:
+    return Suspect(
+        SUITE,
+        result(name, [FAIL], "fail"),
+        result(name, base, "pass"),
+        Held("pass", frozenset()),
+        certain,
+    )
 
 
 @dataclass
 class Agent:
-    """Two sides that answer rightly as often as `head` and `base` say, by test; `failing` ends every sample of a side in an error."""
+    """Two sides that answer rightly as often as `head` and `base` say, by test; `failing` ends
+    every sample of a side in an error."""
 
     head_rates: Mapping[str, float]
     base_rate: float = 1.0
@@ -55,18 +72,28 @@ class Agent:
 
     def _draw(self, side: str, test: str, count: int, rate: float) -> Sequence[SampleResult]:
         self.asked.append((side, test, count))
-        return [ERROR if side in self.failing else PASS if self.rng.random() < rate else FAIL for _ in range(count)]
+        return [
+            ERROR if side in self.failing else PASS if self.rng.random() < rate else FAIL
+            for _ in range(count)
+        ]
 
 
 def found(agent: Agent, *suspects: Suspect, horizon: int = 6, alpha: float = 0.05) -> Evidences:
-    bases = {SUITE: [result(f"other-{number}", [PASS] * 20, "pass") for number in range(30)] + [one.base for one in suspects]}
+    bases = {
+        SUITE: [result(f"other-{number}", [PASS] * 20, "pass") for number in range(30)]
+        + [one.base for one in suspects]
+    }
     return asyncio.run(confirm(suspects, bases, horizon, alpha, agent))
 
 
 def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
     agent = Agent({"a": 0.0})
     evidence = found(agent, suspect("a"))[SUITE, "a"]
-    assert (evidence.finding, evidence.head, evidence.base) == (Finding.REGRESSED, History(0, 3), History(20, 20))
+    assert (evidence.finding, evidence.head, evidence.base) == (
+        Finding.REGRESSED,
+        History(0, 3),
+        History(20, 20),
+    )
     assert evidence.needed in (2, 3)
     assert evidence.chance is not None
     assert evidence.chance < 0.01
@@ -76,14 +103,21 @@ def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
 def test_confirm__a_slip_is_cleared() -> None:
     agent = Agent({"a": 1.0})
     evidence = found(agent, suspect("a"))[SUITE, "a"]
-    assert (evidence.finding, evidence.head, len(evidence.head_samples)) == (Finding.CLEARED, History(3, 3), 3)
+    assert (evidence.finding, evidence.head, len(evidence.head_samples)) == (
+        Finding.CLEARED,
+        History(3, 3),
+        3,
+    )
 
 
 def test_confirm__a_thin_base_is_sampled_anew_and_only_where_it_matters() -> None:
     agent = Agent({"broken": 0.0, "slip": 1.0})
     evidences = found(agent, suspect("broken", [PASS]), suspect("slip", [PASS]))
     assert evidences[SUITE, "broken"].finding is Finding.REGRESSED
-    assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (History(5, 5), 5)
+    assert (evidences[SUITE, "broken"].base, len(evidences[SUITE, "broken"].base_samples)) == (
+        History(5, 5),
+        5,
+    )
     assert evidences[SUITE, "slip"].finding is Finding.CLEARED
     assert [test for side, test, _ in agent.asked if side == "base"] == ["broken"]
     assert sorted(agent.done) == ["broken", "slip"]
@@ -94,12 +128,18 @@ def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
     for seed in range(100):
         agent = Agent({"a": 0.5}, base_rate=0.5, rng=random.Random(seed))
         blocked += found(agent, suspect("a", [PASS]))[SUITE, "a"].finding is Finding.REGRESSED
-    assert blocked <= 20  # a quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked
+    assert (
+        blocked <= 20
+    )  # a quarter of the pull requests has this suspect at all: at most 5 in 100 are blocked
 
 
 @pytest.mark.parametrize("failing", ["base", "refused"])
-def test_confirm__a_base_that_cannot_be_had_again_is_said_and_what_there_is_counts(failing: str) -> None:
-    evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[SUITE, "a"]
+def test_confirm__a_base_that_cannot_be_had_again_is_said_and_what_there_is_counts(
+    failing: str,
+) -> None:
+    evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[
+        SUITE, "a"
+    ]
     assert evidence.base == History(1, 1)
     assert "the line is dead" in evidence.reason or "`prepare` failed" in evidence.reason
 
@@ -136,7 +176,9 @@ def test_confirm__the_level_holds_for_all_suspects_together() -> None:
     for seed in range(200):
         agent = Agent({f"t{number}": 0.8 for number in range(20)}, rng=random.Random(seed))
         suspects = [suspect(f"t{number}", shaky) for number in range(20)]
-        blocked += any(evidence.finding is Finding.REGRESSED for evidence in found(agent, *suspects).values())
+        blocked += any(
+            evidence.finding is Finding.REGRESSED for evidence in found(agent, *suspects).values()
+        )
     assert blocked <= 10
 
 
@@ -148,17 +190,26 @@ def test_confirm__what_broke_altogether_is_found_whole() -> None:
 
 @pytest.mark.parametrize("samples", [1, 5, 10])
 def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples: int) -> None:
-    broken = Suspect(SUITE, result("a", [FAIL] * samples, "fail"), result("a", [PASS] * samples, "pass"), Held("pass", frozenset()))
+    broken = Suspect(
+        SUITE,
+        result("a", [FAIL] * samples, "fail"),
+        result("a", [PASS] * samples, "pass"),
+        Held("pass", frozenset()),
+    )
     assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
 
 def test_confirm__what_always_fails_is_broken_though_base_wavers_between_two_classes() -> None:
     base = [PASS, SampleResult(score=0.6, verdict="borderline")] * 10
-    broken = Suspect(SUITE, result("a", [FAIL], "fail"), result("a", base, "pass"), Held("pass", frozenset()))
+    broken = Suspect(
+        SUITE, result("a", [FAIL], "fail"), result("a", base, "pass"), Held("pass", frozenset())
+    )
     assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
 
 def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
     agent = Agent({"a": 0.0}, failing=frozenset({"refused"}))
-    evidence = asyncio.run(confirm([suspect("a", [PASS])], {SUITE: [result("a", [PASS], "pass")]}, 6, 0.0001, agent))[SUITE, "a"]
+    evidence = asyncio.run(
+        confirm([suspect("a", [PASS])], {SUITE: [result("a", [PASS], "pass")]}, 6, 0.0001, agent)
+    )[SUITE, "a"]
     assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)

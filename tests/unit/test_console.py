@@ -7,8 +7,8 @@ from typing import IO
 
 import pytest
 
-from agentevals_action import console
-from agentevals_action.conversations import Turns
+from agentevals_action.reports import console
+from agentevals_action.reports.conversations import Turns
 from tests.support import reviews
 
 
@@ -21,15 +21,31 @@ def told(what: Callable[[IO[str]], None]) -> list[str]:
 def test_suite_table__shows_only_what_is_known() -> None:
     silent = (reviews.told("a", cost_usd=None),)
     alone = told(lambda stream: console.suite_table([reviews.compared(silent, None)], stream))
-    assert alone[0].split() == ["suite", "pass", "borderline", "fail", "error", "pass", "rate", "score", "time"]
-    spent = told(lambda stream: console.suite_table([reviews.compared((reviews.told("a", tokens=(900, 334)),), None)], stream))
+    assert alone[0].split() == [
+        "suite",
+        "pass",
+        "borderline",
+        "fail",
+        "error",
+        "pass",
+        "rate",
+        "score",
+        "time",
+    ]
+    spent = told(
+        lambda stream: console.suite_table(
+            [reviews.compared((reviews.told("a", tokens=(900, 334)),), None)], stream
+        )
+    )
     assert spent[0].split()[-3:] == ["time", "cost", "tokens"]
     assert spent[-1].split()[-2:] == ["$0.0021", "1.23k"]
 
 
 def test_suite_table__against_base() -> None:
     suite = reviews.compared((reviews.told("a", cost_usd=0.3),), (reviews.told("a", cost_usd=0.2),))
-    assert told(lambda stream: console.suite_table([suite], stream))[-1].endswith("$0.2000 → $0.3000 (+50%)")
+    assert told(lambda stream: console.suite_table([suite], stream))[-1].endswith(
+        "$0.2000 → $0.3000 (+50%)"
+    )
 
 
 def test_suite_table__a_suite_that_head_has_not_is_no_row() -> None:
@@ -37,7 +53,11 @@ def test_suite_table__a_suite_that_head_has_not_is_no_row() -> None:
 
 
 def test_not_passed__turns_stand_together_and_the_rest_is_counted() -> None:
-    results = [reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",)) for turn in range(1, 4) for talk in ("a", "b")]
+    results = [
+        reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",))
+        for turn in range(1, 4)
+        for talk in ("a", "b")
+    ]
     results += [reviews.told(f"t{number}", None, error="why") for number in range(60)]
     lines = told(lambda stream: console.not_passed(results, Turns(results), stream))
     assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
@@ -47,10 +67,21 @@ def test_not_passed__turns_stand_together_and_the_rest_is_counted() -> None:
 
 
 def test_comparison_lines__turns_stand_together() -> None:
-    lines = told(lambda stream: console.comparison_lines([reviews.conversations().suites[0]], stream))
+    lines = told(
+        lambda stream: console.comparison_lines([reviews.conversations().suites[0]], stream)
+    )
     names = [line.partition("EVAL.yaml ")[2].split()[0].rstrip(":") for line in lines]
     assert names == [
-        *("booking-2", "booking-3", "complaint-1", "complaint-2", "complaint-3", "opening-hours", "refund-1", "refund-2"),
+        *(
+            "booking-2",
+            "booking-3",
+            "complaint-1",
+            "complaint-2",
+            "complaint-3",
+            "opening-hours",
+            "refund-1",
+            "refund-2",
+        ),
         *("farewell-1", "farewell-2"),
     ]
     assert "booking-2 (turn 2 of 3 of the conversation booking): pass → fail" in lines[0]
@@ -75,12 +106,28 @@ def test_table__heading_and_figures() -> None:
 
 
 def test_remarks__one_line_each_and_no_empty_one() -> None:
-    assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == ["a b", "| ::error::x"]
+    assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == [
+        "a b",
+        "| ::error::x",
+    ]
 
 
-@pytest.mark.parametrize("command", ["##[error]", "#\u200b#[", "#\u034f#\u034f[", "::error::", "\u034f::error::", ":\u034f:error::"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "##[error]",
+        "#\u200b#[",
+        "#\u034f#\u034f[",
+        "::error::",
+        "\u034f::error::",
+        ":\u034f:error::",
+    ],
+)
 def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
     results = [reviews.told("t", "fail", misses=(f"said {command}x",))]
-    assert "##" not in "".join(re.sub("[^ -~]", "", line) for line in told(lambda stream: console.not_passed(results, Turns([]), stream)))
+    assert "##" not in "".join(
+        re.sub("[^ -~]", "", line)
+        for line in told(lambda stream: console.not_passed(results, Turns([]), stream))
+    )
     (line,) = told(lambda stream: console.remarks([f"{command}x"], stream))
     assert not re.sub("[^ -~]", "", line).startswith(("::", "##"))

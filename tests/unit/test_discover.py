@@ -2,21 +2,27 @@
 
 from pathlib import Path
 
-from agentevals_action.discover import Change, Discovery, select_suites
 from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
-from agentevals_action.watch import read_rule
+from agentevals_action.model.watch import read_rule
+from agentevals_action.review.selection import Change, Discovery, select_suites
 
 
 def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:
     files = (NamedFile(path, "suite"), *(NamedFile(*file) for file in named))
-    return Suite(path, "suite", Path("/repository"), Path("/repository/evals"), (), TargetTable(), files)
+    return Suite(
+        path, "suite", Path("/repository"), Path("/repository/evals"), (), TargetTable(), files
+    )
 
 
-def broken(path: str = "evals/EVAL.yaml", problem: str = "bad", at: str | None = None) -> BrokenSuite:
-    return BrokenSuite(path, (Fault(Location(at or path, 3), problem),), (NamedFile(path, "suite"),))
+def broken(
+    path: str = "evals/EVAL.yaml", problem: str = "bad", at: str | None = None
+) -> BrokenSuite:
+    return BrokenSuite(
+        path, (Fault(Location(at or path, 3), problem),), (NamedFile(path, "suite"),)
+    )
 
 
 def modified(*paths: str) -> tuple[ChangedFile, ...]:
@@ -28,18 +34,25 @@ def reasons(found: Discovery) -> dict[str, tuple[str, ...]]:
 
 
 def test_select_suites__its_own_file() -> None:
-    found = select_suites([suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change(modified("b/EVAL.yaml")))
+    found = select_suites(
+        [suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change(modified("b/EVAL.yaml"))
+    )
     assert reasons(found) == {"b/EVAL.yaml": ("changed: b/EVAL.yaml",)}
     assert found.selections[0].files == ("b/EVAL.yaml",)
 
 
 def test_select_suites__a_named_file_with_its_role() -> None:
-    found = select_suites([suite("EVAL.yaml", ("prompts/judge.md", "prompt"))], Change(modified("prompts/judge.md")))
+    found = select_suites(
+        [suite("EVAL.yaml", ("prompts/judge.md", "prompt"))], Change(modified("prompts/judge.md"))
+    )
     assert reasons(found) == {"EVAL.yaml": ("changed: prompts/judge.md (prompt)",)}
 
 
 def test_select_suites__what_lies_beside_is_not_touched() -> None:
-    found = select_suites([suite("evals/EVAL.yaml", ("evals/data.json", "file"))], Change(modified("evals/other.json", "README.md")))
+    found = select_suites(
+        [suite("evals/EVAL.yaml", ("evals/data.json", "file"))],
+        Change(modified("evals/other.json", "README.md")),
+    )
     assert found == Discovery()
 
 
@@ -50,18 +63,24 @@ def test_select_suites__the_agents_code_is_for_watch() -> None:
         "a/EVAL.yaml": ("watch: src/agent.py",),
         "b/EVAL.yaml": ("watch: src/agent.py",),
     }
-    assert list(reasons(select_suites(suites, Change(modified("billing/x.py")), rules))) == ["b/EVAL.yaml"]
+    assert list(reasons(select_suites(suites, Change(modified("billing/x.py")), rules))) == [
+        "b/EVAL.yaml"
+    ]
 
 
 def test_select_suites__a_watched_file_that_is_gone_or_moved_away() -> None:
     rules = [read_rule("src/**")]
     assert reasons(select_suites([suite()], Change([ChangedFile("src/old.py", "removed")]), rules))
-    assert reasons(select_suites([suite()], Change([ChangedFile("lib/a.py", "renamed", "src/a.py")]), rules))
+    assert reasons(
+        select_suites([suite()], Change([ChangedFile("lib/a.py", "renamed", "src/a.py")]), rules)
+    )
 
 
 def test_select_suites__a_renamed_suite_has_its_place_on_base() -> None:
     moved = ChangedFile("evals/new/EVAL.yaml", "renamed", "evals/old/EVAL.yaml")
-    found = select_suites([suite("evals/new/EVAL.yaml")], Change([moved], base_suites=["evals/old/EVAL.yaml"]))
+    found = select_suites(
+        [suite("evals/new/EVAL.yaml")], Change([moved], base_suites=["evals/old/EVAL.yaml"])
+    )
     assert found.selections[0].base_path == "evals/old/EVAL.yaml"
     assert found.selections[0].reasons == ("renamed: evals/old/EVAL.yaml → evals/new/EVAL.yaml",)
     assert found.gone == ()
@@ -70,16 +89,22 @@ def test_select_suites__a_renamed_suite_has_its_place_on_base() -> None:
 def test_select_suites__a_copied_suite_is_new_and_its_original_stays() -> None:
     copy = ChangedFile("b/EVAL.yaml", "copied", "a/EVAL.yaml")
     found = select_suites([suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change([copy]))
-    assert [(selection.path, selection.base_path) for selection in found.selections] == [("b/EVAL.yaml", None)]
+    assert [(selection.path, selection.base_path) for selection in found.selections] == [
+        ("b/EVAL.yaml", None)
+    ]
 
 
 def test_select_suites__a_deleted_suite_is_gone() -> None:
-    change = Change([ChangedFile("b/EVAL.yaml", "removed")], base_suites=["a/EVAL.yaml", "b/EVAL.yaml"])
+    change = Change(
+        [ChangedFile("b/EVAL.yaml", "removed")], base_suites=["a/EVAL.yaml", "b/EVAL.yaml"]
+    )
     assert select_suites([suite("a/EVAL.yaml")], change).gone == ("b/EVAL.yaml",)
 
 
 def test_select_suites__a_suite_renamed_to_what_is_none_is_gone() -> None:
-    change = Change([ChangedFile("EVAL.yaml.off", "renamed", "EVAL.yaml")], base_suites=["EVAL.yaml"])
+    change = Change(
+        [ChangedFile("EVAL.yaml.off", "renamed", "EVAL.yaml")], base_suites=["EVAL.yaml"]
+    )
     assert select_suites([], change).gone == ("EVAL.yaml",)
 
 
@@ -96,16 +121,26 @@ def test_select_suites__a_file_beside_a_judge_that_is_gone() -> None:
 def test_select_suites__a_nearer_targets_file_that_is_gone() -> None:
     change = Change([ChangedFile("evals/.agentv/targets.yaml", "removed")])
     found = select_suites([suite("evals/a/EVAL.yaml"), suite("other/EVAL.yaml")], change)
-    assert reasons(found) == {"evals/a/EVAL.yaml": ("removed: evals/.agentv/targets.yaml (targets file)",)}
+    assert reasons(found) == {
+        "evals/a/EVAL.yaml": ("removed: evals/.agentv/targets.yaml (targets file)",)
+    }
 
 
 def test_select_suites__a_file_that_the_suite_named_on_base() -> None:
-    change = Change([ChangedFile("prompts/old.md", "removed")], base_files={"EVAL.yaml": [NamedFile("prompts/old.md", "prompt")]})
-    assert reasons(select_suites([suite("EVAL.yaml")], change)) == {"EVAL.yaml": ("removed: prompts/old.md (prompt)",)}
+    change = Change(
+        [ChangedFile("prompts/old.md", "removed")],
+        base_files={"EVAL.yaml": [NamedFile("prompts/old.md", "prompt")]},
+    )
+    assert reasons(select_suites([suite("EVAL.yaml")], change)) == {
+        "EVAL.yaml": ("removed: prompts/old.md (prompt)",)
+    }
 
 
 def test_select_suites__all_when_asked_and_why_each_is_touched() -> None:
-    found = select_suites([suite("a/EVAL.yaml"), suite("b/EVAL.yaml")], Change(modified("b/EVAL.yaml"), everything=True))
+    found = select_suites(
+        [suite("a/EVAL.yaml"), suite("b/EVAL.yaml")],
+        Change(modified("b/EVAL.yaml"), everything=True),
+    )
     assert reasons(found) == {
         "a/EVAL.yaml": ("all suites run, whatever changed",),
         "b/EVAL.yaml": ("all suites run, whatever changed", "changed: b/EVAL.yaml"),
@@ -119,15 +154,22 @@ def test_select_suites__all_when_the_change_could_not_be_told() -> None:
 
 
 def test_select_suites__broken_and_touched_or_not() -> None:
-    found = select_suites([broken("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(modified("a/EVAL.yaml")))
+    found = select_suites(
+        [broken("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(modified("a/EVAL.yaml"))
+    )
     assert [one.path for one in found.touched_broken] == ["a/EVAL.yaml"]
     assert [one.path for one in found.untouched_broken] == ["b/EVAL.yaml"]
     assert found.selections == ()
 
 
 def test_select_suites__a_suite_that_the_change_broke_by_taking_a_file_away() -> None:
-    misses = broken("EVAL.yaml", "there is no file 'prompts/judge.md' (looked for prompts/judge.md)")
-    for change in (ChangedFile("prompts/judge.md", "removed"), ChangedFile("prompts/new.md", "renamed", "prompts/judge.md")):
+    misses = broken(
+        "EVAL.yaml", "there is no file 'prompts/judge.md' (looked for prompts/judge.md)"
+    )
+    for change in (
+        ChangedFile("prompts/judge.md", "removed"),
+        ChangedFile("prompts/new.md", "renamed", "prompts/judge.md"),
+    ):
         assert select_suites([misses], Change([change])).touched_broken == (misses,)
 
 
@@ -138,13 +180,17 @@ def test_select_suites__a_suite_that_an_imported_file_broke() -> None:
 
 def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:
     paths = [f"src/{number}.py" for number in range(50)]
-    [selection] = select_suites([suite()], Change(modified(*paths)), [read_rule("src/**")]).selections
+    [selection] = select_suites(
+        [suite()], Change(modified(*paths)), [read_rule("src/**")]
+    ).selections
     assert len(selection.reasons) == 21
     assert selection.reasons[-1] == "and 30 more files"
     assert selection.files == tuple(paths)
 
 
 def test_select_suites__a_name_that_is_no_text_can_be_written() -> None:
-    [selection] = select_suites([suite()], Change(modified("src/\udcff.py")), [read_rule("src/**")]).selections
+    [selection] = select_suites(
+        [suite()], Change(modified("src/\udcff.py")), [read_rule("src/**")]
+    ).selections
     assert selection.reasons == ("watch: src/\\xff.py",)
     "".join((*selection.reasons, *selection.files)).encode("utf-8")

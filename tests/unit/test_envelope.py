@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.envelope import read_reply
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.reply_envelope import read_reply
 
 CALL = {"tool": "search", "input": {"q": "x"}, "duration_ms": 5}
 
@@ -17,7 +17,9 @@ def reply(**fields: Any) -> Trace:
 
 
 def test_read_reply__plain_text_tells_nothing_but_the_answer() -> None:
-    assert read_reply("  hello\nthere\n\n") == Trace(messages=(Message("assistant", "  hello\nthere"),), llm_call_count=1)
+    assert read_reply("  hello\nthere\n\n") == Trace(
+        messages=(Message("assistant", "  hello\nthere"),), llm_call_count=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,18 +44,34 @@ def test_read_reply__anything_else_is_the_answers_text(text: str) -> None:
 
 
 def test_read_reply__figures_are_read_and_no_tool_calls_mean_none() -> None:
-    trace = reply(text="done", token_usage={"input": 900, "output": 200, "cached": 10}, cost_usd=0.12, duration_ms=1500, llm_call_count=4)
+    trace = reply(
+        text="done",
+        token_usage={"input": 900, "output": 200, "cached": 10},
+        cost_usd=0.12,
+        duration_ms=1500,
+        llm_call_count=4,
+    )
     assert trace == Trace((Message("assistant", "done"),), (), 4, 900, 200, 10, 0.12, 1500)
 
 
 def test_read_reply__what_is_not_reported_is_unknown() -> None:
     trace = reply(output="done", token_usage={"input": 3}, cost_usd=None)
-    assert (trace.input_tokens, trace.output_tokens, trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (3, None, None, None, 1)
+    assert (
+        trace.input_tokens,
+        trace.output_tokens,
+        trace.cost_usd,
+        trace.duration_ms,
+        trace.llm_call_count,
+    ) == (3, None, None, None, 1)
 
 
 @pytest.mark.parametrize("field", ["output", "messages"])
 def test_read_reply__messages_with_tool_calls(field: str) -> None:
-    openai_call = {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
+    openai_call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "read", "arguments": '{"path": "a"}'},
+    }
     trace = reply(
         **{
             field: [
@@ -61,25 +79,41 @@ def test_read_reply__messages_with_tool_calls(field: str) -> None:
                 {"role": "tool", "tool_call_id": "1", "content": "found"},
                 {
                     "role": "assistant",
-                    "content": [{"type": "text", "value": "the"}, {"type": "text", "text": "answer"}],
+                    "content": [
+                        {"type": "text", "value": "the"},
+                        {"type": "text", "text": "answer"},
+                    ],
                     "tool_calls": [openai_call],
                 },
             ]
         }
     )
-    assert trace.tool_calls == (ToolCall("search", {"q": "x"}, duration_ms=5), ToolCall("read", {"path": "a"}, id="1"))
+    assert trace.tool_calls == (
+        ToolCall("search", {"q": "x"}, duration_ms=5),
+        ToolCall("read", {"path": "a"}, id="1"),
+    )
     assert (trace.output, trace.llm_call_count) == ("the\nanswer", 2)
 
 
 def test_read_reply__an_answer_beside_the_messages_comes_last() -> None:
-    trace = reply(output="final", messages=[{"role": "assistant", "content": "thinking", "tool_calls": [CALL]}])
+    trace = reply(
+        output="final",
+        messages=[{"role": "assistant", "content": "thinking", "tool_calls": [CALL]}],
+    )
     assert (trace.output, trace.llm_call_count, len(trace.messages)) == ("final", 1, 2)
     assert len(trace.tool_calls or ()) == 1
-    assert len(reply(output="same", messages=[{"role": "assistant", "content": "same"}]).messages) == 1
+    assert (
+        len(reply(output="same", messages=[{"role": "assistant", "content": "same"}]).messages) == 1
+    )
 
 
 def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
-    assert reply(text="final", output=[{"role": "assistant", "content": "", "tool_calls": [CALL]}]).output == "final"
+    assert (
+        reply(
+            text="final", output=[{"role": "assistant", "content": "", "tool_calls": [CALL]}]
+        ).output
+        == "final"
+    )
     assert reply(text="ignored", output=[{"role": "assistant", "content": "said"}]).output == "said"
 
 
@@ -96,15 +130,43 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": ["a"]}, r"`output\[0\]` is wrong: a message is an object"),
     ({"output": [{"role": "robot", "content": "a"}]}, "a message is an object with a role"),
     ({"output": [{"role": "assistant", "content": 5}]}, "content is a string or a list"),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": {"a": 1}}]}, "tool_calls is a list"),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": ""}]}, "tool_calls is a list"),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"name": "x"}]}]}, "a tool call has"),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "id": 5}]}]}, "id is a string"),
     (
-        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"function": {"name": "x", "arguments": "{"}}]}]},
+        {"output": [{"role": "assistant", "content": "a", "tool_calls": {"a": 1}}]},
+        "tool_calls is a list",
+    ),
+    ({"output": [{"role": "assistant", "content": "a", "tool_calls": ""}]}, "tool_calls is a list"),
+    (
+        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"name": "x"}]}]},
+        "a tool call has",
+    ),
+    (
+        {"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "id": 5}]}]},
+        "id is a string",
+    ),
+    (
+        {
+            "output": [
+                {
+                    "role": "assistant",
+                    "content": "a",
+                    "tool_calls": [{"function": {"name": "x", "arguments": "{"}}],
+                }
+            ]
+        },
         "a string of JSON",
     ),
-    ({"output": [{"role": "assistant", "content": "a", "tool_calls": [{"tool": "x", "duration_ms": "5"}]}]}, "duration_ms is a number"),
+    (
+        {
+            "output": [
+                {
+                    "role": "assistant",
+                    "content": "a",
+                    "tool_calls": [{"tool": "x", "duration_ms": "5"}],
+                }
+            ]
+        },
+        "duration_ms is a number",
+    ),
     ({"output": [], "messages": [{"role": "user", "content": "a"}]}, "two different lists"),
     ({"output": None, "text": None}, "has no answer"),
     ({"text": "a", "token_usage": 5}, "`token_usage` is not an object"),
@@ -119,7 +181,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("data", "problem"), WRONG, ids=[problem for _, problem in WRONG])
-def test_read_reply__a_wrong_type_in_an_envelope_is_an_error(data: dict[str, Any], problem: str) -> None:
+def test_read_reply__a_wrong_type_in_an_envelope_is_an_error(
+    data: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(ValueError, match=problem):
         read_reply(json.dumps(data))
 
@@ -130,11 +194,17 @@ def test_read_reply__an_endless_number_is_an_error() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3),
 )
 
 
-@given(st.text() | st.dictionaries(st.sampled_from(["output", "text", "messages", "token_usage", "cost_usd", "x"]), JSON).map(json.dumps))
+@given(
+    st.text()
+    | st.dictionaries(
+        st.sampled_from(["output", "text", "messages", "token_usage", "cost_usd", "x"]), JSON
+    ).map(json.dumps)
+)
 def test_read_reply__any_reply_is_a_trace_or_a_value_error(text: str) -> None:
     problem = ""
     try:

@@ -16,7 +16,9 @@ _PIECES = [
     "```", "~~~", "~~", "*", "**", "_", "__", "|", "\\", "\\|", "\n", "\r", "\t", "# ", "> ", "- ", "1. ", "1) ", "+ ", "===", "---", "&lt;", "&#64;",
     "&", ":tada:", ":", "$x$", "$", "\u202e", "\u200b", "\u200d", "\ud800", "\x1b[31m", "\x00", "    ", "é", "漢", "🙂", "word", "a", "0", "{{ x }}",
 ]  # fmt: skip
-hostile = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=5)), max_size=12).map("".join)
+hostile = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=5)), max_size=12).map(
+    "".join
+)
 many = settings(max_examples=400)
 
 #: Tags that the escapers make themselves.
@@ -50,7 +52,14 @@ def test_inline__stays_in_its_table_cell_and_list_item(text: str) -> None:
 @given(hostile)
 def test_inline__is_safe_inside_html(text: str) -> None:
     page = f"<summary>{escaping.html_code(text)}</summary>"
-    assert set(markdown.tags(page)) <= {"<summary>", "</summary>", "<code>", "</code>", "<span>", "</span>"}
+    assert set(markdown.tags(page)) <= {
+        "<summary>",
+        "</summary>",
+        "<code>",
+        "</code>",
+        "<span>",
+        "</span>",
+    }
     assert "<!--" not in page
 
 
@@ -89,7 +98,9 @@ def test_fenced__holds_everything_wherever_it_stands(text: str, prefix: str) -> 
         assert "(empty)" in page
         return
     rest = page.replace(block[0], "")
-    assert_dead(rest, {"<p>", "</p>", "<ul>", "</ul>", "<li>", "</li>", "<blockquote>", "</blockquote>"})
+    assert_dead(
+        rest, {"<p>", "</p>", "<ul>", "</ul>", "<li>", "</li>", "<blockquote>", "</blockquote>"}
+    )
     assert markdown.shown(rest) == "end"
     assert "<!--" not in escaping.fenced(text, 10_000)
 
@@ -100,12 +111,18 @@ def test_fenced__is_longer_than_any_fence_inside() -> None:
 
 
 def test_fenced__counts_what_is_left_out() -> None:
-    assert escaping.fenced("x" * 1500, 500).splitlines()[-2:] == ["… (1,000 more characters)", "```"]
+    assert escaping.fenced("x" * 1500, 500).splitlines()[-2:] == [
+        "… (1,000 more characters)",
+        "```",
+    ]
     assert "more" not in escaping.fenced("x" * 500, 500)
 
 
 def test_fenced__shows_what_hides_or_reorders() -> None:
-    assert escaping.fenced("a\u202eb\u200bc\x1b[1m\x07\ud800\r\nd\te", 100) == "```text\na�b�c�[1m��\nd\te\n```"
+    assert (
+        escaping.fenced("a\u202eb\u200bc\x1b[1m\x07\ud800\r\nd\te", 100)
+        == "```text\na�b�c�[1m��\nd\te\n```"
+    )
 
 
 def test_visible__keeps_what_writing_needs() -> None:
@@ -117,7 +134,9 @@ def test_visible__cuts_piles_of_marks() -> None:
     assert len(escaping.visible("a" + "\u0301" * 200 + "b")) == 6
 
 
-@pytest.mark.parametrize("escape", [escaping.plain, escaping.inline, escaping.code, escaping.html_code, escaping.prose])
+@pytest.mark.parametrize(
+    "escape", [escaping.plain, escaping.inline, escaping.code, escaping.html_code, escaping.prose]
+)
 def test_cut__to_the_limit_also_when_huge(escape: object) -> None:
     assert callable(escape)
     for text in ("word " * 1_000_000, " " * 1_000_000 + "x"):

@@ -5,22 +5,37 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action import wording
-from agentevals_action.estimate import Figures, Tally, sentence, tally
+from agentevals_action import formatting
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
+from agentevals_action.results.estimate import Figures, Tally, sentence, tally
 
 
-def result(path: str = "a/EVAL.yaml", tokens: int | None = 100, samples: int = 1, **fields: Any) -> TestResult:
+def result(
+    path: str = "a/EVAL.yaml", tokens: int | None = 100, samples: int = 1, **fields: Any
+) -> TestResult:
     figures = TraceSummary(total_tokens=tokens)
-    plain = {"cost_usd": 0.01, "duration_ms": 4000, "samples": tuple(SampleResult(trace_summary=figures) for _ in range(samples))}
+    plain = {
+        "cost_usd": 0.01,
+        "duration_ms": 4000,
+        "samples": tuple(SampleResult(trace_summary=figures) for _ in range(samples)),
+    }
     return TestResult(
-        timestamp="2026-01-01T00:00:00Z", eval_id="one", dataset="a", score=1, verdict="pass", eval_path=path, **{**plain, **fields}
+        timestamp="2026-01-01T00:00:00Z",
+        eval_id="one",
+        dataset="a",
+        score=1,
+        verdict="pass",
+        eval_path=path,
+        **{**plain, **fields},
     )
 
 
 def test_tally__sums_each_suite() -> None:
     told = tally([result(), result(samples=2), result("b/EVAL.yaml", tokens=None, cost_usd=None)])
-    assert told == {"a/EVAL.yaml": Figures(3, 0.02, 300, 12_000), "b/EVAL.yaml": Figures(1, None, None, 4000)}
+    assert told == {
+        "a/EVAL.yaml": Figures(3, 0.02, 300, 12_000),
+        "b/EVAL.yaml": Figures(1, None, None, 4000),
+    }
 
 
 def test_tally__cached_replies_and_errors_tell_nothing() -> None:
@@ -32,9 +47,18 @@ def test_tally__cached_replies_and_errors_tell_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [(0, None, None, 1.0), (1, -1.0, None, 1.0), (1, None, -1, 1.0), (1, None, None, float("inf")), (1, float("nan"), None, 1.0)]
+    "wrong",
+    [
+        (0, None, None, 1.0),
+        (1, -1.0, None, 1.0),
+        (1, None, -1, 1.0),
+        (1, None, None, float("inf")),
+        (1, float("nan"), None, 1.0),
+    ],
 )
-def test_figures__refuse_what_nobody_measured(wrong: tuple[int, float | None, int | None, float]) -> None:
+def test_figures__refuse_what_nobody_measured(
+    wrong: tuple[int, float | None, int | None, float],
+) -> None:
     with pytest.raises(ValueError, match="at least"):
         Figures(*wrong)
 
@@ -51,7 +75,9 @@ def test_sentence__nothing_known() -> None:
     assert sentence({"a": 1}, samples=1, sides=1, at_once=8, last={"b": Figures(1, 1, 1, 1)}) == (
         "Estimate: 1 test: 1 attempt; what they cost and take is not known before they have run once"
     )
-    assert sentence({}, samples=1, sides=1, at_once=8, last={}).startswith("Estimate: 0 tests: 0 attempts;")
+    assert sentence({}, samples=1, sides=1, at_once=8, last={}).startswith(
+        "Estimate: 0 tests: 0 attempts;"
+    )
 
 
 def test_sentence__known_in_part() -> None:
@@ -63,7 +89,9 @@ def test_sentence__known_in_part() -> None:
 
 
 def test_sentence__nothing_but_time() -> None:
-    assert sentence({"a": 2}, samples=1, sides=1, at_once=8, last={"a": Figures(1, None, None, 1500)}) == (
+    assert sentence(
+        {"a": 2}, samples=1, sides=1, at_once=8, last={"a": Figures(1, None, None, 1500)}
+    ) == (
         "Estimate: 2 tests: 2 attempts, 1.5 s at 8 at once (by the last run: 1.5 s an attempt); what 2 tests cost is not known"
     )
 
@@ -72,12 +100,25 @@ def test_sentence__above_the_limit() -> None:
     last = {"a": Figures(1, 0.5, None, 1000)}
     above = sentence({"a": 3}, samples=1, sides=1, at_once=8, last=last, limit=1)
     assert above.endswith("; that is above `max-cost-usd` ($1), so that some will not be made")
-    assert "max-cost-usd" not in sentence({"a": 2}, samples=1, sides=1, at_once=8, last=last, limit=1)
+    assert "max-cost-usd" not in sentence(
+        {"a": 2}, samples=1, sides=1, at_once=8, last=last, limit=1
+    )
 
 
 def test_sentence__words_tokens_and_money_as_the_tables_do() -> None:
     last = {"a": Figures(1, None, 1234, 1000)}
-    assert f"about {wording.tokens(1234)} tokens" in sentence({"a": 1}, samples=1, sides=1, at_once=8, last=last)
-    dear = sentence({"a": 3}, samples=1, sides=1, at_once=8, last={"a": Figures(1, 5e5, None, 1000)}, limit=1_000_000)
+    assert f"about {formatting.tokens(1234)} tokens" in sentence(
+        {"a": 1}, samples=1, sides=1, at_once=8, last=last
+    )
+    dear = sentence(
+        {"a": 3},
+        samples=1,
+        sides=1,
+        at_once=8,
+        last={"a": Figures(1, 5e5, None, 1000)},
+        limit=1_000_000,
+    )
     assert "about $1,500,000.00, " in dear
-    assert dear.endswith("; that is above `max-cost-usd` ($1,000,000), so that some will not be made")
+    assert dear.endswith(
+        "; that is above `max-cost-usd` ($1,000,000), so that some will not be made"
+    )

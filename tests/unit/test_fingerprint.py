@@ -7,9 +7,9 @@ from time import process_time
 
 import pytest
 
-from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.watch import read_rule
+from agentevals_action.model.watch import read_rule
 from tests.support import suites
 
 JUDGE = "import rules\nprint(1)\n"
@@ -52,7 +52,10 @@ WATCH = [read_rule("agent/**")]
 
 
 def fingerprint(
-    root: Path, changes: Mapping[str, str | None] | None = None, path: str = "evals/EVAL.yaml", watched: bool = True
+    root: Path,
+    changes: Mapping[str, str | None] | None = None,
+    path: str = "evals/EVAL.yaml",
+    watched: bool = True,
 ) -> Fingerprint:
     """Of the one test, after writing the files with these changes (None leaves one out)."""
     files = {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None}
@@ -65,7 +68,11 @@ def fingerprint(
 def moved(root: Path, changes: Mapping[str, str | None], path: str = "evals/EVAL.yaml") -> set[str]:
     """The parts whose digest the changes moved."""
     before, after = fingerprint(root), fingerprint(root, changes, path)
-    return {part for part in ("question", "grading", "agent") if getattr(before, part) != getattr(after, part)}
+    return {
+        part
+        for part in ("question", "grading", "agent")
+        if getattr(before, part) != getattr(after, part)
+    }
 
 
 def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> dict[str, str | None]:
@@ -74,7 +81,10 @@ def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> dict[str, str |
 
 
 def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
-    one, other = fingerprint(tmp_path / "one"), fingerprint(tmp_path / "a much longer name" / "other")
+    one, other = (
+        fingerprint(tmp_path / "one"),
+        fingerprint(tmp_path / "a much longer name" / "other"),
+    )
     assert one == other
     assert len({one.question, one.grading, one.agent}) == 3
 
@@ -84,11 +94,19 @@ def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
     [
         (edited("How long?", "How much?"), "question"),
         ({"evals/terms.txt": "Sixty days."}, "question"),
-        (edited("{role: system, content: Be brief.}", "{role: assistant, content: Be brief.}"), "question agent"),
+        (
+            edited("{role: system, content: Be brief.}", "{role: assistant, content: Be brief.}"),
+            "question agent",
+        ),
         (edited("Be brief.", "Be long."), "agent"),
         ({"agent/prompt.md": "You are rude."}, "agent"),
         ({"agent/run.py": "print('60 days')\n"}, "agent"),
-        (edited("[python3, /agent/run.py]", "[python3, -u, /agent/run.py]", ".agentv/targets.yaml"), "agent"),
+        (
+            edited(
+                "[python3, /agent/run.py]", "[python3, -u, /agent/run.py]", ".agentv/targets.yaml"
+            ),
+            "agent",
+        ),
         (edited("expected_output: 30 days", "expected_output: 60 days"), "grading"),
         (edited("Names the window", "Names it"), "grading"),
         (edited("since May", "since June"), "grading"),
@@ -109,7 +127,9 @@ def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
         (edited("response: b", "response: c", ".agentv/targets.yaml"), "grading"),
     ],
 )
-def test_of__a_change_moves_its_own_part(tmp_path: Path, change: Mapping[str, str | None], part: str) -> None:
+def test_of__a_change_moves_its_own_part(
+    tmp_path: Path, change: Mapping[str, str | None], part: str
+) -> None:
     assert moved(tmp_path / "r", change) == set(part.split())
 
 
@@ -117,20 +137,35 @@ def test_of__a_change_moves_its_own_part(tmp_path: Path, change: Mapping[str, st
     "change",
     [
         edited("name: support\n", "name: support\ndescription: about refunds\n\n"),
-        edited("id: refund\n", "id: refund\n    description: of shoes\n    metadata: {owner: ada}\n"),
-        edited("{role: system, content: Be brief.}", "{role: system, content: [{type: text, value: Be brief.}]}"),
-        edited("value: 30 days, required: true, weight: 2", "weight: 2, required: 0.8, value: 30 days"),
-        edited("name: default, provider: cli", "provider: cli, name: default", ".agentv/targets.yaml"),
+        edited(
+            "id: refund\n", "id: refund\n    description: of shoes\n    metadata: {owner: ada}\n"
+        ),
+        edited(
+            "{role: system, content: Be brief.}",
+            "{role: system, content: [{type: text, value: Be brief.}]}",
+        ),
+        edited(
+            "value: 30 days, required: true, weight: 2", "weight: 2, required: 0.8, value: 30 days"
+        ),
+        edited(
+            "name: default, provider: cli", "provider: cli, name: default", ".agentv/targets.yaml"
+        ),
         {"evals/beside.txt": "not named"},
     ],
 )
-def test_of__what_does_not_matter_moves_nothing(tmp_path: Path, change: Mapping[str, str | None]) -> None:
+def test_of__what_does_not_matter_moves_nothing(
+    tmp_path: Path, change: Mapping[str, str | None]
+) -> None:
     assert moved(tmp_path / "r", change) == set()
 
 
 def test_of__moved_files_with_the_same_content_are_the_same(tmp_path: Path) -> None:
     text = FILES["evals/EVAL.yaml"]
-    for old, new in (("terms.txt", "texts/terms.txt"), ("prompts/tone.md", "../tone.md"), ("judges/check.py", "graders/judges/check.py")):
+    for old, new in (
+        ("terms.txt", "texts/terms.txt"),
+        ("prompts/tone.md", "../tone.md"),
+        ("judges/check.py", "graders/judges/check.py"),
+    ):
         text = text.replace(old, new)
     change: dict[str, str | None] = {
         "evals/EVAL.yaml": text,
@@ -148,21 +183,35 @@ def test_of__moved_files_with_the_same_content_are_the_same(tmp_path: Path) -> N
 
 def test_of__a_renamed_suite_folder_is_the_same(tmp_path: Path) -> None:
     change: dict[str, str | None] = {name: None for name in FILES if name.startswith("evals/")}
-    change |= {name.replace("evals/", "tests/"): text for name, text in FILES.items() if name.startswith("evals/")}
+    change |= {
+        name.replace("evals/", "tests/"): text
+        for name, text in FILES.items()
+        if name.startswith("evals/")
+    }
     assert moved(tmp_path / "r", change, "tests/EVAL.yaml") == set()
 
 
 def test_of__a_renamed_target_is_the_same_and_another_is_not(tmp_path: Path) -> None:
-    renamed = FILES[".agentv/targets.yaml"].replace("judge_target: judge", "judge_target: grader").replace("name: judge,", "name: grader,")
-    assert moved(tmp_path / "r", {".agentv/targets.yaml": renamed}) == {"agent"}  # its definition names another judge, which is the same
-    assert moved(tmp_path / "r", edited("name: support\n", "name: support\nexecution: {target: other}\n")) == {"agent"}
+    renamed = (
+        FILES[".agentv/targets.yaml"]
+        .replace("judge_target: judge", "judge_target: grader")
+        .replace("name: judge,", "name: grader,")
+    )
+    assert moved(tmp_path / "r", {".agentv/targets.yaml": renamed}) == {
+        "agent"
+    }  # its definition names another judge, which is the same
+    assert moved(
+        tmp_path / "r", edited("name: support\n", "name: support\nexecution: {target: other}\n")
+    ) == {"agent"}
 
 
 def test_of__a_target_that_extends_another_follows_it(tmp_path: Path) -> None:
     extending = FILES[".agentv/targets.yaml"] + "  - {name: strict, extends: judge}\n"
     extending = extending.replace("judge_target: judge", "judge_target: strict")
     before = fingerprint(tmp_path / "r", {".agentv/targets.yaml": extending})
-    after = fingerprint(tmp_path / "r", {".agentv/targets.yaml": extending.replace("response: b", "response: c")})
+    after = fingerprint(
+        tmp_path / "r", {".agentv/targets.yaml": extending.replace("response: b", "response: c")}
+    )
     assert before.grading != after.grading
 
 
@@ -182,8 +231,12 @@ def test_of__a_judge_that_is_watched_still_grades(tmp_path: Path) -> None:
     rules = Fingerprints([read_rule("evals/judges/**")])
     found = []
     for text in (JUDGE, JUDGE + "#\n"):
-        suite = suites.whole(suites.write(tmp_path, FILES | {"evals/judges/check.py": text}), "evals/EVAL.yaml")
-        found += [Fingerprints([read_rule("evals/judges/**")]).of(suite, test) for test in suite.tests]
+        suite = suites.whole(
+            suites.write(tmp_path, FILES | {"evals/judges/check.py": text}), "evals/EVAL.yaml"
+        )
+        found += [
+            Fingerprints([read_rule("evals/judges/**")]).of(suite, test) for test in suite.tests
+        ]
     assert found[0].grading != found[1].grading
     assert found[0].agent != found[1].agent
     assert found[0].question == found[1].question
@@ -198,11 +251,21 @@ def test_question_files__those_whose_change_makes_another_question(tmp_path: Pat
 
 
 def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> None:
-    """1,000 tests against a mock of 1,000 answers: written out for each test, the list would take a gigabyte."""
-    answers = "".join(f"      - {{pattern: p{number}, response: {'x' * 1000}}}\n" for number in range(1000))
-    tests = "".join(f"  - {{id: t{number}, input: p{number}, assert: [{{type: contains, value: x}}]}}\n" for number in range(1000))
+    """1,000 tests against a mock of 1,000 answers: written out for each test, the list would take a
+    gigabyte."""
+    answers = "".join(
+        f"      - {{pattern: p{number}, response: {'x' * 1000}}}\n" for number in range(1000)
+    )
+    tests = "".join(
+        f"  - {{id: t{number}, input: p{number}, assert: [{{type: contains, value: x}}]}}\n"
+        for number in range(1000)
+    )
     targets = f"targets:\n  - name: default\n    provider: mock\n    responses:\n{answers}"
-    suite = suites.whole(suites.write(tmp_path, {"EVAL.yaml": f"name: many\ntests:\n{tests}", ".agentv/targets.yaml": targets}))
+    suite = suites.whole(
+        suites.write(
+            tmp_path, {"EVAL.yaml": f"name: many\ntests:\n{tests}", ".agentv/targets.yaml": targets}
+        )
+    )
     prints = Fingerprints()
     started = process_time()
     found = [prints.of(suite, test) for test in suite.tests]
@@ -217,7 +280,9 @@ def test_of__the_judge_that_a_code_judge_may_ask_is_part_of_its_grading(tmp_path
         for reply in ("b", "c"):
             text = f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: code_judge, script: [x], target: {target}}}]}}]\n"
             targets = FILES[".agentv/targets.yaml"].replace("response: b", f"response: {reply}")
-            suite = suites.whole(suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": targets}))
+            suite = suites.whole(
+                suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": targets})
+            )
             found += [Fingerprints().of(suite, test).grading for test in suite.tests]
     assert found[0] != found[1]
     assert found[2] == found[3]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentevals_action import flakiness
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult
+from agentevals_action.review.selftest import flakiness
 
 PASS, BORDERLINE, FAIL = (
     SampleResult(score=1.0, verdict="pass"),
@@ -72,13 +72,19 @@ def test_alarm__is_the_share_of_pairs_that_fall() -> None:
     assert flakiness.measure(result([PASS, FAIL])).alarm == pytest.approx(1 / 2)
     assert flakiness.measure(result([PASS] * 9 + [FAIL])).alarm == pytest.approx(9 / 90)
     assert flakiness.measure(result([PASS, BORDERLINE, FAIL])).alarm == pytest.approx(3 / 6)
-    assert flakiness.measure(result([GATED, FAIL])).alarm == pytest.approx(1 / 2)  # no lower class, but a gate that held
+    assert flakiness.measure(result([GATED, FAIL])).alarm == pytest.approx(
+        1 / 2
+    )  # no lower class, but a gate that held
     assert flakiness.measure(result([FAIL, ERROR, FAIL])).alarm == 0
 
 
 def test_alarm__is_right_on_average() -> None:
     rng = random.Random(3)
-    alarms = [flakiness.measure(result([PASS if rng.random() < 0.9 else FAIL for _ in range(5)])).alarm or 0.0 for _ in range(3000)]
+    alarms = [
+        flakiness.measure(result([PASS if rng.random() < 0.9 else FAIL for _ in range(5)])).alarm
+        or 0.0
+        for _ in range(3000)
+    ]
     assert sum(alarms) / len(alarms) == pytest.approx(0.9 * 0.1, abs=0.006)
 
 
@@ -88,7 +94,9 @@ def test_together__one_of_many() -> None:
     assert flakiness.together([0.0, 1.0]) == 1
 
 
-@given(st.integers(1, 200).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
+@given(
+    st.integers(1, 200).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials)))
+)
 def test_interval__holds_the_rate_and_stays_within_0_and_1(counted: tuple[int, int]) -> None:
     successes, trials = counted
     low, high = flakiness.interval(successes, trials)
@@ -133,7 +141,9 @@ def chance(trials: int, successes: int, rate: float) -> float:
 def fisher(count: int, before: int, after: int) -> float:
     every = before + after
     return sum(
-        math.comb(every, one) * math.comb(2 * count - every, count - one) for one in range(after + 1) if every - one <= count
+        math.comb(every, one) * math.comb(2 * count - every, count - one)
+        for one in range(after + 1)
+        if every - one <= count
     ) / math.comb(2 * count, count)
 
 

@@ -2,12 +2,13 @@
 
 import pytest
 
-from agentevals_action import compare, gate
-from agentevals_action.compare import Side
-from agentevals_action.gate import Policy
 from agentevals_action.model.comparison import BaselineInfo, Decision, Outcome, SuiteComparison
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.result import TestResult
+from agentevals_action.review import gate
+from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison.compare import Side
+from agentevals_action.review.gate import Policy
 from tests.support import results
 
 ON_PULL_REQUEST = frozenset({"gates", "regressions"})
@@ -15,25 +16,41 @@ RERUN = BaselineInfo(source="rerun", wanted=True, commit="b" * 40)
 NO_BASE = BaselineInfo(source="none", wanted=False, reason="the base branch has no commit")
 
 
-def suite(*pairs: tuple[TestResult, TestResult | None], problem: str = "", path: str = "evals/EVAL.yaml") -> SuiteComparison:
+def suite(
+    *pairs: tuple[TestResult, TestResult | None], problem: str = "", path: str = "evals/EVAL.yaml"
+) -> SuiteComparison:
     there = [base for _, base in pairs if base]
     side = Side(results.run(*there, path=path) if there else None, problem=problem)
-    return compare.compare_suite(path, "suite", results.run(*(head for head, _ in pairs), path=path), side)
+    return compare.compare_suite(
+        path, "suite", results.run(*(head for head, _ in pairs), path=path), side
+    )
 
 
 def decide(
-    *suites: SuiteComparison, baseline: BaselineInfo = RERUN, fail_on: frozenset[str] = ON_PULL_REQUEST, **policy: object
+    *suites: SuiteComparison,
+    baseline: BaselineInfo = RERUN,
+    fail_on: frozenset[str] = ON_PULL_REQUEST,
+    **policy: object,
 ) -> Decision:
     return gate.decide(Policy(fail_on, **policy), suites, baseline)  # type: ignore[arg-type]  # the keyword decides the type
 
 
-PASSED, FAILED, ERROR = results.result(), results.result(verdict="fail"), results.result(verdict=None)
+PASSED, FAILED, ERROR = (
+    results.result(),
+    results.result(verdict="fail"),
+    results.result(verdict=None),
+)
 GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
 
 
 def test_decide__all_pass() -> None:
     told = decide(suite((PASSED, PASSED)))
-    assert (told.outcome, told.exit_code, told.conclusion, told.reasons) == (Outcome.PASSED, 0, "success", ())
+    assert (told.outcome, told.exit_code, told.conclusion, told.reasons) == (
+        Outcome.PASSED,
+        0,
+        "success",
+        (),
+    )
 
 
 def test_decide__no_suite_touched_passes_and_says_so() -> None:
@@ -57,7 +74,9 @@ def test_decide__still_failing_does_not_block_a_pull_request() -> None:
 
 
 def test_decide__still_failing_blocks_with_failures() -> None:
-    assert decide(suite((FAILED, FAILED)), fail_on=frozenset({"failures"})).reasons == ("1 test failed",)
+    assert decide(suite((FAILED, FAILED)), fail_on=frozenset({"failures"})).reasons == (
+        "1 test failed",
+    )
 
 
 def test_decide__never_blocks_nothing_but_the_pass_rate() -> None:
@@ -89,7 +108,10 @@ def test_decide__a_suite_that_scored_nothing_is_inconclusive() -> None:
     assert decide(suite()).outcome is Outcome.INCONCLUSIVE
 
 
-@pytest.mark.parametrize(("policy", "exit_code", "conclusion"), [("fail", 3, "failure"), ("neutral", 0, "neutral"), ("pass", 0, "success")])
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "conclusion"),
+    [("fail", 3, "failure"), ("neutral", 0, "neutral"), ("pass", 0, "success")],
+)
 def test_decide__inconclusive_by_policy(policy: str, exit_code: int, conclusion: str) -> None:
     told = decide(suite((ERROR, PASSED)), on_inconclusive=policy)
     assert (told.exit_code, told.conclusion) == (exit_code, conclusion)
@@ -105,11 +127,19 @@ def test_decide__a_base_that_could_not_be_had_is_never_a_pass() -> None:
 
 def test_decide__a_base_that_could_not_be_had_does_not_matter_without_regressions() -> None:
     problem = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
-    assert decide(suite((PASSED, None), problem="x"), baseline=problem, fail_on=frozenset({"gates"})).outcome is Outcome.PASSED
+    assert (
+        decide(
+            suite((PASSED, None), problem="x"), baseline=problem, fail_on=frozenset({"gates"})
+        ).outcome
+        is Outcome.PASSED
+    )
 
 
 def test_decide__a_base_that_could_not_be_had_for_one_suite() -> None:
-    told = decide(suite((PASSED, PASSED)), suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml"))
+    told = decide(
+        suite((PASSED, PASSED)),
+        suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml"),
+    )
     assert told.reasons == ("the base of `b/EVAL.yaml` could not be had: `prepare` failed",)
 
 
@@ -130,7 +160,13 @@ def test_decide__nothing_to_compare_with_is_no_doubt() -> None:
 
 
 def test_decide__faults_come_before_all_else() -> None:
-    fault = Fault(Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`")
+    fault = Fault(
+        Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`"
+    )
     told = gate.decide(Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [fault])
     assert (told.outcome, told.exit_code) == (Outcome.INVALID, 2)
-    assert told.reasons == ("1 fault in suites that the change touches", "1 required gate failed", "1 test regressed")
+    assert told.reasons == (
+        "1 fault in suites that the change touches",
+        "1 required gate failed",
+        "1 test regressed",
+    )

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, GitError
-from agentevals_action.git import GitRepository
 from agentevals_action.model.comparison import ChangedFile
+from agentevals_action.system.git import GitRepository
 from tests.support.repositories import Repository, pull_request
 
 LONG = "".join(f"line {number}\n" for number in range(50))
@@ -20,7 +20,9 @@ LONG = "".join(f"line {number}\n" for number in range(50))
 
 @pytest.fixture
 def made(tmp_path: Path) -> Repository:
-    return Repository.create(tmp_path / "repository", {"EVAL.yaml": "name: a\n", "src/agent.py": LONG})
+    return Repository.create(
+        tmp_path / "repository", {"EVAL.yaml": "name: a\n", "src/agent.py": LONG}
+    )
 
 
 def opened(made: Repository) -> GitRepository:
@@ -60,16 +62,25 @@ def test_head__of_a_repository_without_a_commit(tmp_path: Path) -> None:
         GitRepository(Repository.create(tmp_path / "empty").path).head()
 
 
-def test_environment__git_variables_of_the_caller_do_not_lead_elsewhere(made: Repository, tmp_path: Path) -> None:
+def test_environment__git_variables_of_the_caller_do_not_lead_elsewhere(
+    made: Repository, tmp_path: Path
+) -> None:
     other = Repository.create(tmp_path / "other", {"x": "1"})
-    environ = {"PATH": os.environ["PATH"], "GIT_DIR": str(other.path / ".git"), "GIT_WORK_TREE": str(other.path), "GIT_INDEX_FILE": "/x"}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "GIT_DIR": str(other.path / ".git"),
+        "GIT_WORK_TREE": str(other.path),
+        "GIT_INDEX_FILE": "/x",
+    }
     assert GitRepository(made.path, environ=environ).head() == made.head()
 
 
 def test_resolve__a_branch_and_what_is_none(made: Repository) -> None:
     repository = opened(made)
     assert repository.resolve("main") == made.head()
-    assert [repository.resolve(text) for text in ("nothing", "", "--all", "HEAD:EVAL.yaml")] == [None] * 4
+    assert [repository.resolve(text) for text in ("nothing", "", "--all", "HEAD:EVAL.yaml")] == [
+        None
+    ] * 4
 
 
 def test_parents__of_a_merge_commit(tmp_path: Path) -> None:
@@ -97,7 +108,10 @@ def test_fetch__one_commit_into_a_shallow_clone(tmp_path: Path) -> None:
     workspace.fetch(request.main)
     assert workspace.has(request.main)
     assert not workspace.has(request.base)
-    assert not (made.path / ".git" / "FETCH_HEAD").exists() or request.main not in (made.path / ".git" / "FETCH_HEAD").read_text()
+    assert (
+        not (made.path / ".git" / "FETCH_HEAD").exists()
+        or request.main not in (made.path / ".git" / "FETCH_HEAD").read_text()
+    )
 
 
 def test_fetch__leaves_a_whole_clone_whole(tmp_path: Path) -> None:
@@ -126,7 +140,15 @@ def test_merge_base__and_none(tmp_path: Path) -> None:
 
 def test_changed_files__of_every_kind(made: Repository) -> None:
     first = made.head()
-    head = made.commit("second", {"EVAL.yaml": "name: b\n", "new.txt": "1", "src/agent.py": None, "lib/agent.py": LONG + "one more\n"})
+    head = made.commit(
+        "second",
+        {
+            "EVAL.yaml": "name: b\n",
+            "new.txt": "1",
+            "src/agent.py": None,
+            "lib/agent.py": LONG + "one more\n",
+        },
+    )
     assert set(opened(made).changed_files(first, head)) == {
         ChangedFile("EVAL.yaml", "modified"),
         ChangedFile("new.txt", "added"),
@@ -157,14 +179,27 @@ def test_changed_files__the_users_configuration_changes_nothing(made: Repository
     first = made.head()
     head = made.commit("second", {"src/agent.py": None, "lib/agent.py": LONG, "ä": "1"})
     expected = opened(made).changed_files(first, head)
-    for key, value in (("diff.renames", "false"), ("diff.relative", "true"), ("diff.noprefix", "true"), ("diff.external", "false")):
+    for key, value in (
+        ("diff.renames", "false"),
+        ("diff.relative", "true"),
+        ("diff.noprefix", "true"),
+        ("diff.external", "false"),
+    ):
         made.git("config", key, value)
     assert GitRepository(made.path / "lib").changed_files(first, head) == expected
 
 
 def test_changed_files__to_the_working_tree_with_what_is_not_committed(made: Repository) -> None:
     first = made.head()
-    made.write({".gitignore": "*.log\n", "EVAL.yaml": "name: b\n", "new.yaml": "1", "x.log": "1", "src/agent.py": None})
+    made.write(
+        {
+            ".gitignore": "*.log\n",
+            "EVAL.yaml": "name: b\n",
+            "new.yaml": "1",
+            "x.log": "1",
+            "src/agent.py": None,
+        }
+    )
     assert set(opened(made).changed_files(first)) == {
         ChangedFile(".gitignore", "added"),
         ChangedFile("EVAL.yaml", "modified"),
@@ -180,7 +215,9 @@ def test_changed_files__a_touched_file_with_the_same_content_is_none(made: Repos
 
 
 def test_files__tracked_and_new_but_neither_ignored_nor_deleted(made: Repository) -> None:
-    made.write({".gitignore": "build/\n", "new.yaml": "1", "build/EVAL.yaml": "1", "src/agent.py": None})
+    made.write(
+        {".gitignore": "build/\n", "new.yaml": "1", "build/EVAL.yaml": "1", "src/agent.py": None}
+    )
     assert opened(made).files() == (".gitignore", "EVAL.yaml", "new.yaml")
 
 
@@ -246,7 +283,9 @@ def test_token__stays_with_its_server(made: Repository) -> None:
     with serving() as (url, seen):
         made.git("remote", "add", "origin", f"{url}/acme/agent")
         with pytest.raises(GitError):
-            GitRepository(made.path, token="ghs_new", server_url="https://github.com").fetch("9" * 40)
+            GitRepository(made.path, token="ghs_new", server_url="https://github.com").fetch(
+                "9" * 40
+            )
     assert seen == [None]
 
 

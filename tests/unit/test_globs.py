@@ -1,17 +1,43 @@
-"""Globs: what they match, and that those by a name alone, which are told without the library, mean the same as with it."""
+"""Globs: what they match, and that those by a name alone, which are told without the library, mean
+the same as with it."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from wcmatch import glob
 
-from agentevals_action.globs import matches, selected
+from agentevals_action.model.path_patterns import matches, selected
 
 _FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX
-_PIECES = ("a", "B", "é", " ", "\n", "\udcff", "-", "_", ".", "..", "1", "*", "!", "[", "{", "~", "\\", "EVAL.yaml", ".eval.yaml", "/")
+_PIECES = (
+    "a",
+    "B",
+    "é",
+    " ",
+    "\n",
+    "\udcff",
+    "-",
+    "_",
+    ".",
+    "..",
+    "1",
+    "*",
+    "!",
+    "[",
+    "{",
+    "~",
+    "\\",
+    "EVAL.yaml",
+    ".eval.yaml",
+    "/",
+)
 _PATHS = st.lists(st.sampled_from(_PIECES), max_size=8).map("".join)
-_ENDS = st.lists(st.sampled_from((*"aB.-_1*{", "..", "EVAL.yaml", ".eval.yaml")), max_size=3).map("".join)
-_PATTERNS = st.tuples(st.sampled_from(("**/", "./**/", "")), st.sampled_from(("", "*", "**")), _ENDS).map("".join)
+_ENDS = st.lists(st.sampled_from((*"aB.-_1*{", "..", "EVAL.yaml", ".eval.yaml")), max_size=3).map(
+    "".join
+)
+_PATTERNS = st.tuples(
+    st.sampled_from(("**/", "./**/", "")), st.sampled_from(("", "*", "**")), _ENDS
+).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +70,14 @@ def test_matches__what_the_documentation_says(path: str, pattern: str, is_matche
 @example("", "**/*")
 def test_matches__as_the_library_does(path: str, pattern: str) -> None:
     bare = pattern.removeprefix("./")
-    assert matches(path, pattern) is bool(glob.globmatch(path, [bare, bare.rstrip("/") + "/**"], flags=_FLAGS))
+    assert matches(path, pattern) is bool(
+        glob.globmatch(path, [bare, bare.rstrip("/") + "/**"], flags=_FLAGS)
+    )
 
 
 def test_selected__the_last_that_matches_decides() -> None:
     patterns = ("**/*.yaml", "!drafts", "drafts/final.yaml")
-    assert [selected(path, patterns) for path in ("a.yaml", "drafts/a.yaml", "drafts/final.yaml", "a.txt")] == [True, False, True, False]
+    assert [
+        selected(path, patterns)
+        for path in ("a.yaml", "drafts/a.yaml", "drafts/final.yaml", "a.txt")
+    ] == [True, False, True, False]

@@ -1,4 +1,5 @@
-"""Signals: what was begun is put away, in plain code and in an event loop, and a second signal does not stop that."""
+"""Signals: what was begun is put away, in plain code and in an event loop, and a second signal does
+not stop that."""
 
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 PLAIN = """
 import sys
 from agentevals_action.errors import Interrupted
-from agentevals_action.interrupts import interruptible
+from agentevals_action.system.signals import interruptible
 try:
     with interruptible():
         try:
@@ -29,7 +30,7 @@ except Interrupted as error:
 LOOP = """
 import asyncio, sys
 from agentevals_action.errors import Interrupted
-from agentevals_action.interrupts import interruptible, run
+from agentevals_action.system.signals import interruptible, run
 async def main():
     try:
         print("begun", flush=True)
@@ -48,7 +49,9 @@ except Interrupted as error:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_interrupted__in_an_event_loop_after_tidying(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
@@ -62,7 +65,9 @@ def test_interrupted__in_an_event_loop_after_tidying(number: signal.Signals) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_interrupted__in_plain_code_and_a_second_signal_is_ignored(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
@@ -77,7 +82,7 @@ def test_interrupted__in_plain_code_and_a_second_signal_is_ignored(number: signa
 LOST = """
 import asyncio, os, signal
 from agentevals_action.errors import Interrupted
-from agentevals_action.interrupts import interruptible, run
+from agentevals_action.system.signals import interruptible, run
 class Lost:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -116,14 +121,19 @@ except Interrupted as error:
     ids=["in a destructor", "while a class is made", "before the exit", "before an event loop"],
 )
 def test_interrupted__is_not_forgotten_where_what_it_raised_is_lost(body: str, said: str) -> None:
-    done = subprocess.run([sys.executable, "-c", LOST.replace("BODY", body)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", LOST.replace("BODY", body)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout) == (0, said), done.stderr
 
 
 LOADING = """
 import sys, time
 from agentevals_action.errors import Interrupted
-from agentevals_action.interrupts import interruptible
+from agentevals_action.system.signals import interruptible
 try:
     with interruptible():
         sys.path.insert(0, sys.argv[1])
@@ -137,9 +147,13 @@ except Interrupted as error:
 
 
 def test_interrupted__within_an_import_once_it_is_over(tmp_path: Path) -> None:
-    (tmp_path / "slow_to_load.py").write_text("import sys\nprint('begun', flush=True)\nsys.stdin.read(1)\n")
+    (tmp_path / "slow_to_load.py").write_text(
+        "import sys\nprint('begun', flush=True)\nsys.stdin.read(1)\n"
+    )
     command = [sys.executable, "-c", LOADING, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
@@ -154,7 +168,7 @@ def test_interruptible__gives_the_handlers_back() -> None:
     code = textwrap.dedent(
         """
         import signal
-        from agentevals_action.interrupts import interruptible, run
+        from agentevals_action.system.signals import interruptible, run
         async def main(): return 7
         before = signal.getsignal(signal.SIGTERM)
         with interruptible():
@@ -169,4 +183,6 @@ def test_interruptible__gives_the_handlers_back() -> None:
         assert signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
         """
     )
-    assert subprocess.run([sys.executable, "-c", code], env={**os.environ}, timeout=60).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], env={**os.environ}, timeout=60).returncode == 0
+    )

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action import json_values
+from agentevals_action.model import json_values
 
 json_data = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -23,7 +25,13 @@ def test_equal__holds_of_the_same_data(data: Any) -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [(1, 1.0), ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}), ([1, [2]], [1.0, [2]]), (None, None), (True, True)],
+    [
+        (1, 1.0),
+        ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+        ([1, [2]], [1.0, [2]]),
+        (None, None),
+        (True, True),
+    ],
 )
 def test_equal__looks_past_spelling(left: Any, right: Any) -> None:
     assert json_values.equal(left, right)
@@ -72,17 +80,27 @@ def test_equal__of_deep_data_needs_no_recursion() -> None:
     ],
 )
 def test_path__leads_to_values(path: str, value: Any) -> None:
-    data = {"a": 1, "items": [{"name": "bolt"}, None], "rows": [[1, 2]], "map": {"0": "zero"}, "a b": {"c-d": 3}}
+    data = {
+        "a": 1,
+        "items": [{"name": "bolt"}, None],
+        "rows": [[1, 2]],
+        "map": {"0": "zero"},
+        "a b": {"c-d": 3},
+    }
     assert json_values.look_up(data, json_values.read_path(path)) == value
 
 
-@pytest.mark.parametrize("path", ["b", "items.2", "items.-1", "items[0].name.x", "items.name", "a.0", "items.²"])
+@pytest.mark.parametrize(
+    "path", ["b", "items.2", "items.-1", "items[0].name.x", "items.name", "a.0", "items.²"]
+)
 def test_path__leads_nowhere(path: str) -> None:
     data = {"a": 1, "items": [{"name": "bolt"}, 2]}
     assert json_values.look_up(data, json_values.read_path(path)) is json_values.MISSING
 
 
-@pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "a[x]", "a[", "a]", "a[0", "a[-1]", "a.[0]", "a[0]b"])
+@pytest.mark.parametrize(
+    "path", ["", ".", "a.", ".a", "a..b", "a[x]", "a[", "a]", "a[0", "a[-1]", "a.[0]", "a[0]b"]
+)
 def test_path__is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="is no path; write names and positions"):
         json_values.read_path(path)
@@ -97,13 +115,23 @@ def test_shown__is_short_and_fits_in_a_file() -> None:
     assert json_values.shown("\ud800") == '"?"'
     assert len(json_values.shown(list(range(100)))) == 80
     # How deep an encoder goes differs by Python's version; either way it is short and no crash.
-    assert json_values.shown(deep) in ("a value that is nested too deeply to be shown", "[" * 79 + "…")
+    assert json_values.shown(deep) in (
+        "a value that is nested too deeply to be shown",
+        "[" * 79 + "…",
+    )
 
 
-@pytest.mark.parametrize(("value", "counted"), [(0, 0), (7, 7), (-1, None), (True, None), (1.0, None), ("7", None), (None, None)])
+@pytest.mark.parametrize(
+    ("value", "counted"),
+    [(0, 0), (7, 7), (-1, None), (True, None), (1.0, None), ("7", None), (None, None)],
+)
 def test_count__a_whole_number_or_unknown(value: Any, counted: int | None) -> None:
     assert json_values.count(value) == counted
 
 
 def test_members__of_an_object_alone() -> None:
-    assert (json_values.members({"a": 1}), json_values.members([1]), json_values.members(None)) == ({"a": 1}, {}, {})
+    assert (json_values.members({"a": 1}), json_values.members([1]), json_values.members(None)) == (
+        {"a": 1},
+        {},
+        {},
+    )

@@ -4,7 +4,11 @@ from agentevals_action import kinds
 
 
 def test_words__known_and_strange() -> None:
-    assert (kinds.words("budget"), kinds.words("workspace"), kinds.words("odd")) == ("budget spent", "workspace failed", "odd error")
+    assert (kinds.words("budget"), kinds.words("workspace"), kinds.words("odd")) == (
+        "budget spent",
+        "workspace failed",
+        "odd error",
+    )
 
 
 def test_counted__the_frequent_first() -> None:

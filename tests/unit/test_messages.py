@@ -4,21 +4,41 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.messages import content_text, prompt_text, read_message, read_tool_call, wire_message, wire_messages
+from agentevals_action.model.messages import (
+    content_text,
+    prompt_text,
+    read_message,
+    read_tool_call,
+    wire_message,
+    wire_messages,
+)
 from agentevals_action.model.suite import Block, Message, ToolCall
 
 
 def test_read_message__both_forms_of_a_tool_call() -> None:
-    spec = {"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
+    spec = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "read", "arguments": '{"path": "a"}'},
+    }
     agentv = {"tool": "read", "input": {"path": "a"}, "output": "text", "duration_ms": 12}
     message = read_message({"role": "assistant", "content": None, "tool_calls": [spec, agentv]})
     assert message == Message(
-        "assistant", "", tool_calls=(ToolCall("read", {"path": "a"}, id="1"), ToolCall("read", {"path": "a"}, "text", None, 12))
+        "assistant",
+        "",
+        tool_calls=(
+            ToolCall("read", {"path": "a"}, id="1"),
+            ToolCall("read", {"path": "a"}, "text", None, 12),
+        ),
     )
 
 
 def test_read_message__blocks_and_objects() -> None:
-    blocks = [{"type": "text", "value": "a"}, {"type": "json", "value": {"b": 1}}, {"type": "file", "value": "c.txt"}]
+    blocks = [
+        {"type": "text", "value": "a"},
+        {"type": "json", "value": {"b": 1}},
+        {"type": "file", "value": "c.txt"},
+    ]
     assert read_message({"role": "user", "content": blocks}).content == (
         Block("text", "a"),
         Block("json", {"b": 1}),
@@ -28,7 +48,9 @@ def test_read_message__blocks_and_objects() -> None:
 
 
 def test_read_message__names_and_ids() -> None:
-    assert read_message({"role": "tool", "content": "x", "tool_call_id": "1", "name": "read"}) == Message("tool", "x", "read", "1")
+    assert read_message(
+        {"role": "tool", "content": "x", "tool_call_id": "1", "name": "read"}
+    ) == Message("tool", "x", "read", "1")
 
 
 @pytest.mark.parametrize(
@@ -37,8 +59,14 @@ def test_read_message__names_and_ids() -> None:
         ("text", "a message is an object"),
         ({"content": "x"}, "a message is an object with a role"),
         ({"role": "user", "content": 1}, "content is a string or a list of blocks"),
-        ({"role": "user", "content": [{"type": "video", "value": 1}]}, "a block is an object with a type"),
-        ({"role": "user", "content": [{"type": "text", "value": 1}]}, "a text block's value is a string"),
+        (
+            {"role": "user", "content": [{"type": "video", "value": 1}]},
+            "a block is an object with a type",
+        ),
+        (
+            {"role": "user", "content": [{"type": "text", "value": 1}]},
+            "a text block's value is a string",
+        ),
         ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is a string"),
         ({"role": "user", "content": "x", "name": ["a"]}, "name is a string"),
         ({"role": "assistant", "content": "x", "tool_calls": "y"}, "tool_calls is a list"),
@@ -61,15 +89,25 @@ def test_read_tool_call__empty_arguments_are_none_given() -> None:
 
 def test_wire_message__reads_back_the_same() -> None:
     message = Message(
-        "assistant", (Block("text", "hi"), Block("json", {"a": [1]})), "bot", tool_calls=(ToolCall("t", {"k": "v"}, "out", "1", 3),)
+        "assistant",
+        (Block("text", "hi"), Block("json", {"a": [1]})),
+        "bot",
+        tool_calls=(ToolCall("t", {"k": "v"}, "out", "1", 3),),
     )
     assert read_message(wire_message(message)) == message
     assert wire_messages([message, Message("user", "x")])[1] == {"role": "user", "content": "x"}
 
 
 def test_wire_message__a_tool_call_carries_both_forms() -> None:
-    (call,) = wire_message(Message("assistant", "", tool_calls=(ToolCall("t", {"k": "ü"}),)))["tool_calls"]
-    assert call == {"type": "function", "function": {"name": "t", "arguments": '{"k": "ü"}'}, "tool": "t", "input": {"k": "ü"}}
+    (call,) = wire_message(Message("assistant", "", tool_calls=(ToolCall("t", {"k": "ü"}),)))[
+        "tool_calls"
+    ]
+    assert call == {
+        "type": "function",
+        "function": {"name": "t", "arguments": '{"k": "ü"}'},
+        "tool": "t",
+        "input": {"k": "ü"},
+    }
 
 
 def test_prompt_text__one_user_message_is_its_text() -> None:
@@ -77,8 +115,16 @@ def test_prompt_text__one_user_message_is_its_text() -> None:
 
 
 def test_prompt_text__several_are_headed_blocks() -> None:
-    messages = [Message("system", "be brief"), Message("user", "q"), Message("assistant", "a"), Message("tool", "t")]
-    assert prompt_text(messages) == "@[System]:\nbe brief\n\n@[User]:\nq\n\n@[Assistant]:\na\n\n@[Tool]:\nt"
+    messages = [
+        Message("system", "be brief"),
+        Message("user", "q"),
+        Message("assistant", "a"),
+        Message("tool", "t"),
+    ]
+    assert (
+        prompt_text(messages)
+        == "@[System]:\nbe brief\n\n@[User]:\nq\n\n@[Assistant]:\na\n\n@[Tool]:\nt"
+    )
     assert prompt_text([Message("system", "alone")]) == "@[System]:\nalone"
 
 
@@ -90,7 +136,10 @@ def test_content_text__each_kind_of_block(tmp_path: Path) -> None:
         Block("file", "notes.txt", tmp_path / "notes.txt"),
         Block("image", "pic.png", tmp_path / "pic.png"),
     )
-    assert content_text(Message("user", blocks)) == 'see\n{"ä": [1, null]}\n<file path="notes.txt">\nline ü\n\n</file>\npic.png'
+    assert (
+        content_text(Message("user", blocks))
+        == 'see\n{"ä": [1, null]}\n<file path="notes.txt">\nline ü\n\n</file>\npic.png'
+    )
 
 
 def test_content_text__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -> None:

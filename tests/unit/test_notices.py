@@ -1,4 +1,4 @@
-from agentevals_action.notices import Notices
+from agentevals_action.model.notices import Notices
 
 
 def test_notices__are_told_once_in_their_order_and_counted() -> None:

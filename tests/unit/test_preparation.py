@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.preparation import Lines, Preparation, run_setup
+from agentevals_action.execution.preparation import Lines, Preparation, run_setup
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -33,7 +33,9 @@ class Log:
             self._answer.touch()
 
 
-def setup(command: str, folder: Path, log: Log, withheld: tuple[str, ...] = ()) -> AttemptError | None:
+def setup(
+    command: str, folder: Path, log: Log, withheld: tuple[str, ...] = ()
+) -> AttemptError | None:
     return asyncio.run(run_setup(command, folder, ENVIRONMENT, withheld, log.say))
 
 
@@ -45,7 +47,10 @@ def test_setup__runs_in_the_folder_and_tells_both_streams(tmp_path: Path) -> Non
 
 def test_setup__is_told_while_it_runs(tmp_path: Path) -> None:
     log = Log("waiting", tmp_path / "answer")
-    assert setup("echo waiting; while [ ! -e answer ]; do sleep 0.02; done; echo done", tmp_path, log) is None
+    assert (
+        setup("echo waiting; while [ ! -e answer ]; do sleep 0.02; done; echo done", tmp_path, log)
+        is None
+    )
     assert log.said == ["waiting", "done"]
 
 
@@ -64,7 +69,9 @@ def test_setup__a_folder_that_is_not_there_is_no_crash(tmp_path: Path) -> None:
     assert str(refusal) == "`setup` could not be started: No such file or directory"
 
 
-def test_setup__sees_the_environment_given_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup__sees_the_environment_given_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     log = Log()
     setup("env", tmp_path, log)
@@ -85,7 +92,11 @@ def trees(folder: Path) -> tuple[Path, Path]:
 def test_ready__setup_once_for_both_trees_and_prepare_in_each(tmp_path: Path) -> None:
     head, base = trees(tmp_path)
     log = Log()
-    both = preparation(head, "echo once >> setup.txt; echo hello; sleep 0.1; touch ready", "test -e ../head/ready && touch prepared")
+    both = preparation(
+        head,
+        "echo once >> setup.txt; echo hello; sleep 0.1; touch ready",
+        "test -e ../head/ready && touch prepared",
+    )
 
     async def make() -> None:
         await asyncio.gather(both.ready(head, log.folded), both.ready(base, log.folded))
@@ -100,13 +111,21 @@ def test_ready__setup_once_for_both_trees_and_prepare_in_each(tmp_path: Path) ->
 def test_ready__a_failed_setup_is_every_trees_and_has_no_second_try(tmp_path: Path) -> None:
     head, base = trees(tmp_path)
     log = Log()
-    both = preparation(head, "echo tried >> setup.txt; echo no such package; exit 1", "touch prepared")
+    both = preparation(
+        head, "echo tried >> setup.txt; echo no such package; exit 1", "touch prepared"
+    )
 
     async def make() -> list[BaseException | None]:
-        return [*await asyncio.gather(both.ready(head, log.folded), both.ready(base, log.folded), return_exceptions=True)]
+        return [
+            *await asyncio.gather(
+                both.ready(head, log.folded), both.ready(base, log.folded), return_exceptions=True
+            )
+        ]
 
     errors = asyncio.run(make())
-    assert [(type(error), str(error)) for error in errors] == [(AttemptError, "`setup` ended with exit code 1: no such package")] * 2
+    assert [(type(error), str(error)) for error in errors] == [
+        (AttemptError, "`setup` ended with exit code 1: no such package")
+    ] * 2
     assert [error.kind for error in errors if isinstance(error, AttemptError)] == ["prepare"] * 2
     assert errors[0] is not errors[1]
     assert (head / "setup.txt").read_text() == "tried\n"

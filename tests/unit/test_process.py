@@ -11,15 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import errand, process
+from agentevals_action.system import errand, process
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
 def run(
-    tmp_path: Path, *command: str, timeout: float = 30, stdin: str = "", environment: Mapping[str, str] = ENVIRONMENT
+    tmp_path: Path,
+    *command: str,
+    timeout: float = 30,
+    stdin: str = "",
+    environment: Mapping[str, str] = ENVIRONMENT,
 ) -> process.Completed:
-    return asyncio.run(process.run(command, cwd=tmp_path, environment=environment, timeout=timeout, stdin=stdin))
+    return asyncio.run(
+        process.run(command, cwd=tmp_path, environment=environment, timeout=timeout, stdin=stdin)
+    )
 
 
 def python(code: str) -> tuple[str, str, str]:
@@ -34,7 +40,8 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within two seconds: the signal has been sent, its delivery is the kernel's."""
+    """Whether a process ends within two seconds: the signal has been sent, its delivery is the
+    kernel's."""
     deadline = time.monotonic() + 2
     while alive(pid):
         if time.monotonic() > deadline:
@@ -51,7 +58,10 @@ def test_run__gives_output_code_and_duration(tmp_path: Path) -> None:
 
 
 def test_run__starts_in_the_folder_with_nothing_but_the_environment_given(tmp_path: Path) -> None:
-    done = run(tmp_path, *python("import os; print(os.getcwd(), sorted(k for k in os.environ if k != 'LC_CTYPE'))"))
+    done = run(
+        tmp_path,
+        *python("import os; print(os.getcwd(), sorted(k for k in os.environ if k != 'LC_CTYPE'))"),
+    )
     assert done.stdout.strip() == f"{tmp_path} ['PATH']"
 
 
@@ -83,14 +93,26 @@ def test_run__a_lone_surrogate_in_the_input_does_not_break_it(tmp_path: Path) ->
 
 
 def test_run__keeps_as_much_as_is_asked_for(tmp_path: Path) -> None:
-    limited = process.run(["echo", "hello"], cwd=tmp_path, environment=ENVIRONMENT, timeout=30, limit=3)
+    limited = process.run(
+        ["echo", "hello"], cwd=tmp_path, environment=ENVIRONMENT, timeout=30, limit=3
+    )
     done = asyncio.run(limited)
     assert (done.stdout, done.truncated) == ("hel", True)
 
 
 def test_run__a_flood_is_cut_and_drained(tmp_path: Path) -> None:
-    done = run(tmp_path, *python("import sys\nfor _ in range(40): sys.stdout.write('x' * 1048576)\nsys.stderr.write('end')"))
-    assert (done.returncode, len(done.stdout), done.stderr, done.truncated) == (0, process.OUTPUT_LIMIT, "end", True)
+    done = run(
+        tmp_path,
+        *python(
+            "import sys\nfor _ in range(40): sys.stdout.write('x' * 1048576)\nsys.stderr.write('end')"
+        ),
+    )
+    assert (done.returncode, len(done.stdout), done.stderr, done.truncated) == (
+        0,
+        process.OUTPUT_LIMIT,
+        "end",
+        True,
+    )
 
 
 def test_run__what_fills_the_limit_exactly_is_not_cut(tmp_path: Path) -> None:
@@ -99,7 +121,9 @@ def test_run__what_fills_the_limit_exactly_is_not_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("no-such-program-here",), ("./missing.sh",), ("/",)])
-def test_run__what_cannot_be_started_is_an_os_error(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_run__what_cannot_be_started_is_an_os_error(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
     with pytest.raises(OSError, match=r"No such file|Permission denied"):
         run(tmp_path, *command)
 
@@ -124,7 +148,9 @@ def test_run__time_out_kills_the_whole_group(tmp_path: Path) -> None:
 
 def test_run__time_out_kills_what_ignores_the_polite_signal(tmp_path: Path) -> None:
     started = time.monotonic()
-    done = run(tmp_path, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 300; done", timeout=0.5)
+    done = run(
+        tmp_path, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 300; done", timeout=0.5
+    )
     assert (done.timed_out, done.returncode) == (True, -signal.SIGKILL)
     assert gone(int(done.stdout))
     assert time.monotonic() - started < 15
@@ -162,7 +188,9 @@ def test_run__cancellation_kills_the_group_before_it_is_told(tmp_path: Path) -> 
 
     async def cancelled() -> list[int]:
         command = ("sh", "-c", "sleep 300 & echo $! $$ > started; wait")
-        task = asyncio.create_task(process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        task = asyncio.create_task(
+            process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+        )
         pids = [int(pid) for pid in (await asyncio.to_thread(fifo.read_text)).split()]
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -180,7 +208,9 @@ def test_run__a_second_cancellation_still_kills(tmp_path: Path) -> None:
 
     async def cancelled() -> int:
         command = ("sh", "-c", "trap '' TERM; echo $$ > started; while :; do sleep 300; done")
-        task = asyncio.create_task(process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        task = asyncio.create_task(
+            process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+        )
         pid = int(await asyncio.to_thread(fifo.read_text))
         task.cancel()
         await asyncio.sleep(0)
@@ -194,7 +224,9 @@ def test_run__a_second_cancellation_still_kills(tmp_path: Path) -> None:
 
 def test_run__cancellation_while_the_child_is_being_started_leaves_nothing(tmp_path: Path) -> None:
     async def cancelled() -> None:
-        task = asyncio.create_task(process.run(("sleep", "300.25"), cwd=tmp_path, environment=ENVIRONMENT, timeout=300))
+        task = asyncio.create_task(
+            process.run(("sleep", "300.25"), cwd=tmp_path, environment=ENVIRONMENT, timeout=300)
+        )
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
@@ -203,7 +235,9 @@ def test_run__cancellation_while_the_child_is_being_started_leaves_nothing(tmp_p
 
     asyncio.run(cancelled())
     children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children")
-    assert b"300.25" not in b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.read_text().split())
+    assert b"300.25" not in b"".join(
+        Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.read_text().split()
+    )
 
 
 @pytest.mark.parametrize(("timeout", "code"), [(30, 3), (0.5, -signal.SIGTERM)])
@@ -211,11 +245,19 @@ def test_run__without_pidfd__ends_and_times_out_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float, code: int
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
-    done = run(tmp_path, "sh", "-c", f"echo $$; {'exit 3' if code > 0 else 'exec sleep 300'}", timeout=timeout)
+    done = run(
+        tmp_path,
+        "sh",
+        "-c",
+        f"echo $$; {'exit 3' if code > 0 else 'exec sleep 300'}",
+        timeout=timeout,
+    )
     assert (done.returncode, done.timed_out, gone(int(done.stdout))) == (code, code < 0, True)
 
 
-def test_run__more_than_there_are_processors_wait_for_each_other_side_by_side(tmp_path: Path) -> None:
+def test_run__more_than_there_are_processors_wait_for_each_other_side_by_side(
+    tmp_path: Path,
+) -> None:
     count = 4 * (os.cpu_count() or 1)
     os.mkfifo(tmp_path / "here")
     os.mkfifo(tmp_path / "go")
@@ -227,9 +269,13 @@ def test_run__more_than_there_are_processors_wait_for_each_other_side_by_side(tm
         os.write(go, b"\n" * count)
 
     async def many() -> list[process.Completed]:
-        # Each holds `here` open to its end, or the reader could see the end of the file between two of them.
+        # Each holds `here` open to its end, or the reader could see the end of the file between two
+        # of them.
         command = ("sh", "-c", "exec 3>here; echo >&3; read line <go")
-        waiting = (process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=60) for _ in range(count))
+        waiting = (
+            process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=60)
+            for _ in range(count)
+        )
         go = os.open(tmp_path / "go", os.O_RDWR)
         try:
             results, _ = await asyncio.gather(asyncio.gather(*waiting), asyncio.to_thread(meet, go))
@@ -248,7 +294,13 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
         before = count()
         for command in (("true",), ("sleep", "300"), ("no-such-program-here",)):
             with contextlib.suppress(FileNotFoundError):
-                await process.run(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=0.1, stdin="x" * 2_000_000)
+                await process.run(
+                    command,
+                    cwd=tmp_path,
+                    environment=ENVIRONMENT,
+                    timeout=0.1,
+                    stdin="x" * 2_000_000,
+                )
         return before, count()
 
     before, after = asyncio.run(counted())
@@ -258,7 +310,12 @@ def test_run__leaves_no_descriptor_open(tmp_path: Path) -> None:
 def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
     async def many() -> list[process.Completed]:
         return await asyncio.gather(
-            *(process.run(("sh", "-c", f"echo {i} $$"), cwd=tmp_path, environment=ENVIRONMENT, timeout=60) for i in range(40))
+            *(
+                process.run(
+                    ("sh", "-c", f"echo {i} $$"), cwd=tmp_path, environment=ENVIRONMENT, timeout=60
+                )
+                for i in range(40)
+            )
         )
 
     results = asyncio.run(many())
@@ -266,7 +323,9 @@ def test_run__many_at_once_leave_no_zombie(tmp_path: Path) -> None:
     assert not any(Path(f"/proc/{done.stdout.split()[1]}").exists() for done in results)
 
 
-def call(tmp_path: Path, *command: str, timeout: float = 30, stdin: bytes = b"") -> errand.CompletedBytes:
+def call(
+    tmp_path: Path, *command: str, timeout: float = 30, stdin: bytes = b""
+) -> errand.CompletedBytes:
     return errand.call(command, cwd=tmp_path, environment=ENVIRONMENT, timeout=timeout, stdin=stdin)
 
 
@@ -312,7 +371,7 @@ def test_call__a_daemon_that_holds_the_pipes_open_is_not_waited_for(tmp_path: Pa
 
 def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys; from pathlib import Path; from agentevals_action import errand; from agentevals_action.errors import Interrupted\n"
+        "import os, signal, sys; from pathlib import Path; from agentevals_action.system import errand; from agentevals_action.errors import Interrupted\n"
         "def stop(*_): raise Interrupted('SIGTERM')\n"
         "signal.signal(signal.SIGTERM, stop)\n"
         "try: errand.call(['sh', '-c', 'sleep 300 & echo $! $$; echo $! $$ > started; wait'], cwd=Path(sys.argv[1]),"
@@ -321,7 +380,9 @@ def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
     )
     fifo = tmp_path / "started"
     os.mkfifo(fifo)
-    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as parent:
         pids = fifo.read_text().split()
         parent.send_signal(signal.SIGTERM)
         out, _ = parent.communicate(timeout=30)
@@ -331,7 +392,7 @@ def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
 
 def test_call__interrupted_at_any_step_of_its_beginning_neither_hangs_nor_leaves_a_child() -> None:
     script = (
-        "import os, sys, time; from pathlib import Path; from agentevals_action import errand; from agentevals_action.errors import Interrupted\n"
+        "import os, sys, time; from pathlib import Path; from agentevals_action.system import errand; from agentevals_action.errors import Interrupted\n"
         "def interrupt_at(step):\n"
         "    def profile(frame, event, _):\n"
         "        nonlocal step\n"
@@ -348,13 +409,18 @@ def test_call__interrupted_at_any_step_of_its_beginning_neither_hangs_nor_leaves
         "try: print(step > 8, os.waitpid(-1, os.WNOHANG))\n"
         "except ChildProcessError: print('no child is left')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout) == (0, "no child is left\n"), done.stderr
 
 
 def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
     results: list[bytes] = []
-    threads = [threading.Thread(target=lambda i=i: results.append(call(tmp_path, "echo", str(i)).stdout)) for i in range(10)]
+    threads = [
+        threading.Thread(target=lambda i=i: results.append(call(tmp_path, "echo", str(i)).stdout))
+        for i in range(10)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -364,24 +430,34 @@ def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
 
 def test_run_and_call__refuse_where_the_system_does_not_tell_how_a_child_ends() -> None:
     script = (
-        "import asyncio, signal; from pathlib import Path; from agentevals_action import errand, process\n"
+        "import asyncio, signal; from pathlib import Path; from agentevals_action.system import errand; from agentevals_action.system import process\n"
         "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
         "given = dict(cwd=Path('/'), environment={'PATH': '/bin:/usr/bin'}, timeout=30)\n"
         "for start in (lambda: asyncio.run(process.run(['false'], **given)), lambda: errand.call(['false'], **given)):\n"
         "    try: print(start())\n"
         "    except OSError as error: print(error.strerror)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "how a child ends cannot be told, since SIGCHLD is ignored\n" * 2
 
 
 def powerless_python() -> list[str]:
-    """An interpreter that runs as a user without privileges and can import the package; root may read everything."""
-    become = ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    """An interpreter that runs as a user without privileges and can import the package; root may
+    read everything."""
+    become = (
+        ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all"]
+        if os.geteuid() == 0
+        else []
+    )
     for interpreter in (sys.executable, "/usr/bin/python3"):
         try:
             found = subprocess.run(
-                [*become, interpreter, "-c", "import agentevals_action.process"], env=IMPORTABLE, capture_output=True, check=False
+                [*become, interpreter, "-c", "import agentevals_action.system.process"],
+                env=IMPORTABLE,
+                capture_output=True,
+                check=False,
             )
         except OSError:
             break
@@ -390,15 +466,27 @@ def powerless_python() -> list[str]:
     pytest.skip("there is no interpreter that a user without privileges could run")
 
 
-IMPORTABLE = {**ENVIRONMENT, "PYTHONPATH": str(Path(process.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+IMPORTABLE = {
+    **ENVIRONMENT,
+    "PYTHONPATH": str(Path(process.__file__).parents[1]),
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system offers this on Linux alone")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the system offers this on Linux alone"
+)
 def test_hide_from_children__a_child_of_the_same_user_cannot_read_the_parents_environment() -> None:
     script = (
-        "import os, subprocess; from agentevals_action import process\n"
+        "import os, subprocess; from agentevals_action.system import process\n"
         "def child(): return subprocess.run(['cat', f'/proc/{os.getpid()}/environ'], capture_output=True).returncode\n"
         "before = child(); hidden = process.hide_from_children(); print(before, hidden, child())\n"
     )
-    done = subprocess.run([*powerless_python(), "-c", script], env=IMPORTABLE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*powerless_python(), "-c", script],
+        env=IMPORTABLE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.split() == ["0", "True", "1"], done.stderr

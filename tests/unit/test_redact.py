@@ -9,10 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentevals_action.redact import MASK, Redactor, looks_secret
+from agentevals_action.system.redaction import MASK, Redactor, looks_secret
 
 SECRET = 'pä/ss "w+rd"\\&<1>~%?'
-SECRETS = st.text(min_size=8, max_size=40).filter(lambda text: len(text.strip()) >= 8 and len(text.splitlines()) == 1)
+SECRETS = st.text(min_size=8, max_size=40).filter(
+    lambda text: len(text.strip()) >= 8 and len(text.splitlines()) == 1
+)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,18 @@ def test_looks_secret__credentials(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["PATH", "PWD", "OLDPWD", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "GITHUB_REPOSITORY", "PATTERN"]
+    "name",
+    [
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "GIT_AUTHOR_NAME",
+        "KEYBOARD",
+        "MONKEY",
+        "COMPASS",
+        "GITHUB_REPOSITORY",
+        "PATTERN",
+    ],
 )
 def test_looks_secret__others(name: str) -> None:
     assert not looks_secret(name)
@@ -64,12 +77,16 @@ def test_redact__every_form(form: str) -> None:
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 @pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "x-access-token:", "user:"])
 @pytest.mark.parametrize("after", ["", "!", "!!", "@host"])
-def test_redact__base64_wherever_the_secret_stands_in_it(encode: type, before: str, after: str) -> None:
+def test_redact__base64_wherever_the_secret_stands_in_it(
+    encode: type, before: str, after: str
+) -> None:
     secret = "ghs_0123456789abcdefXYZ?>~"
     encoded = encode(f"{before}{secret}{after}".encode()).decode()
     clean = Redactor([secret]).redact(f"Authorization: basic {encoded}.")
     assert MASK in clean
-    left = "".join(character for character in clean.partition("basic ")[2] if character not in "*.=")
+    left = "".join(
+        character for character in clean.partition("basic ")[2] if character not in "*.="
+    )
     assert secret not in str(base64.b64decode(left + "A" * (-len(left) % 4)))
     assert len(left) <= (len(before) + len(after)) * 4 / 3 + 4
 
@@ -79,7 +96,9 @@ def test_redact__short_values_are_left_alone() -> None:
 
 
 def test_redact__the_longest_wins_and_overlaps_leave_no_rest() -> None:
-    assert Redactor(["password", "password-long"]).redact("password-long password") == f"{MASK} {MASK}"
+    assert (
+        Redactor(["password", "password-long"]).redact("password-long password") == f"{MASK} {MASK}"
+    )
     assert Redactor(["abcdefgh", "efghijkl"]).redact("<abcdefghijkl>") == f"<{MASK}>"
 
 
@@ -103,15 +122,29 @@ def test_from_environ__secret_names_inputs_and_named_ones() -> None:
         "NAMED": "n4med-value-of-a-key",
     }
     redactor = Redactor.from_environ(environ, ["NAMED", "MODE", "NOT_SET"])
-    assert redactor.redact("ghs_01234567 a-plain-value n4med-value-of-a-key production") == f"{MASK} a-plain-value {MASK} production"
+    assert (
+        redactor.redact("ghs_01234567 a-plain-value n4med-value-of-a-key production")
+        == f"{MASK} a-plain-value {MASK} production"
+    )
 
 
-@given(st.lists(SECRETS, min_size=1, max_size=4), st.lists(st.text(max_size=20), min_size=1, max_size=6), st.data())
+@given(
+    st.lists(SECRETS, min_size=1, max_size=4),
+    st.lists(st.text(max_size=20), min_size=1, max_size=6),
+    st.data(),
+)
 @example(["********", "0" * 8], ["*", "0"], None)
-def test_redact__no_secret_survives(secrets: list[str], texts: list[str], data: st.DataObject | None) -> None:
+def test_redact__no_secret_survives(
+    secrets: list[str], texts: list[str], data: st.DataObject | None
+) -> None:
     pieces = list(texts)
     for secret in secrets:
-        forms = [secret, json.dumps(secret)[1:-1], quote(secret, safe=""), base64.b64encode(secret.encode("utf-8", "replace")).decode()]
+        forms = [
+            secret,
+            json.dumps(secret)[1:-1],
+            quote(secret, safe=""),
+            base64.b64encode(secret.encode("utf-8", "replace")).decode(),
+        ]
         place = data.draw(st.integers(0, len(pieces))) if data else 0
         pieces.insert(place, data.draw(st.sampled_from(forms)) if data else secret)
     clean = Redactor(secrets).redact("".join(pieces))
@@ -121,7 +154,9 @@ def test_redact__no_secret_survives(secrets: list[str], texts: list[str], data: 
 @given(st.text())
 def test_redact__without_secrets_nothing_changes(text: str) -> None:
     assert Redactor([]).redact(text) == text
-    assert Redactor(["never-in-there-\x00\x01"]).redact(text.replace("\x00", "")) == text.replace("\x00", "")
+    assert Redactor(["never-in-there-\x00\x01"]).redact(text.replace("\x00", "")) == text.replace(
+        "\x00", ""
+    )
 
 
 def test_filter__messages_arguments_and_tracebacks() -> None:

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentevals_action.model.comparison import Change
-from agentevals_action.redact import Redactor
-from agentevals_action.redacted import redacted
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
+from agentevals_action.system.redacted import redacted
+from agentevals_action.system.redaction import Redactor
 from tests.support import results, reviews
 
 SECRET = "sk_live_c0ffee1234567890|*"
@@ -20,10 +20,27 @@ REDACTOR = Redactor([SECRET])
 
 
 def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
-    fields: dict[str, Any] = {"misses": (SECRET,), "question": SECRET, "answer": f"key: {SECRET}", "gates": (SECRET,)}
-    head = (reviews.told(SECRET, "fail", failed=(SECRET,), **fields), reviews.told("b", None, error=SECRET))
-    review = redacted(reviews.review(reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)), REDACTOR)
-    for text in (markdown.comment(review, Links()), markdown.job_summary(review, Links()), "".join(markdown.check(review, Links()))):
+    fields: dict[str, Any] = {
+        "misses": (SECRET,),
+        "question": SECRET,
+        "answer": f"key: {SECRET}",
+        "gates": (SECRET,),
+    }
+    head = (
+        reviews.told(SECRET, "fail", failed=(SECRET,), **fields),
+        reviews.told("b", None, error=SECRET),
+    )
+    review = redacted(
+        reviews.review(
+            reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)
+        ),
+        REDACTOR,
+    )
+    for text in (
+        markdown.comment(review, Links()),
+        markdown.job_summary(review, Links()),
+        "".join(markdown.check(review, Links())),
+    ):
         assert "live" not in text
     assert "key: ***" in markdown.comment(review, Links())
     assert review.suites[0].tests[0].change is Change.REGRESSED
@@ -33,7 +50,10 @@ def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
     details = {"a": [SECRET, {"b": (SECRET, 1, None)}], SECRET: True}
     result = results.result("a", evaluator_results=(results.evaluated(details=details),))
     clean = redacted(result, REDACTOR)
-    assert clean.evaluator_results[0].details == {"a": ["***", {"b": ("***", 1, None)}], "***": True}
+    assert clean.evaluator_results[0].details == {
+        "a": ["***", {"b": ("***", 1, None)}],
+        "***": True,
+    }
     assert replace(clean, evaluator_results=result.evaluator_results) == result
 
 
@@ -43,11 +63,22 @@ def test_redacted__what_holds_no_secret_is_itself() -> None:
 
 
 #: Of all that JSON escapes, or that is no JSON.
-TEXTS = st.text(st.characters(exclude_categories=()) | st.sampled_from("\"\\/\b\f\n\r\t\0\x1b\x7f\x85\u2028\ud800é<&'+ "), max_size=12)
+TEXTS = st.text(
+    st.characters(exclude_categories=())
+    | st.sampled_from("\"\\/\b\f\n\r\t\0\x1b\x7f\x85\u2028\ud800é<&'+ "),
+    max_size=12,
+)
 
 
-@given(before=TEXTS, secret=TEXTS.map(lambda text: f"s3cr3t-{text}-k3y"), after=TEXTS, as_key=st.booleans())
-def test_redacted__finds_any_secret_in_any_text(before: str, secret: str, after: str, as_key: bool) -> None:
+@given(
+    before=TEXTS,
+    secret=TEXTS.map(lambda text: f"s3cr3t-{text}-k3y"),
+    after=TEXTS,
+    as_key=st.booleans(),
+)
+def test_redacted__finds_any_secret_in_any_text(
+    before: str, secret: str, after: str, as_key: bool
+) -> None:
     redactor, text = Redactor([secret]), before + secret + after
     details = {text: 1} if as_key else {"a": [text]}
     clean = redacted(results.evaluated(details=details), redactor)
@@ -60,7 +91,10 @@ def test_redacted__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() 
     deep: Any = SECRET
     for _ in range(900):
         deep = [deep]
-    result = results.result("a", evaluator_results=(results.evaluated(details={"a": deep, "b": "said", "c": [[["kept"]]]}),))
+    result = results.result(
+        "a",
+        evaluator_results=(results.evaluated(details={"a": deep, "b": "said", "c": [[["kept"]]]}),),
+    )
     details = redacted(result, REDACTOR).evaluator_results[0].details
     assert "live" not in repr(details)
     assert "***" in repr(details)

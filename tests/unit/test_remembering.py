@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
+from agentevals_action.execution.conversations import WithEarlierTurns, may_remember, remembered_in
+from agentevals_action.execution.resume import Asked
+from agentevals_action.execution.runner import placed
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.remembering import WithEarlierTurns, may_remember, remembered_in
-from agentevals_action.resuming import Asked
-from agentevals_action.runner import placed
 from tests.support import command, results, suites, targets
 
 TURNS = (("a1", "a"), ("x", None), ("b1", "b"), ("a2", "a"), ("b2", "b"), ("a3", "a"))
@@ -19,8 +19,16 @@ STORED: Mapping[str, object] = {"provider": "replay", "path": "r.jsonl"}
 
 
 def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
-    tests = "".join(f"  - {{id: {id}, input: q, criteria: c{f', conversation_id: {talk}' if talk else ''}}}\n" for id, talk in TURNS)
-    suite = suites.whole(suites.write(folder, {"EVAL.yaml": f"name: suite\ntests:\n{tests}", ".agentv/targets.yaml": suites.TARGETS}))
+    tests = "".join(
+        f"  - {{id: {id}, input: q, criteria: c{f', conversation_id: {talk}' if talk else ''}}}\n"
+        for id, talk in TURNS
+    )
+    suite = suites.whole(
+        suites.write(
+            folder,
+            {"EVAL.yaml": f"name: suite\ntests:\n{tests}", ".agentv/targets.yaml": suites.TARGETS},
+        )
+    )
     suite.targets.targets["default"] = targets.target(definition)  # type: ignore[index]  # a plain dict, made by the loader
     return suite
 
@@ -54,7 +62,12 @@ def test_halves__a_conversation_is_kept_whole_or_not_at_all(tmp_path: Path) -> N
     assert asked.halves(bytearray([1, 1, 1, 1, 1, 1])) == []
     assert asked.halves(bytearray([1, 1, 1, 0, 1, 1])) == [0, 5]
     assert asked.halves(bytearray([0, 0, 1, 0, 1, 0])) == []
-    assert Asked(placed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1).halves(bytearray(6)) == []
+    assert (
+        Asked(
+            placed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1
+        ).halves(bytearray(6))
+        == []
+    )
 
 
 #: Answers with how many turns it has heard, and notes each.
@@ -71,9 +84,14 @@ NOTED = "targets:\n  - {name: default, provider: cli, command: [python3, agent.p
 def conversations(folder: Path, value: str = "fine") -> Path:
     asks = "input: q, assert: [{type: equals, value: fine}]"
     last = f"input: q, assert: [{{type: equals, value: {value}}}]"
-    rows = [f"{{id: {id}, {last if id == 'a2' else asks}{f', conversation_id: {talk}' if talk else ''}}}" for id, talk in TURNS]
+    rows = [
+        f"{{id: {id}, {last if id == 'a2' else asks}{f', conversation_id: {talk}' if talk else ''}}}"
+        for id, talk in TURNS
+    ]
     text = "name: suite\ntests:\n" + "".join(f"  - {row}\n" for row in rows)
-    return suites.write(folder, {".agentv/targets.yaml": NOTED, "agent.py": PROGRAM, "EVAL.yaml": text})
+    return suites.write(
+        folder, {".agentv/targets.yaml": NOTED, "agent.py": PROGRAM, "EVAL.yaml": text}
+    )
 
 
 def heard(folder: Path) -> list[str]:
@@ -118,8 +136,14 @@ def test_run__resume_of_a_conversation_that_a_killed_run_left(tmp_path: Path) ->
     assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
     heard(tmp_path)
     file = tmp_path / "agentevals-report/results.jsonl"
-    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if '"a3"' not in line))
+    file.write_text(
+        "".join(line for line in file.read_text().splitlines(keepends=True) if '"a3"' not in line)
+    )
 
     done = command.run(tmp_path, "run", "--resume")
 
-    assert (done.code, heard(tmp_path), ids(tmp_path)) == (0, ["a1", "a2", "a3"], [id for id, _ in TURNS])
+    assert (done.code, heard(tmp_path), ids(tmp_path)) == (
+        0,
+        ["a1", "a2", "a3"],
+        [id for id, _ in TURNS],
+    )

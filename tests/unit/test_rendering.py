@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import rendering
+from agentevals_action import templating
 from agentevals_action.errors import InvalidInput
+from agentevals_action.reports.view.build import view_of
 from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.making import view_of
-from agentevals_action.reports.view.shapes import Limits
+from agentevals_action.reports.view.models import Limits
 from tests.support import reviews
 
 LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
@@ -18,11 +18,14 @@ def render(folder: Path, text: str) -> str:
     template = folder / "mine.md.j2"
     template.write_text(text, encoding="utf-8")
     context = {"view": view_of(reviews.all_passed(), Links(), LIMITS), "unshown": ""}
-    return rendering.render_report("comment.md.j2", context, template)
+    return templating.render_report("comment.md.j2", context, template)
 
 
 def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
-    text = render(tmp_path, '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ view.verdict }}\n{% endblock %}')
+    text = render(
+        tmp_path,
+        '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ view.verdict }}\n{% endblock %}',
+    )
     assert text.startswith("<!-- agentevals-report -->\nMine: **Passed:**")
     assert "| Suite |" in text
     assert "[!TIP]" not in text
@@ -56,7 +59,7 @@ def test_custom__a_file_that_is_no_text_or_missing(tmp_path: Path) -> None:
         if made:
             template.write_bytes(b"\xff\xfe")
         with pytest.raises(InvalidInput, match="cannot be rendered"):
-            rendering.render_report("comment.md.j2", {}, template)
+            templating.render_report("comment.md.j2", {}, template)
 
 
 def test_custom__what_it_gets_cannot_be_changed(tmp_path: Path) -> None:
@@ -65,23 +68,29 @@ def test_custom__what_it_gets_cannot_be_changed(tmp_path: Path) -> None:
 
 
 def test_layout__empty_lines_outside_blocks_are_one_and_inside_stay(tmp_path: Path) -> None:
-    assert render(tmp_path, "\n\na  \n\n\n\nb\n```text\n\n\n\nc  \n```\n\n\n~~~~text\n```\n\n\n\n~~~~\n\n\nend\n\n\n") == (
-        "a\n\nb\n```text\n\n\n\nc  \n```\n\n~~~~text\n```\n\n\n\n~~~~\n\nend\n"
-    )
+    assert render(
+        tmp_path,
+        "\n\na  \n\n\n\nb\n```text\n\n\n\nc  \n```\n\n\n~~~~text\n```\n\n\n\n~~~~\n\n\nend\n\n\n",
+    ) == ("a\n\nb\n```text\n\n\n\nc  \n```\n\n~~~~text\n```\n\n\n\n~~~~\n\nend\n")
 
 
 def test_prompt__unknown_variables_are_named() -> None:
-    assert rendering.unknown_variables("{{ answer }} {{ anwser }} {{ a }}", frozenset({"answer"})) == ("a", "anwser")
+    assert templating.unknown_variables(
+        "{{ answer }} {{ anwser }} {{ a }}", frozenset({"answer"})
+    ) == ("a", "anwser")
     with pytest.raises(ValueError, match="no valid template"):
-        rendering.unknown_variables("{{ answer", frozenset())
+        templating.unknown_variables("{{ answer", frozenset())
 
 
 def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
     assert (
-        rendering.render_prompt("  {{ answer }}\n\n{% if true %}\nx\n{% endif %}\n", {"answer": "<b>{{ 1 }}"}) == "  <b>{{ 1 }}\n\n\nx\n\n"
+        templating.render_prompt(
+            "  {{ answer }}\n\n{% if true %}\nx\n{% endif %}\n", {"answer": "<b>{{ 1 }}"}
+        )
+        == "  <b>{{ 1 }}\n\n\nx\n\n"
     )
     with pytest.raises(ValueError, match="cannot be rendered"):
-        rendering.render_prompt("{{ answer.__class__.__mro__ }}", {"answer": ""})
+        templating.render_prompt("{{ answer.__class__.__mro__ }}", {"answer": ""})
 
 
 @pytest.mark.parametrize(
@@ -99,25 +108,31 @@ def test_prompt__keeps_its_lines_and_does_not_escape() -> None:
 )
 def test_prompt__that_cannot_be_rendered_is_said(text: str) -> None:
     with pytest.raises(ValueError, match="the prompt cannot be rendered: "):
-        rendering.render_prompt(text, {})
+        templating.render_prompt(text, {})
 
 
-@pytest.mark.parametrize("text", ["{{ 'ab' * 3 }}", "{{ 3 * 'ab' }}", "{{ 2 ** 10 }}", "{{ 1.5 * 2 }}{{ 2 ** 0.5 > 1 }}"])
+@pytest.mark.parametrize(
+    "text", ["{{ 'ab' * 3 }}", "{{ 3 * 'ab' }}", "{{ 2 ** 10 }}", "{{ 1.5 * 2 }}{{ 2 ** 0.5 > 1 }}"]
+)
 def test_prompt__may_multiply(text: str) -> None:
-    assert rendering.render_prompt(text, {}) in ("ababab", "1024", "3.0true")
+    assert templating.render_prompt(text, {}) in ("ababab", "1024", "3.0true")
 
 
 def test_prompt__is_not_computed_when_it_is_checked() -> None:
     padding = "{{ 'a'|center(10000000000) }}{% if 'a'.ljust(10000000000) %}{{ answer }}{% endif %}"
-    assert rendering.unknown_variables(padding, frozenset({"answer"})) == ()
+    assert templating.unknown_variables(padding, frozenset({"answer"})) == ()
 
 
-@pytest.mark.parametrize("text", ["{{ " + "(" * 5_000, "{% if answer %}" * 5_000, "{{ answer" + "|upper" * 5_000 + " }}"])
+@pytest.mark.parametrize(
+    "text", ["{{ " + "(" * 5_000, "{% if answer %}" * 5_000, "{{ answer" + "|upper" * 5_000 + " }}"]
+)
 def test_prompt__nested_too_deeply_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="the prompt is no valid template: it is nested too deeply"):
-        rendering.unknown_variables(text, frozenset({"answer"}))
+    with pytest.raises(
+        ValueError, match="the prompt is no valid template: it is nested too deeply"
+    ):
+        templating.unknown_variables(text, frozenset({"answer"}))
 
 
 def test_prompt__with_autoescape_is_refused() -> None:
     with pytest.raises(ValueError, match="`autoescape`"):
-        rendering.unknown_variables("{% autoescape true %}{% endautoescape %}", frozenset())
+        templating.unknown_variables("{% autoescape true %}{% endautoescape %}", frozenset())

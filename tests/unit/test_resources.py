@@ -26,5 +26,10 @@ def test_folder__of_an_installed_package_is_inside_it(tmp_path: Path) -> None:
     # What lies above an installed package belongs to others.
     (tmp_path / "templates").mkdir()
     code = "import sys; sys.path.insert(0, sys.argv[1]); from agentevals_action import resources; print(resources.folder('templates'))"
-    child = subprocess.run([sys.executable, "-I", "-c", code, str(package.parent)], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(package.parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert child.stdout.strip() == str(package / "_data" / "templates")

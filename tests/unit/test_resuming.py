@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from agentevals_action.execution.resume import Asked
+from agentevals_action.execution.runner import placed
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.resuming import Asked
-from agentevals_action.runner import placed
 from tests.support import results, suites
 
 PRINT = results.fingerprint()
@@ -16,7 +16,10 @@ PRINT = results.fingerprint()
 
 def asked(folder: Path, *names: str, samples: int = 1) -> Asked:
     tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in names)
-    suite = suites.whole(suites.write(folder, {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}), "evals/EVAL.yaml")
+    suite = suites.whole(
+        suites.write(folder, {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}),
+        "evals/EVAL.yaml",
+    )
 
     def fingerprint(_suite: Suite, _test: Test) -> Fingerprint:
         return PRINT

@@ -4,16 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action import scoring
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, SampleResult
+from agentevals_action.results import scoring
 
 ERROR = ErrorInfo(kind="evaluator", message="crashed")
 SCORES = st.floats(0, 1)
 WEIGHTS = st.floats(0, allow_infinity=False, allow_nan=False)
 
 
-def result(score: float | None, weight: float = 1, gates: tuple[str, ...] = (), error: ErrorInfo | None = None) -> EvaluatorResult:
-    return EvaluatorResult(name="e", type="contains", score=score, weight=weight, gates_failed=gates, error=error)
+def result(
+    score: float | None,
+    weight: float = 1,
+    gates: tuple[str, ...] = (),
+    error: ErrorInfo | None = None,
+) -> EvaluatorResult:
+    return EvaluatorResult(
+        name="e", type="contains", score=score, weight=weight, gates_failed=gates, error=error
+    )
 
 
 def sample(score: float | None, *gates: str, error: ErrorInfo | None = None) -> SampleResult:
@@ -23,7 +30,14 @@ def sample(score: float | None, *gates: str, error: ErrorInfo | None = None) -> 
 
 @pytest.mark.parametrize(
     ("score", "threshold", "reached"),
-    [(0.8, 0.8, True), (0.1 + 0.7, 0.8, True), (0.7999999999, 0.8, True), (0.799999999, 0.8, False), (0.0, 0.8, False), (1e-12, 0.0, True)],
+    [
+        (0.8, 0.8, True),
+        (0.1 + 0.7, 0.8, True),
+        (0.7999999999, 0.8, True),
+        (0.799999999, 0.8, False),
+        (0.0, 0.8, False),
+        (1e-12, 0.0, True),
+    ],
 )
 def test_reaches__decides_after_rounding(score: float, threshold: float, reached: bool) -> None:
     assert scoring.reaches(score, threshold) is reached
@@ -31,7 +45,13 @@ def test_reaches__decides_after_rounding(score: float, threshold: float, reached
 
 @pytest.mark.parametrize(
     ("pairs", "mean"),
-    [([(1, 0.8), (0, 0.2)], 0.8), ([(1, 0), (0, 0)], 0.5), ([(1, 0), (0.25, 2)], 0.25), ([(1, 9), (0, 1)], 0.9), ([(0.5, 0)], 0.5)],
+    [
+        ([(1, 0.8), (0, 0.2)], 0.8),
+        ([(1, 0), (0, 0)], 0.5),
+        ([(1, 0), (0.25, 2)], 0.25),
+        ([(1, 9), (0, 1)], 0.9),
+        ([(0.5, 0)], 0.5),
+    ],
 )
 def test_weighted_mean__by_weight_or_plain(pairs: list[tuple[float, float]], mean: float) -> None:
     assert scoring.weighted_mean(pairs) == pytest.approx(mean)
@@ -55,7 +75,9 @@ def test_weighted_mean__lies_between_the_scores(pairs: list[tuple[float, float]]
         (1, ("safe",), "fail"),
     ],
 )
-def test_verdict__follows_score_and_gates(score: float, gates: tuple[str, ...], verdict: str) -> None:
+def test_verdict__follows_score_and_gates(
+    score: float, gates: tuple[str, ...], verdict: str
+) -> None:
     assert scoring.verdict_of(score, gates) == verdict
     assert scoring.verdict_of(score, iter(gates)) == verdict
 
@@ -73,7 +95,9 @@ def test_sample__with_an_error_has_no_score_and_no_verdict() -> None:
 
 
 def test_sample__with_an_error_and_a_failed_gate_fails_with_what_scored() -> None:
-    assert scoring.score_sample([result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)]) == (0.5, "fail", ("must",))
+    assert scoring.score_sample(
+        [result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)]
+    ) == (0.5, "fail", ("must",))
 
 
 def test_sample__with_nothing_graded_is_no_pass() -> None:
@@ -81,13 +105,21 @@ def test_sample__with_nothing_graded_is_no_pass() -> None:
 
 
 def test_sample__names_each_gate_once_in_order() -> None:
-    assert scoring.score_sample([result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))])[2] == ("b", "b/x", "a")
+    assert scoring.score_sample([result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))])[2] == (
+        "b",
+        "b/x",
+        "a",
+    )
 
 
 @given(st.lists(st.tuples(SCORES, WEIGHTS, st.booleans(), st.booleans()), max_size=6))
-def test_sample__passes_only_when_nothing_failed_and_nothing_erred(parts: list[tuple[float, float, bool, bool]]) -> None:
+def test_sample__passes_only_when_nothing_failed_and_nothing_erred(
+    parts: list[tuple[float, float, bool, bool]],
+) -> None:
     results = [
-        result(None, weight, error=ERROR) if erred else result(score, weight, ("g",) if gated else ())
+        result(None, weight, error=ERROR)
+        if erred
+        else result(score, weight, ("g",) if gated else ())
         for score, weight, gated, erred in parts
     ]
     _, verdict, gates = scoring.score_sample(results)
@@ -101,8 +133,13 @@ def test_samples__have_the_mean_and_its_verdict() -> None:
     assert scoring.combine_samples([sample(1), sample(0.4)]) == (0.7, "borderline", ())
 
 
-@pytest.mark.parametrize(("failed", "of", "fails"), [(1, 1, True), (1, 2, False), (2, 3, True), (1, 3, False), (2, 4, False), (3, 4, True)])
-def test_samples__fail_a_gate_that_failed_in_more_than_half(failed: int, of: int, fails: bool) -> None:
+@pytest.mark.parametrize(
+    ("failed", "of", "fails"),
+    [(1, 1, True), (1, 2, False), (2, 3, True), (1, 3, False), (2, 4, False), (3, 4, True)],
+)
+def test_samples__fail_a_gate_that_failed_in_more_than_half(
+    failed: int, of: int, fails: bool
+) -> None:
     samples = [sample(0.9, "must")] * failed + [sample(0.9)] * (of - failed)
     score, verdict, gates = scoring.combine_samples(samples)
     assert score == pytest.approx(0.9)
@@ -110,20 +147,34 @@ def test_samples__fail_a_gate_that_failed_in_more_than_half(failed: int, of: int
 
 
 def test_samples__with_one_error_are_an_error() -> None:
-    assert scoring.combine_samples([sample(1), sample(1), sample(None, error=ERROR)]) == (None, None, ())
+    assert scoring.combine_samples([sample(1), sample(1), sample(None, error=ERROR)]) == (
+        None,
+        None,
+        (),
+    )
 
 
 def test_samples__with_an_error_still_fail_a_gate_that_most_failed() -> None:
-    assert scoring.combine_samples([sample(0.5, "must"), sample(0.5, "must"), sample(None, error=ERROR)]) == (0.5, "fail", ("must",))
+    assert scoring.combine_samples(
+        [sample(0.5, "must"), sample(0.5, "must"), sample(None, error=ERROR)]
+    ) == (0.5, "fail", ("must",))
 
 
 def test_samples__with_an_error_and_a_gate_that_half_failed_are_an_error() -> None:
-    assert scoring.combine_samples([sample(0.5, "must"), sample(None, error=ERROR)]) == (None, None, ())
+    assert scoring.combine_samples([sample(0.5, "must"), sample(None, error=ERROR)]) == (
+        None,
+        None,
+        (),
+    )
 
 
 def test_samples__with_a_gate_beside_an_error_in_the_same_sample() -> None:
     assert scoring.combine_samples([sample(None, "must", error=ERROR)]) == (None, "fail", ("must",))
-    assert scoring.combine_samples([sample(None, "must", error=ERROR), sample(1)]) == (None, None, ())
+    assert scoring.combine_samples([sample(None, "must", error=ERROR), sample(1)]) == (
+        None,
+        None,
+        (),
+    )
 
 
 def test_samples__none_at_all_is_no_pass() -> None:

@@ -3,11 +3,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentevals_action import selftesting
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult
-from agentevals_action.selftesting import SelfTest
-from agentevals_action.simulation import Conditions
+from agentevals_action.review import selftest
+from agentevals_action.review.selftest import SelfTest
+from agentevals_action.review.selftest.simulation import Conditions
 
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
 ERROR = SampleResult(error=ErrorInfo(kind="target", message="the line is dead"))
@@ -28,14 +28,14 @@ def result(name: str, samples: Sequence[SampleResult], suite: str = "EVAL.yaml")
 
 
 def examine(*results: TestResult, samples: int = 10, seed: int = 1, **steady: int) -> SelfTest:
-    return selftesting.examine(results, samples, steady, Conditions(), random.Random(seed))
+    return selftest.examine(results, samples, steady, Conditions(), random.Random(seed))
 
 
 def test_examine__steady_suites_raise_no_alarm() -> None:
     found = examine(result("a", [PASS] * 10), result("b", [FAIL] * 10))
     assert (found.total.alarm, found.total.samples, found.flaky, found.untold) == (0, 1, (), ())
     assert [way.blocked.successes for way in found.ways] == [0, 0]
-    assert "nearly steady" in selftesting.advice(found, 0.05)
+    assert "nearly steady" in selftest.advice(found, 0.05)
 
 
 def test_examine__the_flakiest_first_and_each_suite_by_itself() -> None:
@@ -45,10 +45,16 @@ def test_examine__the_flakiest_first_and_each_suite_by_itself() -> None:
         result("worst", [PASS, FAIL] * 5, "b/EVAL.yaml"),
     )
     assert [test.test for test in found.tests] == ["worst", "shaky", "steady"]
-    assert [(suite.path, suite.tests, suite.flaky) for suite in found.suites] == [("a/EVAL.yaml", 2, 1), ("b/EVAL.yaml", 1, 1), ("", 3, 2)]
-    assert [suite.alarm for suite in found.suites] == pytest.approx([0.1, 25 / 90, 1 - 0.9 * 65 / 90])
+    assert [(suite.path, suite.tests, suite.flaky) for suite in found.suites] == [
+        ("a/EVAL.yaml", 2, 1),
+        ("b/EVAL.yaml", 1, 1),
+        ("", 3, 2),
+    ]
+    assert [suite.alarm for suite in found.suites] == pytest.approx(
+        [0.1, 25 / 90, 1 - 0.9 * 65 / 90]
+    )
     assert found.total.passed == History(24, 30)
-    assert "`worst`" in selftesting.advice(found, 0.05)
+    assert "`worst`" in selftest.advice(found, 0.05)
 
 
 def test_examine__more_samples_still_what_slips_seldom() -> None:
@@ -57,7 +63,9 @@ def test_examine__more_samples_still_what_slips_seldom() -> None:
     assert found.total.alarm > 0.05
     assert found.total.samples is not None
     assert found.total.samples > 1
-    coin = examine(result("coin", [PASS] * 8 + [FAIL] * 2))  # its mean stands on the threshold: no number of samples stills it
+    coin = examine(
+        result("coin", [PASS] * 8 + [FAIL] * 2)
+    )  # its mean stands on the threshold: no number of samples stills it
     assert coin.total.samples is None
 
 
@@ -70,10 +78,14 @@ def test_examine__this_gate_blocks_less_than_one_run() -> None:
 
 
 def test_examine__errors_are_no_samples_and_a_test_without_is_told() -> None:
-    found = examine(result("torn", [PASS] * 9 + [ERROR]), result("dead", [ERROR] * 10), result("nearly", [PASS] + [ERROR] * 9))
+    found = examine(
+        result("torn", [PASS] * 9 + [ERROR]),
+        result("dead", [ERROR] * 10),
+        result("nearly", [PASS] + [ERROR] * 9),
+    )
     assert [test.test for test in found.untold] == ["dead", "nearly"]
     assert (found.total.untold, found.total.flaky, found.total.passed) == (2, 0, History(10, 10))
-    assert "2 tests have fewer than two samples" in selftesting.advice(found, 0.05)
+    assert "2 tests have fewer than two samples" in selftest.advice(found, 0.05)
 
 
 def test_examine__nothing_but_errors_has_no_figures() -> None:
@@ -94,5 +106,5 @@ def test_examine__the_same_seed_finds_the_same() -> None:
 
 def test_advice__a_gate_that_fails_as_often_as_not_comes_first() -> None:
     found = examine(result("gated", [PASS, GATED] * 5))
-    assert "a required gate of `gated`" in selftesting.advice(found, 0.05)
+    assert "a required gate of `gated`" in selftest.advice(found, 0.05)
     assert any(way.gates.successes for way in found.ways)

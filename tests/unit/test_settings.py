@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.model.watch import WatchRule
 from agentevals_action.settings import INPUTS, Runner, Settings
-from agentevals_action.watch import WatchRule
 
 RUNNER = {
     "GITHUB_ACTIONS": "true",
@@ -24,7 +24,9 @@ RUNNER = {
 
 
 def read(**inputs: str) -> Settings:
-    return Settings.from_environ({f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()})
+    return Settings.from_environ(
+        {f"INPUT_{name.replace('_', '-').upper()}": value for name, value in inputs.items()}
+    )
 
 
 def faults(**inputs: str) -> tuple[str, ...]:
@@ -35,7 +37,11 @@ def faults(**inputs: str) -> tuple[str, ...]:
 
 
 def test_settings__nothing_said_is_what_the_table_says() -> None:
-    written = {f"INPUT_{name.upper()}": one.default for name, one in INPUTS.items() if name != "github-token"}
+    written = {
+        f"INPUT_{name.upper()}": one.default
+        for name, one in INPUTS.items()
+        if name != "github-token"
+    }
     assert Settings.from_environ({}) == Settings.from_environ(written) == Settings()
 
 
@@ -59,19 +65,33 @@ def test_settings__typed() -> None:
         report_dir="./out/report/",
         select="all",
     )
-    assert (settings.samples, settings.timeout, settings.strict, settings.check_run, settings.min_pass_rate) == (3, 2.5, True, False, 0.9)
+    assert (
+        settings.samples,
+        settings.timeout,
+        settings.strict,
+        settings.check_run,
+        settings.min_pass_rate,
+    ) == (3, 2.5, True, False, 0.9)
     assert settings.fail_on == frozenset({"gates", "failures"})
     assert settings.env == ("API_KEY", "REGION")
     assert settings.report_dir == "out/report"
 
 
 def test_settings__lists_by_lines_and_commas_but_not_inside_braces() -> None:
-    assert read(suites="a/**,b/*.{yaml,yml}\n\n  !c/** ").suites == ("a/**", "b/*.{yaml,yml}", "!c/**")
+    assert read(suites="a/**,b/*.{yaml,yml}\n\n  !c/** ").suites == (
+        "a/**",
+        "b/*.{yaml,yml}",
+        "!c/**",
+    )
 
 
 def test_settings__watch_rules() -> None:
     rules = read(watch="src/**\nsrc/billing/** => evals/billing/**\n!src/**/*.md").watch
-    assert rules == (WatchRule("src/**"), WatchRule("src/billing/**", "evals/billing/**"), WatchRule("!src/**/*.md"))
+    assert rules == (
+        WatchRule("src/**"),
+        WatchRule("src/billing/**", "evals/billing/**"),
+        WatchRule("!src/**/*.md"),
+    )
 
 
 @pytest.mark.parametrize("rule", ["=> evals/**", "src/** =>", "a => b => c", "!"])
@@ -81,7 +101,9 @@ def test_settings__a_watch_rule_without_a_side(rule: str) -> None:
 
 @pytest.mark.parametrize("text", ["True", "yes", "1", "on", "TRUE", "falsex"])
 def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> None:
-    assert faults(strict=text) == (f"input `strict`: {text!r} is not understood; write `true` or `false`",)
+    assert faults(strict=text) == (
+        f"input `strict`: {text!r} is not understood; write `true` or `false`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,8 +121,16 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("on_inconclusive", "failure", "write `fail`, or one of `fail`, `neutral`, `pass`"),
         ("comment", "never", "write one of `always`, `changes`, `failures`, `off`"),
         ("select", "change", "write `changed`, or one of `changed`, `all`"),
-        ("fail_on", "gates,regression", "write `regressions`, or one of `gates`, `regressions`, `failures`, `never`"),
-        ("fail_on", "gates,never", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
+        (
+            "fail_on",
+            "gates,regression",
+            "write `regressions`, or one of `gates`, `regressions`, `failures`, `never`",
+        ),
+        (
+            "fail_on",
+            "gates,never",
+            "write any of `gates`, `regressions`, `failures`, or `never` alone",
+        ),
         ("fail_on", ",", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
         ("baseline_branch", "a..b", "write the name of a branch"),
         ("baseline_branch", "-x", "write the name of a branch"),
@@ -120,8 +150,16 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         ("report_dir", ".git/hooks", "write the name of a folder of its own"),
         ("working_directory", "a/../../b", "write a path relative to the workspace, without `..`"),
         ("targets", "/etc/targets.yaml", "write a path relative to the workspace, without `..`"),
-        ("env", "KEY=value", "write names of environment variables alone; their values come from `env:` of the step"),
-        ("env", "GITHUB_TOKEN", "`GITHUB_TOKEN` is never handed on; give a value of your own another name in `env:` of the step"),
+        (
+            "env",
+            "KEY=value",
+            "write names of environment variables alone; their values come from `env:` of the step",
+        ),
+        (
+            "env",
+            "GITHUB_TOKEN",
+            "`GITHUB_TOKEN` is never handed on; give a value of your own another name in `env:` of the step",
+        ),
         (
             "env",
             "ACTIONS_RUNTIME_TOKEN",
@@ -130,7 +168,9 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
     ],
 )
 def test_settings__a_value_that_means_nothing(name: str, text: str, advice: str) -> None:
-    assert faults(**{name: text}) == (f"input `{name.replace('_', '-')}`: {text!r} is not understood; {advice}",)
+    assert faults(**{name: text}) == (
+        f"input `{name.replace('_', '-')}`: {text!r} is not understood; {advice}",
+    )
 
 
 def test_settings__all_faults_at_once() -> None:
@@ -149,8 +189,16 @@ def test_settings__the_token_is_in_no_representation() -> None:
 
 
 def test_runner__facts() -> None:
-    runner = Runner.from_environ({**RUNNER, "GITHUB_SERVER_URL": "https://ghe.example/", "RUNNER_DEBUG": "1"})
-    assert (runner.event_name, runner.sha, runner.run_attempt, runner.in_actions, runner.debug) == ("pull_request", "a" * 40, 3, True, True)
+    runner = Runner.from_environ(
+        {**RUNNER, "GITHUB_SERVER_URL": "https://ghe.example/", "RUNNER_DEBUG": "1"}
+    )
+    assert (runner.event_name, runner.sha, runner.run_attempt, runner.in_actions, runner.debug) == (
+        "pull_request",
+        "a" * 40,
+        3,
+        True,
+        True,
+    )
     assert runner.run_url == "https://ghe.example/acme/agent/actions/runs/42/attempts/3"
     assert runner.api_url == "https://api.github.com"
     assert runner.output_path is None
@@ -186,5 +234,7 @@ def test_payload__unreadable(tmp_path: Path, content: str | bytes | None) -> Non
 
 
 def test_settings__a_baseline_of_a_file_needs_one() -> None:
-    assert faults(baseline="file") == ("input `baseline`: there is no file for `file`; name one in `baseline-file`",)
+    assert faults(baseline="file") == (
+        "input `baseline`: there is no file for `file`; name one in `baseline-file`",
+    )
     assert read(baseline="file", baseline_file="evals/base.json").baseline_file == "evals/base.json"

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentevals_action import simulation
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import GateRecord, SampleResult
-from agentevals_action.simulation import Conditions, Urn
+from agentevals_action.review.selftest import simulation
+from agentevals_action.review.selftest.simulation import Conditions, Urn
 
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
 GATED = SampleResult(score=1.0, verdict="fail", gates_failed=("safe",))
@@ -21,7 +21,9 @@ def urns(count: int, rate: float, broken: float | None = None) -> list[Urn]:
     return [Urn(("s", f"t{number}"), pool(rate), pool(head)) for number, head in enumerate(heads)]
 
 
-def draw(tests: Sequence[Urn], conditions: Conditions, count: int, seed: int = 1) -> list[simulation.PullRequest]:
+def draw(
+    tests: Sequence[Urn], conditions: Conditions, count: int, seed: int = 1
+) -> list[simulation.PullRequest]:
     return list(simulation.pull_requests(tests, conditions, count, random.Random(seed)))
 
 
@@ -46,7 +48,9 @@ def test_pull_requests__the_same_seed_draws_the_same() -> None:
 
 
 @pytest.mark.parametrize("conditions", [Conditions(20), Conditions(5), Conditions(1)])
-def test_pull_requests__nothing_changed_blocks_seldom_where_one_run_blocks_nearly_always(conditions: Conditions) -> None:
+def test_pull_requests__nothing_changed_blocks_seldom_where_one_run_blocks_nearly_always(
+    conditions: Conditions,
+) -> None:
     drawn = draw(urns(50, 0.9), conditions, 100)
     assert sum(bool(one.plain) for one in drawn) > 90
     assert sum(bool(one.regressed) for one in drawn) <= 10
@@ -68,7 +72,9 @@ def test_pull_requests__evidence_is_the_beginning_of_the_stream() -> None:
 def test_pull_requests__without_confirmation_each_fall_is_a_regression() -> None:
     drawn = draw(urns(20, 0.9), Conditions(20, confirm=0), 10)
     assert any(one.suspects for one in drawn)
-    assert all(found.finding is Finding.REGRESSED for one in drawn for found in one.evidence.values())
+    assert all(
+        found.finding is Finding.REGRESSED for one in drawn for found in one.evidence.values()
+    )
 
 
 def test_pull_requests__a_required_gate_that_fails_on_both_sides_is_told_apart() -> None:
@@ -86,7 +92,10 @@ def test_pull_requests__a_gate_that_slipped_once_does_not_fail() -> None:
 
 
 def test_chance_of_a_fall__more_samples_still_a_test_that_is_mostly_right() -> None:
-    chances = [simulation.chance_of_a_fall(urns(1, 0.95)[0], samples, 400, random.Random(2)) for samples in (1, 5, 20)]
+    chances = [
+        simulation.chance_of_a_fall(urns(1, 0.95)[0], samples, 400, random.Random(2))
+        for samples in (1, 5, 20)
+    ]
     assert chances[0] == pytest.approx(0.95 * 0.05, abs=0.02)
     assert chances[0] > chances[2]
     assert simulation.chance_of_a_fall(urns(1, 1.0)[0], 3, 50, random.Random(2)) == 0

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.model.comparison import NOTHING, Difference, History
-from agentevals_action.statistics import Prior, failures_needed, fit_prior, paired_difference, tail
+from agentevals_action.review.comparison.statistics import (
+    Prior,
+    failures_needed,
+    fit_prior,
+    paired_difference,
+    tail,
+)
 
-histories = st.integers(0, 50).flatmap(lambda trials: st.builds(History, st.integers(0, trials), st.just(trials)))
+histories = st.integers(0, 50).flatmap(
+    lambda trials: st.builds(History, st.integers(0, trials), st.just(trials))
+)
 
 
 def drawn(rng: random.Random, rate: float, tests: int, trials: int) -> list[History]:
@@ -18,7 +26,9 @@ def drawn(rng: random.Random, rate: float, tests: int, trials: int) -> list[Hist
 
 
 @given(histories, st.lists(histories, max_size=8), st.integers(1, 20))
-def test_tail__is_a_falling_probability(history: History, suite: list[History], trials: int) -> None:
+def test_tail__is_a_falling_probability(
+    history: History, suite: list[History], trials: int
+) -> None:
     prior = fit_prior(suite)
     tails = [tail(history, prior, trials, count) for count in range(trials + 2)]
     assert tails[0] == pytest.approx(1)
@@ -76,11 +86,15 @@ def test_paired_difference__alone_each_is_the_plain_standard_error(values: list[
 def test_paired_difference__questions_of_one_cluster_count_as_one() -> None:
     values = [0.4, 0.0, -0.2]
     alone = paired_difference([(value, place) for place, value in enumerate(values)])
-    together = paired_difference([(value, place) for place, value in enumerate(values) for _ in range(10)])
+    together = paired_difference(
+        [(value, place) for place, value in enumerate(values) for _ in range(10)]
+    )
     assert alone is not None
     assert together is not None
     assert (together.pairs, together.clusters) == (30, 3)
-    assert (together.mean, together.low, together.high) == pytest.approx((alone.mean, alone.low, alone.high))
+    assert (together.mean, together.low, together.high) == pytest.approx(
+        (alone.mean, alone.low, alone.high)
+    )
 
 
 def test_paired_difference__too_little_tells_nothing() -> None:

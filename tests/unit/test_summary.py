@@ -5,8 +5,14 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.model.result import ErrorInfo, EvaluatorSummary, SampleResult, TestResult, TraceSummary
-from agentevals_action.summary import summarise
+from agentevals_action.model.result import (
+    ErrorInfo,
+    EvaluatorSummary,
+    SampleResult,
+    TestResult,
+    TraceSummary,
+)
+from agentevals_action.results.summary import summarise
 from tests.support import results, reviews
 
 
@@ -18,7 +24,13 @@ def test_summary__counts_rates_and_means() -> None:
         results.result("d", None),
     ]
     summary = summarise("evals/EVAL.yaml", "suite", iter(tests))
-    assert (summary.total, summary.passed, summary.borderline, summary.failed, summary.errored) == (4, 1, 1, 1, 1)
+    assert (summary.total, summary.passed, summary.borderline, summary.failed, summary.errored) == (
+        4,
+        1,
+        1,
+        1,
+        1,
+    )
     assert summary.pass_rate == 1 / 3
     assert summary.average_score == (1.0 + 0.7 + 0.2) / 3
     assert summary.cost_usd == 0.75
@@ -33,23 +45,38 @@ def test_summary__nothing_scored_has_no_rate_and_no_cost() -> None:
 
 
 def sampled(*figures: TraceSummary | None) -> TestResult:
-    return replace(results.result("a"), samples=tuple(SampleResult(trace_summary=one) for one in figures))
+    return replace(
+        results.result("a"), samples=tuple(SampleResult(trace_summary=one) for one in figures)
+    )
 
 
 def test_summary__what_agents_took_over_all_samples() -> None:
     tests = [
-        sampled(TraceSummary(cost_usd=0.1, input_tokens=100, output_tokens=7), TraceSummary(cost_usd=0.2, input_tokens=50)),
+        sampled(
+            TraceSummary(cost_usd=0.1, input_tokens=100, output_tokens=7),
+            TraceSummary(cost_usd=0.2, input_tokens=50),
+        ),
         sampled(TraceSummary(), None),
         sampled(TraceSummary(cost_usd=0.0, output_tokens=3)),
     ]
     summary = summarise("e", "s", tests)
     assert (summary.agent_cost_usd, summary.samples, summary.samples_with_cost) == (0.1 + 0.2, 5, 3)
-    assert (summary.input_tokens, summary.output_tokens, summary.samples_with_tokens) == (150, 10, 1)
+    assert (summary.input_tokens, summary.output_tokens, summary.samples_with_tokens) == (
+        150,
+        10,
+        1,
+    )
 
 
 def test_summary__what_no_trace_tells_is_unknown_and_not_zero() -> None:
-    summary = summarise("e", "s", [sampled(TraceSummary(tool_call_count=2), None), results.result("b", None)])
-    assert (summary.agent_cost_usd, summary.input_tokens, summary.output_tokens) == (None, None, None)
+    summary = summarise(
+        "e", "s", [sampled(TraceSummary(tool_call_count=2), None), results.result("b", None)]
+    )
+    assert (summary.agent_cost_usd, summary.input_tokens, summary.output_tokens) == (
+        None,
+        None,
+        None,
+    )
     assert (summary.samples, summary.samples_with_cost, summary.samples_with_tokens) == (3, 0, 0)
 
 
@@ -62,13 +89,25 @@ def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
     paid = {"cost_usd": 0.0, "replies": 4, "cached_replies": 3, "unpriced_replies": 1}
     tests = [replace(results.result("a"), **paid), results.result("b", cost_usd=0.25, replies=2)]
     summary = summarise("e", "s", tests)
-    assert (summary.cost_usd, summary.replies, summary.cached_replies, summary.unpriced_replies) == (0.25, 6, 3, 1)
+    assert (
+        summary.cost_usd,
+        summary.replies,
+        summary.cached_replies,
+        summary.unpriced_replies,
+    ) == (0.25, 6, 3, 1)
 
 
 def test_summary__a_failed_gate_without_a_score_counts_as_failed() -> None:
-    test = replace(results.result("a", "fail"), score=None, error=ErrorInfo(kind="judge", message="m"))
+    test = replace(
+        results.result("a", "fail"), score=None, error=ErrorInfo(kind="judge", message="m")
+    )
     summary = summarise("e", "s", [test])
-    assert (summary.failed, summary.errored, summary.pass_rate, summary.average_score) == (1, 0, 0.0, None)
+    assert (summary.failed, summary.errored, summary.pass_rate, summary.average_score) == (
+        1,
+        0,
+        0.0,
+        None,
+    )
 
 
 def test_summary__fresh_samples_count_for_verdicts_and_not_for_the_mean() -> None:
@@ -82,7 +121,11 @@ def test_summary__fresh_samples_count_for_verdicts_and_not_for_the_mean() -> Non
 def test_summary__evaluators_with_their_errors() -> None:
     one = (results.evaluated("quality", 1.0), results.evaluated("polite", 0.5))
     two = (results.evaluated("quality", None),)
-    summary = summarise("e", "s", [results.result("a", evaluator_results=one), results.result("b", evaluator_results=two)])
+    summary = summarise(
+        "e",
+        "s",
+        [results.result("a", evaluator_results=one), results.result("b", evaluator_results=two)],
+    )
     assert summary.by_evaluator == (
         EvaluatorSummary(name="quality", type="contains", total=2, error=1, average_score=1.0),
         EvaluatorSummary(name="polite", type="contains", total=1, error=0, average_score=0.5),
@@ -90,7 +133,9 @@ def test_summary__evaluators_with_their_errors() -> None:
 
 
 def test_summary__misses_by_how_often_then_by_first_seen() -> None:
-    first = results.result("a", misses=("seen first", "often", *(f"miss {number}" for number in range(20))))
+    first = results.result(
+        "a", misses=("seen first", "often", *(f"miss {number}" for number in range(20)))
+    )
     summary = summarise("e", "s", [first, results.result("b", misses=("often",))])
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
@@ -107,5 +152,7 @@ def test_summary__of_very_many_different_misses_keeps_the_frequent_ones() -> Non
 
 
 def test_summary__means_are_not_blurred_by_how_many_there_are() -> None:
-    summary = summarise("e", "s", (replace(results.result(f"t{number}"), score=0.1) for number in range(10_000)))
+    summary = summarise(
+        "e", "s", (replace(results.result(f"t{number}"), score=0.1) for number in range(10_000))
+    )
     assert summary.average_score == 0.1

@@ -4,14 +4,24 @@ import pytest
 
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
-from agentevals_action.statistics import Prior, fit_prior
-from agentevals_action.suspects import Held, Known, Plan, Step, next_step, steadiest, what_fell
+from agentevals_action.review.comparison.decision_rule import (
+    Held,
+    Known,
+    Plan,
+    Step,
+    next_step,
+    steadiest,
+    what_fell,
+)
+from agentevals_action.review.comparison.statistics import Prior, fit_prior
 
 PLAN = Plan(horizon=6, level=0.05 / 6)
 STEADY = fit_prior([History(20, 20)] * 50 + [History(19, 20)] * 50)
 
 
-def result(verdict: Verdict | None, gates: tuple[str, ...] = (), failed: tuple[str, ...] = ()) -> TestResult:
+def result(
+    verdict: Verdict | None, gates: tuple[str, ...] = (), failed: tuple[str, ...] = ()
+) -> TestResult:
     return TestResult(
         timestamp="2026-01-01T00:00:00Z",
         eval_id="a",
@@ -31,8 +41,12 @@ def sample(verdict: Verdict | None, failed: tuple[str, ...] = ()) -> SampleResul
 def test_what_fell__a_lower_class_or_a_gate_that_held() -> None:
     assert what_fell(result("fail"), result("pass")) == Held("pass", frozenset())
     assert what_fell(result("borderline"), result("pass")) == Held("pass", frozenset())
-    assert what_fell(result("fail", ("g",), ("g",)), result("fail", ("g",))) == Held("fail", frozenset({"g"}))
-    assert what_fell(result("fail", ("g",), ("g",)), result("pass", ("g",))) == Held("pass", frozenset({"g"}))
+    assert what_fell(result("fail", ("g",), ("g",)), result("fail", ("g",))) == Held(
+        "fail", frozenset({"g"})
+    )
+    assert what_fell(result("fail", ("g",), ("g",)), result("pass", ("g",))) == Held(
+        "pass", frozenset({"g"})
+    )
 
 
 def test_what_fell__nothing_did() -> None:
@@ -45,18 +59,30 @@ def test_what_fell__nothing_did() -> None:
 
 def test_held__what_could_not_be_told_is_not_counted() -> None:
     held = Held("borderline", frozenset({"g"}))
-    samples = [sample("pass"), sample("borderline"), sample("fail"), sample("pass", ("g",)), sample("pass", ("h",)), sample(None)]
+    samples = [
+        sample("pass"),
+        sample("borderline"),
+        sample("fail"),
+        sample("pass", ("g",)),
+        sample("pass", ("h",)),
+        sample(None),
+    ]
     assert [held.by(one) for one in samples] == [True, True, False, False, True, None]
     assert held.among(samples) == History(3, 5)
 
 
 def test_next_step__head_is_looked_at_first() -> None:
     assert next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1))) is Step.SAMPLE_HEAD
-    assert next_step(PLAN, STEADY, Known(NOTHING, History(0, 1), base_open=True)) is Step.SAMPLE_HEAD
+    assert (
+        next_step(PLAN, STEADY, Known(NOTHING, History(0, 1), base_open=True)) is Step.SAMPLE_HEAD
+    )
 
 
 def test_next_step__what_holds_three_times_is_noise_whatever_base_was() -> None:
-    assert next_step(PLAN, STEADY, Known(History(1, 1), History(0, 1), History(3, 3), base_open=True)) is Step.CLEARED
+    assert (
+        next_step(PLAN, STEADY, Known(History(1, 1), History(0, 1), History(3, 3), base_open=True))
+        is Step.CLEARED
+    )
 
 
 def test_next_step__a_thin_base_is_sampled_where_it_can_be() -> None:
@@ -66,19 +92,37 @@ def test_next_step__a_thin_base_is_sampled_where_it_can_be() -> None:
 
 
 def test_next_step__a_broken_test_is_a_regression_and_at_once() -> None:
-    assert next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(0, 3))) is Step.REGRESSED
-    assert next_step(PLAN, Prior(), Known(History(5, 5), History(0, 1), History(0, 6))) is Step.REGRESSED
+    assert (
+        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(0, 3)))
+        is Step.REGRESSED
+    )
+    assert (
+        next_step(PLAN, Prior(), Known(History(5, 5), History(0, 1), History(0, 6)))
+        is Step.REGRESSED
+    )
 
 
 def test_next_step__more_is_asked_only_while_it_could_decide() -> None:
-    assert next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(2, 3))) is Step.SAMPLE_HEAD
-    assert next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(4, 5))) is Step.CLEARED
-    assert next_step(PLAN, STEADY, Known(History(12, 20), History(0, 1), History(1, 3))) in (Step.UNDECIDED, Step.CLEARED)
+    assert (
+        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(2, 3)))
+        is Step.SAMPLE_HEAD
+    )
+    assert (
+        next_step(PLAN, STEADY, Known(History(20, 20), History(0, 1), History(4, 5)))
+        is Step.CLEARED
+    )
+    assert next_step(PLAN, STEADY, Known(History(12, 20), History(0, 1), History(1, 3))) in (
+        Step.UNDECIDED,
+        Step.CLEARED,
+    )
 
 
 def test_next_step__too_thin_a_base_stays_undecided() -> None:
     plan = Plan(horizon=6, level=0.0001)
-    assert next_step(plan, Prior(), Known(History(1, 1), History(0, 1), History(0, 6))) is Step.UNDECIDED
+    assert (
+        next_step(plan, Prior(), Known(History(1, 1), History(0, 1), History(0, 6)))
+        is Step.UNDECIDED
+    )
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 6, 10])
@@ -86,13 +130,25 @@ def test_next_step__always_ends_within_the_horizon(horizon: int) -> None:
     rng = random.Random(horizon)
     for _ in range(500):
         trials = rng.randrange(0, 21)
-        known = Known(History(rng.randrange(0, trials + 1), trials), History(0, 1), base_open=rng.random() < 0.5)
+        known = Known(
+            History(rng.randrange(0, trials + 1), trials),
+            History(0, 1),
+            base_open=rng.random() < 0.5,
+        )
         rate = rng.random()
-        while (step := next_step(Plan(horizon, 0.01), STEADY, known)) in (Step.SAMPLE_HEAD, Step.SAMPLE_BASE):
+        while (step := next_step(Plan(horizon, 0.01), STEADY, known)) in (
+            Step.SAMPLE_HEAD,
+            Step.SAMPLE_BASE,
+        ):
             if step is Step.SAMPLE_BASE:
                 known = Known(History(5, 5), known.raised, known.head, known.base_open)
             else:
-                known = Known(known.base, known.raised, known.head + History(rng.random() < rate, 1), known.base_open)
+                known = Known(
+                    known.base,
+                    known.raised,
+                    known.head + History(rng.random() < rate, 1),
+                    known.base_open,
+                )
         assert known.head.trials <= horizon
 
 

@@ -4,7 +4,7 @@ import itertools
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.throttle import PATIENCE, Throttle
+from agentevals_action.targets.rate_limit import PATIENCE, Throttle
 from tests.support import skipping_loop
 
 REFUSAL = AttemptError("target", "host answered 429: slow down")
@@ -30,8 +30,13 @@ def test_turn__without_limits_is_now() -> None:
 def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int) -> None:
     times = sorted(skipping_loop.run(begun(Throttle(None, per_minute), calls)))
     assert len(times) == calls
-    assert all(later - earlier >= 60 - 1e-6 for earlier, later in zip(times, times[per_minute:], strict=False))
-    assert times[-1] < 60 * ((calls - 1) // per_minute) + 5  # and nothing waits longer than it has to
+    assert all(
+        later - earlier >= 60 - 1e-6
+        for earlier, later in zip(times, times[per_minute:], strict=False)
+    )
+    assert (
+        times[-1] < 60 * ((calls - 1) // per_minute) + 5
+    )  # and nothing waits longer than it has to
 
 
 def test_turn__a_pause_holds_everybody_back() -> None:

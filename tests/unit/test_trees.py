@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action import trees
-from agentevals_action.activity import Event, Job, Wishes, job_for, local_job
 from agentevals_action.errors import ExitCode, GitError, InvalidInput
-from agentevals_action.git import GitRepository
+from agentevals_action.github.events import Event, Job, Wishes, job_for, local_job
+from agentevals_action.review import base_tree
+from agentevals_action.system.git import GitRepository
 from tests.support.repositories import PullRequest, Repository, pull_request
 
 GONE = "9" * 40
@@ -16,18 +16,29 @@ GONE = "9" * 40
 @pytest.fixture
 def request_(tmp_path: Path) -> PullRequest:
     """A pull request whose base branch has moved on since it began."""
-    return pull_request(tmp_path / "origin", {"EVAL.yaml": "a\n", "x": "1"}, {"EVAL.yaml": "b\n"}, {"main.txt": "1"})
+    return pull_request(
+        tmp_path / "origin", {"EVAL.yaml": "a\n", "x": "1"}, {"EVAL.yaml": "b\n"}, {"main.txt": "1"}
+    )
 
 
-def job_of(made: PullRequest, name: str = "pull_request", sha: str | None = None, unsafe: bool = False) -> Job:
+def job_of(
+    made: PullRequest, name: str = "pull_request", sha: str | None = None, unsafe: bool = False
+) -> Job:
     repository = {"full_name": "acme/agent"}
-    head, base = {"sha": made.head, "repo": repository}, {"sha": made.main, "ref": "main", "repo": repository}
+    head, base = (
+        {"sha": made.head, "repo": repository},
+        {"sha": made.main, "ref": "main", "repo": repository},
+    )
     payload = {"action": "opened", "pull_request": {"number": 1, "head": head, "base": base}}
-    return job_for(Event(name, payload, sha or made.merge), Wishes(allow_unsafe_pull_request_target=unsafe))
+    return job_for(
+        Event(name, payload, sha or made.merge), Wishes(allow_unsafe_pull_request_target=unsafe)
+    )
 
 
 def push(before: str, after: str) -> Job:
-    return job_for(Event("push", {"before": before, "after": after}, after, "refs/heads/main"), Wishes())
+    return job_for(
+        Event("push", {"before": before, "after": after}, after, "refs/heads/main"), Wishes()
+    )
 
 
 def never() -> str | None:
@@ -35,67 +46,88 @@ def never() -> str | None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 0])
-def test_merge_commit__its_first_parent_at_any_depth(tmp_path: Path, request_: PullRequest, depth: int) -> None:
+def test_merge_commit__its_first_parent_at_any_depth(
+    tmp_path: Path, request_: PullRequest, depth: int
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge, depth).path)
     job = job_of(request_)
-    assert trees.check_head(workspace, job) == request_.merge
-    base = trees.resolve_base(workspace, job, request_.merge, never)
-    assert base == trees.Base(request_.main, "2026-01-02T02:04:05Z")
-    assert [file.path for file in workspace.changed_files(request_.main, request_.merge)] == ["EVAL.yaml"]
+    assert base_tree.check_head(workspace, job) == request_.merge
+    base = base_tree.resolve_base(workspace, job, request_.merge, never)
+    assert base == base_tree.Base(request_.main, "2026-01-02T02:04:05Z")
+    assert [file.path for file in workspace.changed_files(request_.main, request_.merge)] == [
+        "EVAL.yaml"
+    ]
 
 
-def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(tmp_path: Path, request_: PullRequest) -> None:
-    """The runner's GITHUB_SHA may be an earlier merge commit than the one that `refs/pull/1/merge` is at now."""
+def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(
+    tmp_path: Path, request_: PullRequest
+) -> None:
+    """The runner's GITHUB_SHA may be an earlier merge commit than the one that `refs/pull/1/merge`
+    is at now."""
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
-    assert trees.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
+    assert base_tree.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
 
 
-def test_head_commit__the_merge_base_in_a_whole_clone(tmp_path: Path, request_: PullRequest) -> None:
+def test_head_commit__the_merge_base_in_a_whole_clone(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head, 0).path)
     job = job_of(request_)
-    assert trees.check_head(workspace, job) == request_.head
-    assert trees.resolve_base(workspace, job, request_.head, never).sha == request_.base
+    assert base_tree.check_head(workspace, job) == request_.head
+    assert base_tree.resolve_base(workspace, job, request_.head, never).sha == request_.base
 
 
-def test_head_commit__the_hosts_merge_base_at_depth_one(tmp_path: Path, request_: PullRequest) -> None:
+def test_head_commit__the_hosts_merge_base_at_depth_one(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head).path)
-    base = trees.resolve_base(workspace, job_of(request_), request_.head, lambda: request_.base)
+    base = base_tree.resolve_base(workspace, job_of(request_), request_.head, lambda: request_.base)
     assert base.sha == request_.base
     assert workspace.has(request_.base)
 
 
-def test_head_commit__that_is_a_merge_itself_is_compared_where_it_left_main(tmp_path: Path, request_: PullRequest) -> None:
+def test_head_commit__that_is_a_merge_itself_is_compared_where_it_left_main(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     origin = request_.origin
     origin.git("checkout", "--quiet", "feature")
     origin.git("merge", "--quiet", "--no-edit", "main")
     merged = PullRequest(origin, request_.base, request_.main, origin.head(), request_.merge)
     workspace = GitRepository(merged.checkout(tmp_path / "workspace", merged.head, 0).path)
-    assert trees.resolve_base(workspace, job_of(merged), merged.head, never).sha == merged.main
+    assert base_tree.resolve_base(workspace, job_of(merged), merged.head, never).sha == merged.main
 
 
-def test_head_commit__too_shallow_to_tell_is_a_problem_and_never_nothing(tmp_path: Path, request_: PullRequest) -> None:
+def test_head_commit__too_shallow_to_tell_is_a_problem_and_never_nothing(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head).path)
-    base = trees.resolve_base(workspace, job_of(request_), request_.head, lambda: None)
+    base = base_tree.resolve_base(workspace, job_of(request_), request_.head, lambda: None)
     assert (base.sha, base.reason) == (None, "")
     assert "too shallow" in base.problem
     assert "fetch-depth: 0" in base.problem
 
 
-def test_merge_commit__a_base_that_cannot_be_fetched_says_what_to_set(tmp_path: Path, request_: PullRequest) -> None:
+def test_merge_commit__a_base_that_cannot_be_fetched_says_what_to_set(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     made = request_.checkout(tmp_path / "workspace", request_.merge)
     made.git("remote", "set-url", "origin", (tmp_path / "nowhere").as_uri())
-    base = trees.resolve_base(GitRepository(made.path), job_of(request_), request_.merge, never)
+    base = base_tree.resolve_base(GitRepository(made.path), job_of(request_), request_.merge, never)
     assert (base.sha, base.reason) == (None, "")
     assert "could not be fetched" in base.problem
     assert "fetch-depth: 2" in base.problem
 
 
-def test_unrelated_histories__have_nothing_to_compare_with(tmp_path: Path, request_: PullRequest) -> None:
+def test_unrelated_histories__have_nothing_to_compare_with(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     origin = request_.origin
     origin.git("checkout", "--quiet", "--orphan", "alone")
-    alone = PullRequest(origin, request_.base, request_.main, origin.commit("alone"), request_.merge)
+    alone = PullRequest(
+        origin, request_.base, request_.main, origin.commit("alone"), request_.merge
+    )
     workspace = GitRepository(alone.checkout(tmp_path / "workspace", alone.head, 0).path)
-    base = trees.resolve_base(workspace, job_of(alone), alone.head, never)
+    base = base_tree.resolve_base(workspace, job_of(alone), alone.head, never)
     assert (base.sha, base.problem) == (None, "")
     assert "no commit in common" in base.reason
 
@@ -103,18 +135,25 @@ def test_unrelated_histories__have_nothing_to_compare_with(tmp_path: Path, reque
 def test_push__before_is_fetched(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
     job = push(request_.base, request_.main)
-    assert trees.check_head(workspace, job) == request_.main
-    assert trees.resolve_base(workspace, job, request_.main, never).sha == request_.base
+    assert base_tree.check_head(workspace, job) == request_.main
+    assert base_tree.resolve_base(workspace, job, request_.main, never).sha == request_.base
 
 
 def test_push__before_that_is_gone_is_a_problem(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
-    assert "could not be fetched" in trees.resolve_base(workspace, push(GONE, request_.main), request_.main, never).problem
+    assert (
+        "could not be fetched"
+        in base_tree.resolve_base(
+            workspace, push(GONE, request_.main), request_.main, never
+        ).problem
+    )
 
 
-def test_push__of_a_new_branch_has_nothing_to_compare_with(tmp_path: Path, request_: PullRequest) -> None:
+def test_push__of_a_new_branch_has_nothing_to_compare_with(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
-    base = trees.resolve_base(workspace, push("0" * 40, request_.main), request_.main, never)
+    base = base_tree.resolve_base(workspace, push("0" * 40, request_.main), request_.main, never)
     assert (base.sha, base.problem) == (None, "")
     assert "nothing to compare with" in base.reason
 
@@ -123,30 +162,38 @@ def test_merge_group__its_base(tmp_path: Path, request_: PullRequest) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.merge).path)
     group = {"merge_group": {"head_sha": request_.merge, "base_sha": request_.main}}
     job = job_for(Event("merge_group", group, request_.merge), Wishes())
-    assert trees.check_head(workspace, job) == request_.merge
-    assert trees.resolve_base(workspace, job, request_.merge, never).sha == request_.main
+    assert base_tree.check_head(workspace, job) == request_.merge
+    assert base_tree.resolve_base(workspace, job, request_.merge, never).sha == request_.main
 
 
-def test_check_head__at_another_commit_is_refused_with_what_to_write(tmp_path: Path, request_: PullRequest) -> None:
+def test_check_head__at_another_commit_is_refused_with_what_to_write(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
-    with pytest.raises(InvalidInput, match=f"the workspace is at {request_.main[:12]}, which is neither") as caught:
-        trees.check_head(workspace, job_of(request_))
+    with pytest.raises(
+        InvalidInput, match=f"the workspace is at {request_.main[:12]}, which is neither"
+    ) as caught:
+        base_tree.check_head(workspace, job_of(request_))
     assert "ref: ${{ github.event.pull_request.head.sha }}" in caught.value.hint
     with pytest.raises(InvalidInput, match="which is not the event's commit"):
-        trees.check_head(workspace, push(request_.base, request_.head))
+        base_tree.check_head(workspace, push(request_.base, request_.head))
 
 
-def test_check_head__the_base_in_pull_request_target_is_refused(tmp_path: Path, request_: PullRequest) -> None:
+def test_check_head__the_base_in_pull_request_target_is_refused(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     """The event's own commit is the base there, which compared with itself is always green."""
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.main).path)
     with pytest.raises(InvalidInput, match="which is neither"):
-        trees.check_head(workspace, job_of(request_, "pull_request_target", request_.main, unsafe=True))
+        base_tree.check_head(
+            workspace, job_of(request_, "pull_request_target", request_.main, unsafe=True)
+        )
 
 
 def test_check_head__without_a_checkout(tmp_path: Path, request_: PullRequest) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(GitError) as caught:
-        trees.check_head(GitRepository(tmp_path / "empty"), job_of(request_))
+        base_tree.check_head(GitRepository(tmp_path / "empty"), job_of(request_))
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
 
@@ -156,7 +203,9 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
     made.git("checkout", "--quiet", "feature")
     made.write({"EVAL.yaml": "c\n", "x": "2"})
     repository = GitRepository(made.path)
-    base = trees.resolve_base(repository, local_job(repository.head(), "main", Wishes()), repository.head())
+    base = base_tree.resolve_base(
+        repository, local_job(repository.head(), "main", Wishes()), repository.head()
+    )
     assert base.sha == request_.base
     assert {file.path for file in repository.changed_files(base.sha)} == {"EVAL.yaml", "x"}
 
@@ -165,14 +214,20 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
 def test_local__a_revision_that_is_none_is_a_fault(request_: PullRequest, revision: str) -> None:
     repository = GitRepository(request_.origin.path)
     with pytest.raises(GitError, match="there is no revision"):
-        trees.resolve_base(repository, local_job(request_.main, revision, Wishes()), request_.main)
+        base_tree.resolve_base(
+            repository, local_job(request_.main, revision, Wishes()), request_.main
+        )
 
 
-def test_base_worktree__has_the_bases_files_and_is_gone_after(tmp_path: Path, request_: PullRequest) -> None:
+def test_base_worktree__has_the_bases_files_and_is_gone_after(
+    tmp_path: Path, request_: PullRequest
+) -> None:
     made = Repository(request_.origin.path)
     before = made.snapshot()
     (tmp_path / "temp").mkdir()
-    with trees.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp") as tree:
+    with base_tree.base_worktree(
+        GitRepository(made.path), request_.base, tmp_path / "temp"
+    ) as tree:
         assert (tree / "EVAL.yaml").read_text() == "a\n"
         assert not tree.is_relative_to(made.path)
         (tree / "left" / "over").mkdir(parents=True)
@@ -187,7 +242,7 @@ def test_base_worktree__of_a_commit_that_is_not_here(tmp_path: Path, request_: P
     (tmp_path / "temp").mkdir()
     with (
         pytest.raises(GitError, match="`git worktree` failed"),
-        trees.base_worktree(GitRepository(request_.origin.path), GONE, tmp_path / "temp"),
+        base_tree.base_worktree(GitRepository(request_.origin.path), GONE, tmp_path / "temp"),
     ):
         raise AssertionError("there is no such tree")
     assert not list((tmp_path / "temp").iterdir())
@@ -195,7 +250,10 @@ def test_base_worktree__of_a_commit_that_is_not_here(tmp_path: Path, request_: P
 
 def test_base_worktree__never_inside_the_workspace(request_: PullRequest) -> None:
     path = request_.origin.path
-    with pytest.raises(GitError, match="lies in the workspace"), trees.base_worktree(GitRepository(path), request_.base, path):
+    with (
+        pytest.raises(GitError, match="lies in the workspace"),
+        base_tree.base_worktree(GitRepository(path), request_.base, path),
+    ):
         raise AssertionError("this folder must not be used")
 
 
@@ -204,7 +262,7 @@ def test_base_worktree__leaves_the_users_own_alone(tmp_path: Path, request_: Pul
     made.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "own"), request_.head)
     (tmp_path / "own").rename(tmp_path / "unmounted")
     (tmp_path / "temp").mkdir()
-    with trees.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp"):
+    with base_tree.base_worktree(GitRepository(made.path), request_.base, tmp_path / "temp"):
         pass
     assert [entry.name for entry in (made.path / ".git" / "worktrees").iterdir()] == ["own"]
 
@@ -213,8 +271,8 @@ def test_base_worktree__two_at_a_time(tmp_path: Path, request_: PullRequest) -> 
     (tmp_path / "temp").mkdir()
     repository = GitRepository(request_.origin.path)
     with (
-        trees.base_worktree(repository, request_.base, tmp_path / "temp") as one,
-        trees.base_worktree(repository, request_.main, tmp_path / "temp") as other,
+        base_tree.base_worktree(repository, request_.base, tmp_path / "temp") as one,
+        base_tree.base_worktree(repository, request_.main, tmp_path / "temp") as other,
     ):
         assert (one / "EVAL.yaml").exists()
         assert (other / "main.txt").exists()

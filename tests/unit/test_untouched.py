@@ -6,14 +6,19 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.untouched import Untouched
-from agentevals_action.watch import read_rule
+from agentevals_action.model.watch import read_rule
+from agentevals_action.review.unchanged_since import Untouched
 from tests.support import base_tree, suites
 
 OLD = "a" * 40
 
 
-def asked(root: Path, *files: ChangedFile | str, watch: str = "", links: dict[str, list[str]] | None = None) -> bool | str:
+def asked(
+    root: Path,
+    *files: ChangedFile | str,
+    watch: str = "",
+    links: dict[str, list[str]] | None = None,
+) -> bool | str:
     there = {suite.path: suite for suite in (suites.load(root, base_tree.PATH),)}
     told = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
     rules = (read_rule(watch),) if watch else ()
@@ -35,17 +40,31 @@ def test_untouched__by_a_change_of_something_else(root: Path) -> None:
     ("file", "words"),
     [
         (ChangedFile("evals/EVAL.yaml", "modified"), "changed: evals/EVAL.yaml"),
-        (ChangedFile(".agentv/targets.yaml", "added"), "added: .agentv/targets.yaml (targets file)"),
-        (ChangedFile("evals/EVAL.yaml", "renamed", "old/EVAL.yaml"), "renamed: old/EVAL.yaml → evals/EVAL.yaml"),
-        (ChangedFile("evals/.agentv/targets.yaml", "removed"), "removed: evals/.agentv/targets.yaml (targets file)"),
+        (
+            ChangedFile(".agentv/targets.yaml", "added"),
+            "added: .agentv/targets.yaml (targets file)",
+        ),
+        (
+            ChangedFile("evals/EVAL.yaml", "renamed", "old/EVAL.yaml"),
+            "renamed: old/EVAL.yaml → evals/EVAL.yaml",
+        ),
+        (
+            ChangedFile("evals/.agentv/targets.yaml", "removed"),
+            "removed: evals/.agentv/targets.yaml (targets file)",
+        ),
     ],
 )
-def test_untouched__not_by_a_change_of_what_it_names(root: Path, file: ChangedFile, words: str) -> None:
+def test_untouched__not_by_a_change_of_what_it_names(
+    root: Path, file: ChangedFile, words: str
+) -> None:
     assert asked(root, file) == f"the base has changed it since ({words})"
 
 
 def test_untouched__not_by_what_is_watched(root: Path) -> None:
-    assert asked(root, "src/agent.py", watch="src/**") == "the base has changed it since (watch: src/agent.py)"
+    assert (
+        asked(root, "src/agent.py", watch="src/**")
+        == "the base has changed it since (watch: src/agent.py)"
+    )
     assert asked(root, "src/agent.py", watch="src/** => other/**") is True
 
 
@@ -68,7 +87,11 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
 
     there = {base_tree.PATH: suites.whole(root, base_tree.PATH)}
     untouched = Untouched(there, (), changes, lambda _: {})
-    assert [untouched(OLD, base_tree.PATH), untouched(OLD, base_tree.PATH), untouched("c" * 40, base_tree.PATH)] == [
+    assert [
+        untouched(OLD, base_tree.PATH),
+        untouched(OLD, base_tree.PATH),
+        untouched("c" * 40, base_tree.PATH),
+    ] == [
         "nobody knows",
         "nobody knows",
         True,

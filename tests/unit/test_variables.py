@@ -5,11 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.variables import names_in, parse_dotenv, read_variables, resolve
+from agentevals_action.targets.variables import names_in, parse_dotenv, read_variables, resolve
 
 
 def test_names_in__anywhere_once_in_order() -> None:
-    value = {"a": "${{ B }} ${{A}}", "list": ["x", {"deep": "${{ C }}${{ A }}"}], "number": 1, "none": None, "tuple": ("${{ D }}",)}
+    value = {
+        "a": "${{ B }} ${{A}}",
+        "list": ["x", {"deep": "${{ C }}${{ A }}"}],
+        "number": 1,
+        "none": None,
+        "tuple": ("${{ D }}",),
+    }
     assert names_in(value) == ("B", "A", "C", "D")
 
 
@@ -18,7 +24,13 @@ def test_names_in__what_is_no_reference() -> None:
 
 
 def test_resolve__fills_in_nested_values_and_leaves_the_rest() -> None:
-    value = {"url": "https://${{ HOST }}/${{ PATH_PART }}", "list": ["${{ HOST }}"], "words": ("a", "${{HOST}}"), "n": 1.5, "t": True}
+    value = {
+        "url": "https://${{ HOST }}/${{ PATH_PART }}",
+        "list": ["${{ HOST }}"],
+        "words": ("a", "${{HOST}}"),
+        "n": 1.5,
+        "t": True,
+    }
     assert resolve(value, {"HOST": "h", "PATH_PART": "p"}) == {
         "url": "https://h/p",
         "list": ["h"],
@@ -33,8 +45,13 @@ def test_resolve__a_value_is_not_resolved_again() -> None:
 
 
 def test_resolve__missing_names_are_named() -> None:
-    with pytest.raises(AttemptError, match=r"the variables FIRST, secrets\.SECOND are not set") as caught:
-        resolve({"a": "${{ FIRST }}", "b": ["${{ secrets.SECOND }}"], "c": "${{ THERE }}"}, {"THERE": "x"})
+    with pytest.raises(
+        AttemptError, match=r"the variables FIRST, secrets\.SECOND are not set"
+    ) as caught:
+        resolve(
+            {"a": "${{ FIRST }}", "b": ["${{ secrets.SECOND }}"], "c": "${{ THERE }}"},
+            {"THERE": "x"},
+        )
     assert caught.value.kind == "configuration"
     assert "forks" in caught.value.hint
 
@@ -46,7 +63,13 @@ def test_read_variables__environment_then_nearest_file(tmp_path: Path) -> None:
     (tmp_path / "a" / ".env").write_text("MIDDLE=middle\n")
     (folder / ".env").write_text("BOTH=folder\n")
     variables = read_variables({"ENV": "environment", "EMPTY": "", "NOTHING": ""}, tmp_path, folder)
-    assert variables == {"ROOT": "root", "BOTH": "folder", "MIDDLE": "middle", "ENV": "environment", "EMPTY": "from-file"}
+    assert variables == {
+        "ROOT": "root",
+        "BOTH": "folder",
+        "MIDDLE": "middle",
+        "ENV": "environment",
+        "EMPTY": "from-file",
+    }
 
 
 def test_read_variables__files_beside_and_below_are_not_read(tmp_path: Path) -> None:
@@ -59,11 +82,20 @@ def test_read_variables__files_beside_and_below_are_not_read(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "INPUT_GITHUB-TOKEN", "INPUT_TARGET"]
+    "name",
+    [
+        "GITHUB_TOKEN",
+        "ACTIONS_RUNTIME_TOKEN",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+        "INPUT_GITHUB-TOKEN",
+        "INPUT_TARGET",
+    ],
 )
 def test_read_variables__the_runners_own_never_resolve(tmp_path: Path, name: str) -> None:
     (tmp_path / ".env").write_text(f"{name}=from-file\n".replace("-", "_"))
-    variables = read_variables({name: "ghs_0123456789", "GITHUB_SHA": "abc", "GITHUB_TOKENS": "other"}, tmp_path, tmp_path)
+    variables = read_variables(
+        {name: "ghs_0123456789", "GITHUB_SHA": "abc", "GITHUB_TOKENS": "other"}, tmp_path, tmp_path
+    )
     assert variables == {"GITHUB_SHA": "abc", "GITHUB_TOKENS": "other"}
 
 
@@ -75,8 +107,12 @@ def test_read_variables__a_file_that_leads_out_is_refused(tmp_path: Path) -> Non
         read_variables({}, tmp_path / "repo", tmp_path / "repo")
 
 
-@pytest.mark.parametrize(("data", "problem"), [(b"A=\xff", "utf-8"), (b"A=" + b"x" * 1024 * 1024, "over 1 MB")])
-def test_read_variables__a_file_that_cannot_be_used_is_named(tmp_path: Path, data: bytes, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("data", "problem"), [(b"A=\xff", "utf-8"), (b"A=" + b"x" * 1024 * 1024, "over 1 MB")]
+)
+def test_read_variables__a_file_that_cannot_be_used_is_named(
+    tmp_path: Path, data: bytes, problem: str
+) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / ".env").write_bytes(data)
     with pytest.raises(AttemptError, match=rf"a/\.env cannot be read: .*{problem}"):

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from agentevals_action import console
+from agentevals_action.reports import console
 from tests.support import command, results
 
 AGAIN = """
-from agentevals_action import console
+from agentevals_action.reports import console
 from tests.support import results
 with console.progress() as shown:
     shown.expect("head", 1)
@@ -22,7 +22,9 @@ with console.progress() as shown:
 """
 
 
-def test_lines__at_the_beginning_and_the_end_of_each_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines__at_the_beginning_and_the_end_of_each_part(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with console.progress() as shown:
         shown.expect("head", 2)
         shown.expect("base", 1)

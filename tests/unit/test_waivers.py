@@ -1,4 +1,5 @@
-"""What is waived and what is not: quarantine by both sides, acceptance of regressions alone, and what the gate makes of it."""
+"""What is waived and what is not: quarantine by both sides, acceptance of regressions alone, and
+what the gate makes of it."""
 
 from datetime import date
 
@@ -6,9 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action import compare, gate, waivers
-from agentevals_action.compare import Knowledge, Side
-from agentevals_action.gate import Policy
 from agentevals_action.model.comparison import (
     NOTHING,
     BaselineInfo,
@@ -20,9 +18,13 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult, Verdict
+from agentevals_action.review import gate, waivers
+from agentevals_action.review.comparison import compare
+from agentevals_action.review.comparison.compare import Knowledge, Side
+from agentevals_action.review.gate import Policy
 from tests.support import results
 
 PATH = "evals/EVAL.yaml"
@@ -34,7 +36,9 @@ ON_PULL_REQUEST = frozenset({"gates", "regressions"})
 EVERYTHING = frozenset({"gates", "regressions", "failures"})
 
 
-def entry(*tests: str, suites: tuple[str, ...] = (), reason: str = "flaky", line: int = 2) -> Quarantine:
+def entry(
+    *tests: str, suites: tuple[str, ...] = (), reason: str = "flaky", line: int = 2
+) -> Quarantine:
     return Quarantine(tests, "grace", reason, DAY, suites, Location(FILE, line))
 
 
@@ -43,19 +47,33 @@ def alone(*tests: str) -> Quarantines:
     return Quarantines((entry(*tests),))
 
 
-def suite(*pairs: tuple[TestResult, TestResult | None], path: str = PATH, evidence: dict[str, Evidence] | None = None) -> SuiteComparison:
+def suite(
+    *pairs: tuple[TestResult, TestResult | None],
+    path: str = PATH,
+    evidence: dict[str, Evidence] | None = None,
+) -> SuiteComparison:
     there = [base for _, base in pairs if base]
     side = Side(results.run(*there, path=path) if there else None)
     return compare.compare_suite(
-        path, "suite", results.run(*(head for head, _ in pairs), path=path), side, Knowledge(evidence=evidence or {})
+        path,
+        "suite",
+        results.run(*(head for head, _ in pairs), path=path),
+        side,
+        Knowledge(evidence=evidence or {}),
     )
 
 
-def decide(*suites: SuiteComparison, fail_on: frozenset[str] = ON_PULL_REQUEST, min_pass_rate: float | None = None) -> Decision:
+def decide(
+    *suites: SuiteComparison,
+    fail_on: frozenset[str] = ON_PULL_REQUEST,
+    min_pass_rate: float | None = None,
+) -> Decision:
     return gate.decide(Policy(fail_on, min_pass_rate), suites, RERUN)
 
 
-def pair(id: str, head: Verdict | None, base: Verdict | None = "pass", **fields: tuple[str, ...]) -> tuple[TestResult, TestResult]:
+def pair(
+    id: str, head: Verdict | None, base: Verdict | None = "pass", **fields: tuple[str, ...]
+) -> tuple[TestResult, TestResult]:
     gates = fields.get("gates", ())
     return results.result(id, head, **fields), results.result(id, base, gates=gates)  # type: ignore[arg-type]  # gates by name
 
@@ -65,7 +83,9 @@ def lost_gate(id: str) -> tuple[TestResult, TestResult]:
 
 
 def marked(comparison: SuiteComparison, quarantines: Quarantines) -> list[str]:
-    return [test.id for test in waivers.apply([comparison], quarantines)[0].tests if test.quarantine]
+    return [
+        test.id for test in waivers.apply([comparison], quarantines)[0].tests if test.quarantine
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +103,9 @@ def marked(comparison: SuiteComparison, quarantines: Quarantines) -> list[str]:
         (("!refund-small",), (), False),
     ],
 )
-def test_covers__globs_over_ids_and_paths(tests: tuple[str, ...], suites: tuple[str, ...], covered: bool) -> None:
+def test_covers__globs_over_ids_and_paths(
+    tests: tuple[str, ...], suites: tuple[str, ...], covered: bool
+) -> None:
     assert waivers.covers(entry(*tests, suites=suites), PATH, "refund-small") is covered
 
 
@@ -107,7 +129,12 @@ def test_apply__the_entry_is_the_base_s() -> None:
 
 
 def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
-    moved = compare.compare_suite("slack/EVAL.yaml", "suite", results.run(results.result("a", "fail")), Side(path="strict/EVAL.yaml"))
+    moved = compare.compare_suite(
+        "slack/EVAL.yaml",
+        "suite",
+        results.run(results.result("a", "fail")),
+        Side(path="strict/EVAL.yaml"),
+    )
     slack = entry("*", suites=("slack/**",))
     assert marked(moved, Quarantines((slack,), (slack,))) == []
     assert marked(moved, Quarantines((slack,), (entry("*", suites=("strict/**",)),))) == ["a"]
@@ -141,7 +168,9 @@ def test_unmatched__a_suite_that_could_not_be_read_may_hold_it() -> None:
 
 
 def test_accepting__turns_regressions_into_accepted_ones() -> None:
-    (told,) = waivers.apply([suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA)
+    (told,) = waivers.apply(
+        [suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA
+    )
     assert [(test.change, test.accepted_by) for test in told.tests] == [
         (Change.REGRESSED, "ada"),
         (Change.REGRESSED, "ada"),
@@ -188,22 +217,36 @@ def test_quarantine__a_failed_gate_does_not_block_and_is_told() -> None:
     decision = decide(told, fail_on=EVERYTHING)
     assert decision.outcome is Outcome.PASSED
     assert decision.reasons == ()
-    assert decision.waived == ("1 test in quarantine does not count (1 fail): owner grace, until 2026-03-01, flaky",)
+    assert decision.waived == (
+        "1 test in quarantine does not count (1 fail): owner grace, until 2026-03-01, flaky",
+    )
 
 
 def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> None:
     unconfirmed = Evidence(Finding.ERROR, NOTHING, NOTHING)
-    compared = suite(pair("a", None), pair("b", "fail"), pair("c", "fail", None), pair("d", "pass"), evidence={"b": unconfirmed})
+    compared = suite(
+        pair("a", None),
+        pair("b", "fail"),
+        pair("c", "fail", None),
+        pair("d", "pass"),
+        evidence={"b": unconfirmed},
+    )
     assert decide(compared).outcome is Outcome.INCONCLUSIVE
     (told,) = waivers.apply([compared], alone("a", "b", "c"))
     decision = decide(told)
     assert decision.outcome is Outcome.PASSED
-    assert decision.waived == ("3 tests in quarantine do not count (2 fail, 1 in error): owner grace, until 2026-03-01, flaky",)
+    assert decision.waived == (
+        "3 tests in quarantine do not count (2 fail, 1 in error): owner grace, until 2026-03-01, flaky",
+    )
 
 
 def test_quarantine__the_pass_rate_leaves_it_out_whether_it_passed_or_not() -> None:
-    compared = suite(pair("a", "fail"), pair("b", "pass"), pair("c", "pass"), pair("d", "fail", "fail"))
-    assert decide(*waivers.apply([compared], alone("a")), min_pass_rate=0.66).outcome is Outcome.PASSED
+    compared = suite(
+        pair("a", "fail"), pair("b", "pass"), pair("c", "pass"), pair("d", "fail", "fail")
+    )
+    assert (
+        decide(*waivers.apply([compared], alone("a")), min_pass_rate=0.66).outcome is Outcome.PASSED
+    )
     told = decide(*waivers.apply([compared], alone("a", "b")), min_pass_rate=0.66)
     assert told.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.66",)
 
@@ -245,14 +288,19 @@ def test_decide__faults_of_the_quarantine_are_told_apart() -> None:
     faults = [Fault(Location(FILE, 2), "expired"), Fault(Location(PATH, 2), "wrong")]
     told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, faults)
     assert told.outcome is Outcome.INVALID
-    assert told.reasons == ("1 fault in suites that the change touches", "1 fault in `.agentevals.yaml`")
+    assert told.reasons == (
+        "1 fault in suites that the change touches",
+        "1 fault in `.agentevals.yaml`",
+    )
 
 
 IDS = ["a", "b", "c"]
 VERDICTS: st.SearchStrategy[Verdict | None] = st.sampled_from(["pass", "borderline", "fail", None])
 TESTS = st.tuples(VERDICTS, VERDICTS, st.booleans())
 SUITES = st.dictionaries(st.sampled_from(IDS), TESTS, min_size=1)
-ENTRIES = st.lists(st.sets(st.sampled_from(IDS), min_size=1).map(lambda ids: entry(*sorted(ids))), max_size=2).map(tuple)
+ENTRIES = st.lists(
+    st.sets(st.sampled_from(IDS), min_size=1).map(lambda ids: entry(*sorted(ids))), max_size=2
+).map(tuple)
 QUARANTINES = st.builds(Quarantines, ENTRIES, st.none() | ENTRIES)
 ACCEPTANCES = st.none() | st.just(ADA)
 FAIL_ON = st.sets(st.sampled_from(sorted(EVERYTHING))).map(frozenset)
@@ -265,8 +313,16 @@ Drawn = tuple[Verdict | None, Verdict | None, bool]
 
 def made(tests: dict[str, Drawn]) -> SuiteComparison:
     """A suite of tests by id: verdict of head, verdict of base, whether a gate failed on head."""
-    gated: dict[bool, dict[str, tuple[str, ...]]] = {True: {"gates": ("safe",), "failed": ("safe",)}, False: {}}
-    return suite(*(pair(id, "fail" if failed else head, base, **gated[failed]) for id, (head, base, failed) in tests.items()))
+    gated: dict[bool, dict[str, tuple[str, ...]]] = {
+        True: {"gates": ("safe",), "failed": ("safe",)},
+        False: {},
+    }
+    return suite(
+        *(
+            pair(id, "fail" if failed else head, base, **gated[failed])
+            for id, (head, base, failed) in tests.items()
+        )
+    )
 
 
 def without(test: TestComparison) -> tuple[object, ...]:
@@ -287,9 +343,13 @@ def test_apply__marks_and_changes_nothing_else(
     assert waivers.apply([after], quarantines, acceptance) == (after,)
     for test in after.tests:
         assert not (test.quarantine and test.accepted_by)
-        assert not test.accepted_by or (test.change is Change.REGRESSED and acceptance and not test.gates_lost)
+        assert not test.accepted_by or (
+            test.change is Change.REGRESSED and acceptance and not test.gates_lost
+        )
         if test.quarantine:
-            sides = [quarantines.head] + ([quarantines.base] if quarantines.base is not None else [])
+            sides = [quarantines.head] + (
+                [quarantines.base] if quarantines.base is not None else []
+            )
             assert all(any(test.id in one.tests for one in side) for side in sides)
 
 
@@ -307,15 +367,22 @@ def test_decide__is_what_it_would_be_without_the_tests_in_quarantine(
     if not left:
         assert decision.outcome is Outcome.PASSED
         return
-    expected = decide(*waivers.apply([made(left)], NONE, acceptance), fail_on=fail_on, min_pass_rate=0.5)
+    expected = decide(
+        *waivers.apply([made(left)], NONE, acceptance), fail_on=fail_on, min_pass_rate=0.5
+    )
     assert (decision.outcome, decision.reasons) == (expected.outcome, expected.reasons)
     assert bool(decision.waived) == bool(out or expected.waived)
 
 
 @given(SUITES, FAIL_ON)
-def test_decide__accepting_takes_back_regressions_alone(tests: dict[str, Drawn], fail_on: frozenset[str]) -> None:
+def test_decide__accepting_takes_back_regressions_alone(
+    tests: dict[str, Drawn], fail_on: frozenset[str]
+) -> None:
     before = made(tests)
-    strict, lenient = decide(before, fail_on=fail_on), decide(*waivers.apply([before], NONE, ADA), fail_on=fail_on)
+    strict, lenient = (
+        decide(before, fail_on=fail_on),
+        decide(*waivers.apply([before], NONE, ADA), fail_on=fail_on),
+    )
     assert SEVERITY.index(lenient.outcome) <= SEVERITY.index(strict.outcome)
     assert {reason for reason in lenient.reasons if "regressed" not in reason} == {
         reason for reason in strict.reasons if "regressed" not in reason

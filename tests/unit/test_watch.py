@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentevals_action.watch import WatchRule, read_rule, rule_for
+from agentevals_action.model.watch import WatchRule, read_rule, rule_for
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,9 @@ from agentevals_action.watch import WatchRule, read_rule, rule_for
         ("src/README.md", "evals/EVAL.yaml", False),
     ],
 )
-def test_rule_for__the_last_rule_that_matches_decides(path: str, suite: str, is_watched: bool) -> None:
+def test_rule_for__the_last_rule_that_matches_decides(
+    path: str, suite: str, is_watched: bool
+) -> None:
     rules = [read_rule(text) for text in ("src/**", "billing => evals/billing/**", "!src/**/*.md")]
     assert (rule_for(rules, path, suite) is not None) is is_watched
 

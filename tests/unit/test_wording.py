@@ -2,29 +2,54 @@
 
 import pytest
 
-from agentevals_action import wording
+from agentevals_action import formatting
 
 
 @pytest.mark.parametrize(
     ("share", "words"),
-    [(None, "–"), (0.0, "0%"), (1.0, "100%"), (0.9999, "99.9%"), (0.29, "29%"), (2 / 3, "66.6%"), (0.07, "7%")],
+    [
+        (None, "–"),
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (0.9999, "99.9%"),
+        (0.29, "29%"),
+        (2 / 3, "66.6%"),
+        (0.07, "7%"),
+    ],
 )
 def test_percent__all_is_all_and_nothing_less(share: float | None, words: str) -> None:
-    assert wording.percent(share) == words
+    assert formatting.percent(share) == words
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(None, "–"), (0.0, "0.00"), (0.7999, "0.79"), (0.8, "0.80"), (0.29, "0.29"), (1.0, "1.00"), (0.1 + 0.2, "0.30")]
+    ("value", "words"),
+    [
+        (None, "–"),
+        (0.0, "0.00"),
+        (0.7999, "0.79"),
+        (0.8, "0.80"),
+        (0.29, "0.29"),
+        (1.0, "1.00"),
+        (0.1 + 0.2, "0.30"),
+    ],
 )
 def test_score__never_shows_a_threshold_that_it_missed(value: float | None, words: str) -> None:
-    assert wording.score(value) == words
+    assert formatting.score(value) == words
 
 
 @pytest.mark.parametrize(
-    ("usd", "words"), [(None, "–"), (0.0, "$0.0000"), (0.00001, "<$0.0001"), (0.0123, "$0.0123"), (12.5, "$12.50"), (1234.0, "$1,234.00")]
+    ("usd", "words"),
+    [
+        (None, "–"),
+        (0.0, "$0.0000"),
+        (0.00001, "<$0.0001"),
+        (0.0123, "$0.0123"),
+        (12.5, "$12.50"),
+        (1234.0, "$1,234.00"),
+    ],
 )
 def test_cost__unknown_is_not_zero(usd: float | None, words: str) -> None:
-    assert wording.cost(usd) == words
+    assert formatting.cost(usd) == words
 
 
 @pytest.mark.parametrize(
@@ -40,19 +65,31 @@ def test_cost__unknown_is_not_zero(usd: float | None, words: str) -> None:
     ],
 )
 def test_dollars__as_they_were_given(usd: float, words: str) -> None:
-    assert wording.dollars(usd) == words
+    assert formatting.dollars(usd) == words
 
 
 def test_plain__has_no_exponent() -> None:
-    assert [wording.plain(number) for number in (300, 0.5, 1e-7, 1e7)] == ["300", "0.5", "0.0000001", "10,000,000"]
+    assert [formatting.plain(number) for number in (300, 0.5, 1e-7, 1e7)] == [
+        "300",
+        "0.5",
+        "0.0000001",
+        "10,000,000",
+    ]
 
 
 @pytest.mark.parametrize(
     ("milliseconds", "words"),
-    [(None, "–"), (0.0, "0.0 s"), (1250.0, "1.2 s"), (59_999.0, "60.0 s"), (61_000.0, "1 min 1 s"), (3_720_000.0, "1 h 2 min")],
+    [
+        (None, "–"),
+        (0.0, "0.0 s"),
+        (1250.0, "1.2 s"),
+        (59_999.0, "60.0 s"),
+        (61_000.0, "1 min 1 s"),
+        (3_720_000.0, "1 h 2 min"),
+    ],
 )
 def test_time__in_its_largest_units(milliseconds: float | None, words: str) -> None:
-    assert wording.time(milliseconds) == words
+    assert formatting.time(milliseconds) == words
 
 
 @pytest.mark.parametrize(
@@ -70,18 +107,32 @@ def test_time__in_its_largest_units(milliseconds: float | None, words: str) -> N
     ],
 )
 def test_tokens__three_digits_and_a_unit(number: float | None, words: str) -> None:
-    assert wording.tokens(number) == words
+    assert formatting.tokens(number) == words
 
 
 def test_step__whole_percent_of_base() -> None:
-    assert [wording.step(*pair) for pair in ((2.0, 3.0), (2.0, 1.0), (200.0, 200.9), (None, 1.0), (1.0, None), (0.0, 1.0), (1.0, 0.0))] == [
+    assert [
+        formatting.step(*pair)
+        for pair in (
+            (2.0, 3.0),
+            (2.0, 1.0),
+            (200.0, 200.9),
+            (None, 1.0),
+            (1.0, None),
+            (0.0, 1.0),
+            (1.0, 0.0),
+        )
+    ] == [
         *(50, -50, 0),
         *(None, None, None, -100),
     ]
 
 
 def test_delta__signed_or_nothing() -> None:
-    assert [wording.delta(*pair) for pair in ((0.5, 0.75), (0.75, 0.5), (0.5, 0.501), (None, 1.0), (1.0, None))] == [
+    assert [
+        formatting.delta(*pair)
+        for pair in ((0.5, 0.75), (0.75, 0.5), (0.5, 0.501), (None, 1.0), (1.0, None))
+    ] == [
         "+0.25",
         "−0.25",
         "",
@@ -91,9 +142,14 @@ def test_delta__signed_or_nothing() -> None:
 
 
 def test_moved__once_when_both_read_alike() -> None:
-    assert wording.moved(wording.score, 0.8, 0.801) == "0.80"
-    assert wording.moved(wording.score, None, 0.8) == "– → 0.80"
+    assert formatting.moved(formatting.score, 0.8, 0.801) == "0.80"
+    assert formatting.moved(formatting.score, None, 0.8) == "– → 0.80"
 
 
 def test_joined__as_a_sentence_lists() -> None:
-    assert [wording.joined(parts) for parts in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+    assert [formatting.joined(parts) for parts in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
+from agentevals_action.review.workshop import Place
 from agentevals_action.settings import Settings
-from agentevals_action.workshop import Place
 
 _NOBODY = 65_534
 
 
 @contextmanager
 def without_rights(folder: Path) -> Iterator[None]:
-    """A folder that may not be written to; root, who may write anywhere, is somebody else for so long."""
+    """A folder that may not be written to; root, who may write anywhere, is somebody else for so
+    long."""
     folder.chmod(0o555)
     root = os.geteuid() == 0
     if root:
@@ -30,13 +31,20 @@ def without_rights(folder: Path) -> Iterator[None]:
 
 
 def test_begin_report__that_may_not_be_written_could_not_be_told(tmp_path: Path) -> None:
-    with without_rights(tmp_path), pytest.raises(OutputError, match=r"agentevals-report cannot be written: Permission denied") as caught:
+    with (
+        without_rights(tmp_path),
+        pytest.raises(
+            OutputError, match=r"agentevals-report cannot be written: Permission denied"
+        ) as caught,
+    ):
         Place(tmp_path, Settings(), {}).begin_report()
     assert caught.value.exit_code is ExitCode.COULD_NOT_TELL
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
-def test_begin_report__that_cannot_be_a_folder_is_a_fault_of_the_input(tmp_path: Path, name: str) -> None:
+def test_begin_report__that_cannot_be_a_folder_is_a_fault_of_the_input(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot be used"):
         Place(tmp_path, Settings(report_dir=name), {}).begin_report()

@@ -1,4 +1,5 @@
-"""A workspace is part of the question: what the agent finds in its folder decides whether two answers can be compared."""
+"""A workspace is part of the question: what the agent finds in its folder decides whether two
+answers can be compared."""
 
 import shutil
 from collections.abc import Mapping
@@ -6,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.discover import Change, select_suites
-from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.watch import read_rule
+from agentevals_action.model.watch import read_rule
+from agentevals_action.review.selection import Change, select_suites
 from tests.support import suites
 
 EVAL = """\
@@ -41,7 +42,9 @@ FILES: dict[str, str] = {
 WATCH = [read_rule("**/AGENTS.md")]
 
 
-def fingerprint(root: Path, changes: Mapping[str, str | None] | None = None, path: str = "evals/EVAL.yaml") -> Fingerprint:
+def fingerprint(
+    root: Path, changes: Mapping[str, str | None] | None = None, path: str = "evals/EVAL.yaml"
+) -> Fingerprint:
     files = {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None}
     shutil.rmtree(root, ignore_errors=True)
     suite = suites.whole(suites.write(root, files), path)
@@ -51,7 +54,11 @@ def fingerprint(root: Path, changes: Mapping[str, str | None] | None = None, pat
 
 def moved(root: Path, changes: Mapping[str, str | None], path: str = "evals/EVAL.yaml") -> set[str]:
     before, after = fingerprint(root), fingerprint(root, changes, path)
-    return {part for part in ("question", "grading", "agent") if getattr(before, part) != getattr(after, part)}
+    return {
+        part
+        for part in ("question", "grading", "agent")
+        if getattr(before, part) != getattr(after, part)
+    }
 
 
 def edited(old: str, new: str) -> dict[str, str | None]:
@@ -80,9 +87,16 @@ def test_question__what_the_agent_finds(tmp_path: Path, changes: dict[str, str |
 
 
 @pytest.mark.parametrize(
-    "changes", [{"evals/tidy.sh": "false\n"}, {"evals/down.sh": "false\n"}, edited("[sh, down.sh]", "[sh, down.sh, x]")]
+    "changes",
+    [
+        {"evals/tidy.sh": "false\n"},
+        {"evals/down.sh": "false\n"},
+        edited("[sh, down.sh]", "[sh, down.sh, x]"),
+    ],
 )
-def test_question__what_comes_after_is_no_part(tmp_path: Path, changes: dict[str, str | None]) -> None:
+def test_question__what_comes_after_is_no_part(
+    tmp_path: Path, changes: dict[str, str | None]
+) -> None:
     assert moved(tmp_path / "r", changes) == set()
 
 
@@ -92,20 +106,31 @@ def test_agent__a_watched_file_of_the_template_is_its_own(tmp_path: Path) -> Non
 
 def test_question__the_same_wherever_the_suite_lies(tmp_path: Path) -> None:
     elsewhere = {name.replace("evals/", "tests/agent/"): text for name, text in FILES.items()}
-    assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "other", {**dict.fromkeys(FILES), **elsewhere}, "tests/agent/EVAL.yaml")
+    assert fingerprint(tmp_path / "one") == fingerprint(
+        tmp_path / "other", {**dict.fromkeys(FILES), **elsewhere}, "tests/agent/EVAL.yaml"
+    )
 
 
 def test_question__none_without_a_workspace_is_what_it_was(tmp_path: Path) -> None:
     plain = EVAL.partition("workspace:")[0] + "tests:" + EVAL.partition("tests:")[2]
     empty = plain.replace("tests:", "workspace: {}\ntests:")
-    assert fingerprint(tmp_path, {"evals/EVAL.yaml": plain}).question != fingerprint(tmp_path, {"evals/EVAL.yaml": empty}).question
+    assert (
+        fingerprint(tmp_path, {"evals/EVAL.yaml": plain}).question
+        != fingerprint(tmp_path, {"evals/EVAL.yaml": empty}).question
+    )
 
 
 def test_question_files__name_the_template(tmp_path: Path) -> None:
     suite = suites.whole(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests
     files = Fingerprints(WATCH).question_files(suite, test)
-    assert set(files) == {"evals/start/app.py", "evals/app.git/HEAD", "evals/app.git/objects/x", "evals/setup.sh", "evals/each.sh"}
+    assert set(files) == {
+        "evals/start/app.py",
+        "evals/app.git/HEAD",
+        "evals/app.git/objects/x",
+        "evals/setup.sh",
+        "evals/each.sh",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""What the last successful runs of this workflow on the base branch left as artifacts, through the host."""
+"""What the last successful runs of this workflow on the base branch left as artifacts, through the
+host."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -7,14 +8,14 @@ from typing import ClassVar, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentevals_action.base_runs import whole_run
+from agentevals_action.baselines.artifact_archive import ReportArchive, read_archive
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
+from agentevals_action.baselines.stored_run import whole_run
 from agentevals_action.errors import HostError
 from agentevals_action.model.comparison import BaseRun, Origin, Selection
 from agentevals_action.model.past import Archive, Lineage, PastRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
-from agentevals_action.stored.archive import ReportArchive, read_archive
 
 #: Runs whose artifacts are looked into, and runs that are thought of, at most.
 _OPENED = 4
@@ -34,8 +35,9 @@ class Runs(Protocol):
 
 
 class ArtifactStore(Struct, frozen=True):
-    """Results of commits that are the base or lie before it with nothing changed since that touches the suite. `branch` is the base's,
-    empty for the default branch; `lineage` gives the base's ancestors, `untouched` says True of an ancestor and a suite, or why not."""
+    """Results of commits that are the base or lie before it with nothing changed since that touches
+    the suite. `branch` is the base's, empty for the default branch; `lineage` gives the base's
+    ancestors, `untouched` says True of an ancestor and a suite, or why not."""
 
     tree: BaseTree
     freshness: Freshness
@@ -65,7 +67,10 @@ class ArtifactStore(Struct, frozen=True):
         lineage = self.lineage()
         on = f"on `{self.branch}`" if self.branch else "on the default branch"
         runs = self.source.runs(self.branch)
-        before = sorted((run for run in runs if run.commit in lineage.distances), key=lambda run: lineage.distances[run.commit])
+        before = sorted(
+            (run for run in runs if run.commit in lineage.distances),
+            key=lambda run: lineage.distances[run.commit],
+        )
         if not before:
             cut = f" ({lineage.problem})" if lineage.problem else ""
             what = f"is of the base or a commit shortly before it{cut}" if runs else "is there"
@@ -73,15 +78,23 @@ class ArtifactStore(Struct, frozen=True):
         opened = 0
         for run in before[:_LOOKED_AT]:
             distance = lineage.distances[run.commit]
-            able = {path: suite for path, suite in search.open.items() if self._holds(search, path, suite, run.commit, distance)}
+            able = {
+                path: suite
+                for path, suite in search.open.items()
+                if self._holds(search, path, suite, run.commit, distance)
+            }
             if able and opened < _OPENED:
                 opened += 1
                 self._open(search, run, distance, able)
 
-    def _holds(self, search: "_Search", path: str, suite: Suite, commit: str, distance: int) -> bool:
+    def _holds(
+        self, search: "_Search", path: str, suite: Suite, commit: str, distance: int
+    ) -> bool:
         answer = self.untouched(commit, suite.path) if distance else True
         if answer is not True:
-            search.refuse((path,), answer if isinstance(answer, str) else "the base has changed it since")
+            search.refuse(
+                (path,), answer if isinstance(answer, str) else "the base has changed it since"
+            )
         return answer is True
 
     def _open(self, search: "_Search", run: PastRun, distance: int, able: dict[str, Suite]) -> None:
@@ -94,7 +107,9 @@ class ArtifactStore(Struct, frozen=True):
             if isinstance(whole, str):
                 search.refuse((path,), f"the run {run.id} on {run.commit[:12]}: {whole}")
             else:
-                search.take(path, whole, origin("artifact", whole, run.commit, distance, self.freshness))
+                search.take(
+                    path, whole, origin("artifact", whole, run.commit, distance, self.freshness)
+                )
 
     def _report(self, run: PastRun, suites: set[str]) -> ReportArchive | str:
         reasons = []
@@ -104,13 +119,17 @@ class ArtifactStore(Struct, frozen=True):
                 read = f"its results are of {read.commit[:12]}"
             if not isinstance(read, str):
                 return read
-            reasons.append(f"the artifact `{archive.name}` {read}" if archive.problem else f"the artifact `{archive.name}`: {read}")
+            reasons.append(
+                f"the artifact `{archive.name}` {read}"
+                if archive.problem
+                else f"the artifact `{archive.name}`: {read}"
+            )
         return reasons[0] if reasons else "it left no artifact"
 
 
 class _Search(Struct):
-    """The suites that are still looked for, by their path on head, and what was found; of the reasons for each the first is told, which
-    is of the commit nearest to the base."""
+    """The suites that are still looked for, by their path on head, and what was found; of the
+    reasons for each the first is told, which is of the commit nearest to the base."""
 
     open: dict[str, Suite]
     runs: dict[str, SuiteRun] = field(default_factory=dict)
@@ -126,4 +145,7 @@ class _Search(Struct):
         del self.open[path]
 
     def open_reasons(self) -> dict[str, str]:
-        return {path: self.reasons.get(path, "no run of this workflow had its results") for path in self.open}
+        return {
+            path: self.reasons.get(path, "no run of this workflow had its results")
+            for path in self.open
+        }

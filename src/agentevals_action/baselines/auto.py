@@ -1,4 +1,5 @@
-"""The ladder of sources: each is asked only for the suites that those before it could not give, and what it could not is told."""
+"""The ladder of sources: each is asked only for the suites that those before it could not give, and
+what it could not is told."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -25,9 +26,9 @@ class Auto(Struct, frozen=True):
     async def results(self, selections: Sequence[Selection]) -> BaseRun:
         """Results by the suite's path on head.
 
-        A suite that no source gives has a problem: that of the rerun where there was one, else of the last that was asked; it counts as
-        new in no case. A rerun in which a suite scored nothing stands only if no later source has the suite.
-        """
+        A suite that no source gives has a problem: that of the rerun where there was one, else of
+        the last that was asked; it counts as new in no case. A rerun in which a suite scored
+        nothing stands only if no later source has the suite."""
         climb = _Climb(tuple(selections))
         for source, baseline in self.rungs:
             if climb.open:
@@ -54,7 +55,12 @@ class _Climb(Struct):
             if run is None and path in given.missing:
                 self.missing[path] = given.missing[path]
             elif run is None:
-                reasons[path] = given.problems.get(path) or given.info.problem or given.info.reason or "it does not have the suite"
+                reasons[path] = (
+                    given.problems.get(path)
+                    or given.info.problem
+                    or given.info.reason
+                    or "it does not have the suite"
+                )
             elif run.summary.total == run.summary.errored:
                 reasons[path] = "all its tests ended in errors"
                 self.unscored.setdefault(path, (run, given.origins.get(path) or Origin(source)))
@@ -73,9 +79,17 @@ class _Climb(Struct):
         for selection in self.open:
             if found := self.unscored.get(selection.path):
                 self.runs[selection.path], self.origins[selection.path] = found
-        problems = {one.path: self.problems.get(one.path, "there is no source to ask") for one in self.open if one.path not in self.runs}
+        problems = {
+            one.path: self.problems.get(one.path, "there is no source to ask")
+            for one in self.open
+            if one.path not in self.runs
+        }
         sources = {where.source for where in self.origins.values()}
-        info = replace(info, source=sources.pop() if len(sources) == 1 else info.source, tried=tuple(self.tried))
+        info = replace(
+            info,
+            source=sources.pop() if len(sources) == 1 else info.source,
+            tried=tuple(self.tried),
+        )
         alike = set(problems.values())
         if len(alike) == 1 and not self.runs and not self.missing:
             return BaseRun(replace(info, problem=alike.pop()))
@@ -89,4 +103,6 @@ def _told(reasons: Mapping[str, str]) -> str:
         return alike[0]
     words = [f"`{path}`: {reason}" for path, reason in list(reasons.items())[:_SHOWN]]
     more = len(reasons) - len(words)
-    return "; ".join([*words, *([f"and {more} more suite{'' if more == 1 else 's'}"] if more else [])])
+    return "; ".join(
+        [*words, *([f"and {more} more suite{'' if more == 1 else 's'}"] if more else [])]
+    )

@@ -12,7 +12,8 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 
 
 class Baseline(Protocol):
-    """Gives the base's results for the selected suites; what it cannot give it says in the run's `problems`, it does not raise."""
+    """Gives the base's results for the selected suites; what it cannot give it says in the run's
+    `problems`, it does not raise."""
 
     @property
     def reruns(self) -> bool:
@@ -25,8 +26,8 @@ class Baseline(Protocol):
 
 
 class BaseTree(Struct, frozen=True):
-    """The base as its own tree has it: `suites` by path, and the fingerprints (by test id) that results of one of them must have to be
-    results of that tree."""
+    """The base as its own tree has it: `suites` by path, and the fingerprints (by test id) that
+    results of one of them must have to be results of that tree."""
 
     info: BaselineInfo
     suites: Mapping[str, Suite | BrokenSuite]
@@ -52,7 +53,9 @@ class Sorted(Struct, frozen=True):
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def sorted_out(suites: Mapping[str, Suite | BrokenSuite], selections: Sequence[Selection]) -> Sorted:
+def sorted_out(
+    suites: Mapping[str, Suite | BrokenSuite], selections: Sequence[Selection]
+) -> Sorted:
     """Which of the selected suites the base has, renamed ones under their name there."""
     wanted: dict[str, Suite] = {}
     missing: dict[str, str] = {}
@@ -61,18 +64,36 @@ def sorted_out(suites: Mapping[str, Suite | BrokenSuite], selections: Sequence[S
         if suite is None:
             missing[selection.path] = "the suite is new"
         elif isinstance(suite, BrokenSuite):
-            missing[selection.path] = f"the suite is broken on base ({suite.faults[0]}), so its tests count as new"
+            missing[selection.path] = (
+                f"the suite is broken on base ({suite.faults[0]}), so its tests count as new"
+            )
         else:
             wanted[selection.path] = suite
     return Sorted(wanted, missing)
 
 
-def origin(source: str, run: SuiteRun, commit: str | None, distance: int | None = None, freshness: Freshness | None = None) -> Origin:
-    """Where a suite's results come from, with the time of the latest and the samples of the test that has fewest."""
+def origin(
+    source: str,
+    run: SuiteRun,
+    commit: str | None,
+    distance: int | None = None,
+    freshness: Freshness | None = None,
+) -> Origin:
+    """Where a suite's results come from, with the time of the latest and the samples of the test
+    that has fewest."""
     times = [result.timestamp for result in run.results if instant(result.timestamp)]
-    time = max(times, key=lambda one: instant(one) or datetime.min.replace(tzinfo=UTC), default=None)
+    time = max(
+        times, key=lambda one: instant(one) or datetime.min.replace(tzinfo=UTC), default=None
+    )
     samples = min((len(result.samples) for result in run.results), default=0)
-    return Origin(source, commit, distance, time, samples, stale=freshness is not None and freshness.is_stale(time))
+    return Origin(
+        source,
+        commit,
+        distance,
+        time,
+        samples,
+        stale=freshness is not None and freshness.is_stale(time),
+    )
 
 
 def instant(time: str | None) -> datetime | None:

@@ -1,4 +1,5 @@
-"""Results that the repository itself keeps (`baseline-file`), as the base's tree has them: a change cannot bring its own baseline."""
+"""Results that the repository itself keeps (`baseline-file`), as the base's tree has them: a change
+cannot bring its own baseline."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,18 +9,19 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action.base_runs import whole_run
+from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
+from agentevals_action.baselines.stored_run import whole_run
 from agentevals_action.model.comparison import BaseRun, Origin, Selection
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.stored import baseline_file
 
 _BYTES = 64 * 1024 * 1024
 
 
 class FileStore(Struct, frozen=True):
-    """The file at `path` (relative to the repository's root) in the base's tree, which lies at `root`. Its results count where their
-    digests are those of the base's tests, whatever commit they are of; which one that is, is told."""
+    """The file at `path` (relative to the repository's root) in the base's tree, which lies at
+    `root`. Its results count where their digests are those of the base's tests, whatever commit
+    they are of; which one that is, is told."""
 
     tree: BaseTree
     freshness: Freshness
@@ -37,13 +39,19 @@ class FileStore(Struct, frozen=True):
         found = sorted_out(self.tree.suites, selections)
         stored = self._stored() if found.wanted else {}
         if isinstance(stored, str):
-            return BaseRun(info, missing=found.missing, problems=dict.fromkeys(found.wanted, stored))
+            return BaseRun(
+                info, missing=found.missing, problems=dict.fromkeys(found.wanted, stored)
+            )
         runs: dict[str, SuiteRun] = {}
         origins: dict[str, Origin] = {}
         problems: dict[str, str] = {}
         for path, suite in found.wanted.items():
             there = stored.get(suite.path)
-            whole = whole_run(suite, there.results, self.tree.expected(suite)) if there else "there are no results of it"
+            whole = (
+                whole_run(suite, there.results, self.tree.expected(suite))
+                if there
+                else "there are no results of it"
+            )
             if isinstance(whole, str) or there is None:
                 problems[path] = f"`{self.path}` on base: {whole}"
                 continue
@@ -52,7 +60,7 @@ class FileStore(Struct, frozen=True):
             origins[path] = origin("file", whole, there.commit or None, distance, self.freshness)
         return BaseRun(info, runs, found.missing, problems, origins)
 
-    def _stored(self) -> dict[str, baseline_file.StoredSuite] | str:
+    def _stored(self) -> dict[str, baseline_file_format.StoredSuite] | str:
         """The suites of the file; in words why it is none."""
         root, place = self.root.resolve(), (self.root / self.path).resolve()
         if not place.is_relative_to(root):
@@ -62,7 +70,10 @@ class FileStore(Struct, frozen=True):
         try:
             if place.stat().st_size > _BYTES:
                 return f"`{self.path}` on base is larger than {_BYTES >> 20} MiB"
-            return {suite.path: suite for suite in baseline_file.read(place.read_bytes().decode("utf-8"))}
+            return {
+                suite.path: suite
+                for suite in baseline_file_format.read(place.read_bytes().decode("utf-8"))
+            }
         except OSError as error:
             return f"`{self.path}` on base cannot be read: {error.strerror}"
         except ValueError as error:  # no UTF-8, or no baseline file

@@ -1,4 +1,5 @@
-"""No base results: there is nothing to compare with, or what there is could not be had; `info` says which and why."""
+"""No base results: there is nothing to compare with, or what there is could not be had; `info` says
+which and why."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -15,6 +16,6 @@ class NoBaseline(Struct, frozen=True):
 
     reruns: ClassVar[bool] = False
 
-    async def results(self, selections: Sequence[Selection]) -> BaseRun:  # noqa: ARG002 - the protocol's; there is nothing for any
+    async def results(self, selections: Sequence[Selection]) -> BaseRun:  # noqa: ARG002
         """An empty run."""
         return BaseRun(self.info)

@@ -15,7 +15,8 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 
 
 class Rerun(Struct, frozen=True):
-    """`root` is the base's tree and `suites` what it has, by path; `prepare` makes the tree ready, `run` runs suites there."""
+    """`root` is the base's tree and `suites` what it has, by path; `prepare` makes the tree ready,
+    `run` runs suites there."""
 
     info: BaselineInfo
     root: Path

@@ -1,4 +1,5 @@
-"""The types of fields: what each takes, what it tells of anything else, and its JSON Schema (draft-07)."""
+"""The types of fields: what each takes, what it tells of anything else, and its JSON Schema
+(draft-07)."""
 
 import math
 import operator
@@ -10,10 +11,16 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Before, Checked, Schema
-from agentevals_action.entries.refusals import Refusal, Refused, gathered, said, unlike
+from agentevals_action.suites.files.validation_errors import (
+    Refusal,
+    Refused,
+    gathered,
+    said,
+    unlike,
+)
 
 if TYPE_CHECKING:
-    from agentevals_action.paths import Folder
+    from agentevals_action.system.paths import Folder
 
 
 class Reader(Protocol):
@@ -24,7 +31,8 @@ class Reader(Protocol):
         ...
 
     def schema(self, definitions: Schema) -> Schema:
-        """The JSON Schema of the values that are taken; entries inside go to `definitions`, by name."""
+        """The JSON Schema of the values that are taken; entries inside go to `definitions`, by
+        name."""
         ...
 
 
@@ -50,11 +58,17 @@ class Text(Struct, frozen=True):
         if not isinstance(value, str):
             raise unlike(value, "a text")
         least, most, pattern = self.bounds.min_length, self.bounds.max_length, self.bounds.pattern
-        # Without bounds it may be a word of a command or a path, which the system takes as the bytes that they are.
+        # Without bounds it may be a word of a command or a path, which the system takes as the
+        # bytes that they are.
         if (least or most or pattern) and not _is_whole(value):
             raise unlike(value, "a text in UTF-8")
         if least is not None and len(value) < least:
-            raise unlike(value, "a text that is not empty" if least == 1 else f"a text of {least} characters or more")
+            raise unlike(
+                value,
+                "a text that is not empty"
+                if least == 1
+                else f"a text of {least} characters or more",
+            )
         if most is not None and len(value) > most:
             raise unlike(value, f"a text of at most {most} characters")
         if pattern is not None and not re.search(pattern, value):
@@ -63,7 +77,11 @@ class Text(Struct, frozen=True):
 
     def schema(self, _definitions: Schema) -> Schema:
         """A string."""
-        return _bounded({"type": "string"}, self.bounds, {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"})
+        return _bounded(
+            {"type": "string"},
+            self.bounds,
+            {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"},
+        )
 
 
 def _is_whole(text: str) -> bool:
@@ -71,7 +89,9 @@ def _is_whole(text: str) -> bool:
         return True
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as of a variable with bytes that are no UTF-8
+    except (
+        UnicodeEncodeError
+    ):  # half of a surrogate pair, as of a variable with bytes that are no UTF-8
         return False
     return True
 
@@ -124,7 +144,12 @@ class Number(Struct, frozen=True):
 
     def schema(self, _definitions: Schema) -> Schema:
         """A number or an integer."""
-        names = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+        names = {
+            "ge": "minimum",
+            "gt": "exclusiveMinimum",
+            "le": "maximum",
+            "lt": "exclusiveMaximum",
+        }
         return _bounded({"type": "integer" if self.is_whole else "number"}, self.bounds, names)
 
 
@@ -157,7 +182,11 @@ class OneOf(Struct, frozen=True):
 
     def schema(self, _definitions: Schema) -> Schema:
         """An enumeration."""
-        return {"const": self.words[0], "type": "string"} if len(self.words) == 1 else {"enum": list(self.words), "type": "string"}
+        return (
+            {"const": self.words[0], "type": "string"}
+            if len(self.words) == 1
+            else {"enum": list(self.words), "type": "string"}
+        )
 
 
 class Several(Struct, frozen=True):
@@ -211,9 +240,15 @@ class Named(Struct, frozen=True):
 
     def schema(self, definitions: Schema) -> Schema:
         """An object."""
-        names = {key: value for key, value in self.name.schema(definitions).items() if key != "type"}
+        names = {
+            key: value for key, value in self.name.schema(definitions).items() if key != "type"
+        }
         allowed = self.value.schema(definitions) or True
-        return {"type": "object", "additionalProperties": allowed, **({"propertyNames": names} if names else {})}
+        return {
+            "type": "object",
+            "additionalProperties": allowed,
+            **({"propertyNames": names} if names else {}),
+        }
 
 
 class Choice(Struct, frozen=True):
@@ -230,14 +265,23 @@ class Choice(Struct, frozen=True):
             except Refused as refused:
                 refusals += refused.refusals
         if inside := [refusal for refusal in refusals if refusal.steps or refusal.said]:
-            # Where one type got further into the value, the others' complaints are of a shape that was not meant.
+            # Where one type got further into the value, the others' complaints are of a shape that
+            # was not meant.
             raise Refused(*inside)
-        raise unlike(value, *dict.fromkeys(words for refusal in refusals for words in refusal.expected))
+        raise unlike(
+            value, *dict.fromkeys(words for refusal in refusals for words in refusal.expected)
+        )
 
     def schema(self, definitions: Schema) -> Schema:
         """Any of them."""
         made = [reader.schema(definitions) for reader in self.readers]
-        return {"anyOf": [choice for one in made for choice in (one["anyOf"] if one.keys() == {"anyOf"} else [one])]}
+        return {
+            "anyOf": [
+                choice
+                for one in made
+                for choice in (one["anyOf"] if one.keys() == {"anyOf"} else [one])
+            ]
+        }
 
 
 class Instance(Struct, frozen=True):
@@ -257,7 +301,8 @@ class Instance(Struct, frozen=True):
 
 
 class Noted(Struct, frozen=True):
-    """A type with functions before and after it, and what else its JSON Schema says (`extra`) or says instead (`shown`)."""
+    """A type with functions before and after it, and what else its JSON Schema says (`extra`) or
+    says instead (`shown`)."""
 
     reader: Reader
     before: tuple[Before, ...] = ()
@@ -270,12 +315,17 @@ class Noted(Struct, frozen=True):
         try:
             read = self.reader.read(_run([note.function for note in self.before], value), folder)
         except Refused as refused:  # told of is what is written, not what was made of it
-            raise Refused(*(replace(one, value=value) if not one.steps else one for one in refused.refusals)) from None
+            raise Refused(
+                *(replace(one, value=value) if not one.steps else one for one in refused.refusals)
+            ) from None
         return _run([note.function for note in self.after], read)
 
     def schema(self, definitions: Schema) -> Schema:
         """The type's, or the one that is shown in its place."""
-        return {**(self.reader.schema(definitions) if self.shown is None else self.shown), **(self.extra or {})}
+        return {
+            **(self.reader.schema(definitions) if self.shown is None else self.shown),
+            **(self.extra or {}),
+        }
 
 
 def _run(functions: list[Callable[[Any], Any]], value: Any) -> Any:
@@ -288,5 +338,7 @@ def _run(functions: list[Callable[[Any], Any]], value: Any) -> Any:
 
 
 def _bounded(made: Schema, bounds: Meta, names: Mapping[str, str]) -> Schema:
-    limits = {key: limit for name, key in names.items() if (limit := getattr(bounds, name)) is not None}
+    limits = {
+        key: limit for name, key in names.items() if (limit := getattr(bounds, name)) is not None
+    }
     return {**made, **limits}

@@ -1,4 +1,5 @@
-"""Entries out of what stands in a file, whole or with all that is wrong; and back into plain data, and their JSON Schema."""
+"""Entries out of what stands in a file, whole or with all that is wrong; and back into plain data,
+and their JSON Schema."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -9,24 +10,46 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 from msgspec import NODEFAULT, Meta, Struct, structs
 
 from agentevals_action.entries import readers
-from agentevals_action.entries.entry import Aside, Before, Checked, Entry, Schema, Seen, Shown, Written
+from agentevals_action.entries.entry import (
+    Aside,
+    Before,
+    Checked,
+    Entry,
+    Schema,
+    Seen,
+    Shown,
+    Written,
+)
 from agentevals_action.entries.readers import Reader
-from agentevals_action.entries.refusals import MISSING, Refusal, Refused, gathered, said, unlike
+from agentevals_action.suites.files.validation_errors import (
+    MISSING,
+    Refusal,
+    Refused,
+    gathered,
+    said,
+    unlike,
+)
 
 if TYPE_CHECKING:
-    from agentevals_action.paths import Folder
+    from agentevals_action.system.paths import Folder
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 _UNBOUND = Meta()
 _LENGTHS = frozenset(("min_length", "max_length"))
 _LIMITS = frozenset(("gt", "ge", "lt", "le"))
 #: The bounds that a type takes from its annotations; of several annotations the outermost counts.
-_TAKEN: Mapping[Any, frozenset[str]] = {str: _LENGTHS | {"pattern"}, tuple: _LENGTHS, int: _LIMITS, float: _LIMITS}
+_TAKEN: Mapping[Any, frozenset[str]] = {
+    str: _LENGTHS | {"pattern"},
+    tuple: _LENGTHS,
+    int: _LIMITS,
+    float: _LIMITS,
+}
 _BOUNDS = (*sorted(_LENGTHS | _LIMITS), "pattern", "multiple_of", "tz")
 
 
 class EntryField(Struct, frozen=True):
-    """One field of an entry; `checks` are bound class methods, `aside` is None for the file's own data."""
+    """One field of an entry; `checks` are bound class methods, `aside` is None for the file's own
+    data."""
 
     name: str
     reader: Reader
@@ -60,8 +83,8 @@ class Nested(Struct, frozen=True):
 
 
 def read_entry(model: type[AnEntry], value: Any, folder: "Folder | None" = None) -> AnEntry:
-    """The entry that a value of a file is; Refused with all that is wrong with it. `folder` is that of the file, for fields that name
-    files."""
+    """The entry that a value of a file is; Refused with all that is wrong with it. `folder` is that
+    of the file, for fields that name files."""
     try:
         fields = model.long_form(value)
     except ValueError as error:
@@ -75,7 +98,9 @@ def read_entry(model: type[AnEntry], value: Any, folder: "Folder | None" = None)
         raise said(value, error) from None
 
 
-def _read_fields(model: type[Entry], written: Mapping[str, Any], folder: "Folder | None") -> dict[str, Any]:
+def _read_fields(
+    model: type[Entry], written: Mapping[str, Any], folder: "Folder | None"
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     seen: dict[str, Any] = {}
     refusals: list[Refusal] = []
@@ -105,19 +130,35 @@ def _read_field(field: EntryField, written: Any, seen: Seen) -> Any:
 
 @cache
 def _all_fields(model: type[Struct]) -> Mapping[str, EntryField]:
-    """The fields of an entry by name, in order, with those that no file holds; TypeError for a check or a field that could not work."""
+    """The fields of an entry by name, in order, with those that no file holds; TypeError for a
+    check or a field that could not work."""
     checking: dict[str, list[Callable[[Any, Seen], Any]]] = {}
-    for name in dict.fromkeys(name for owner in reversed(model.__mro__) for name, held in vars(owner).items() if _is_check(held)):
+    for name in dict.fromkeys(
+        name
+        for owner in reversed(model.__mro__)
+        for name, held in vars(owner).items()
+        if _is_check(held)
+    ):
         check = getattr(model, name)
         for checked in check.__func__.checked:
             checking.setdefault(checked, []).append(check)
-    fields = {field.name: _field(model, field, tuple(checking.get(field.name, ()))) for field in structs.fields(model)}
+    fields = {
+        field.name: _field(model, field, tuple(checking.get(field.name, ())))
+        for field in structs.fields(model)
+    }
     for name in checking:
         if name not in fields or not fields[name].is_read:
-            raise TypeError(f"{model.__name__} checks `{name}`, which is none of its fields that a file may hold")
+            raise TypeError(
+                f"{model.__name__} checks `{name}`, which is none of its fields that a file may hold"
+            )
     for name in fields:
-        if any(isinstance(vars(owner).get(name), FunctionType | classmethod | property) for owner in model.__mro__):
-            raise TypeError(f"{model.__name__} has a field `{name}`, which is the name of a method; give it another")
+        if any(
+            isinstance(vars(owner).get(name), FunctionType | classmethod | property)
+            for owner in model.__mro__
+        ):
+            raise TypeError(
+                f"{model.__name__} has a field `{name}`, which is the name of a method; give it another"
+            )
     return fields
 
 
@@ -131,10 +172,19 @@ def fields_of(model: type[Struct]) -> Mapping[str, EntryField]:
     return {name: field for name, field in _all_fields(model).items() if field.is_read}
 
 
-def _field(model: type[Struct], field: structs.FieldInfo, checks: tuple[Callable[[Any, Seen], Any], ...]) -> EntryField:
+def _field(
+    model: type[Struct], field: structs.FieldInfo, checks: tuple[Callable[[Any, Seen], Any], ...]
+) -> EntryField:
     notes = get_args(field.type)[1:] if get_origin(field.type) is Annotated else ()
     aside = next((note for note in notes if isinstance(note, Aside)), None)
-    description = next((note.description for note in reversed(notes) if isinstance(note, Meta) and note.description), "")
+    description = next(
+        (
+            note.description
+            for note in reversed(notes)
+            if isinstance(note, Meta) and note.description
+        ),
+        "",
+    )
     has_factory = field.default_factory is not NODEFAULT
     try:
         reader = reader_of(field.type) if aside is None or aside.is_read else readers.Anything()
@@ -161,15 +211,26 @@ def reader_of(annotation: Any) -> Reader:
 
 def _noted(inner: Any, notes: list[Any]) -> Reader:
     metas = [note for note in notes if isinstance(note, Meta)]
-    bounds = {name: value for meta in metas for name in _BOUNDS if (value := getattr(meta, name)) is not None}
+    bounds = {
+        name: value
+        for meta in metas
+        for name in _BOUNDS
+        if (value := getattr(meta, name)) is not None
+    }
     if unfit := bounds.keys() - _TAKEN.get(get_origin(inner) or inner, frozenset()):
-        raise TypeError(f"a {inner} takes no {', '.join(sorted(unfit))}; annotate what is inside it, or write a `Checked`")
+        raise TypeError(
+            f"a {inner} takes no {', '.join(sorted(unfit))}; annotate what is inside it, or write a `Checked`"
+        )
     extra = {key: value for meta in metas for key, value in (meta.extra_json_schema or {}).items()}
     reader = _plain(inner, Meta(**bounds) if bounds else _UNBOUND)
     before = tuple(note for note in reversed(notes) if isinstance(note, Before))
     after = tuple(note for note in notes if isinstance(note, Checked))
     shown = next((note.schema for note in notes if isinstance(note, Shown)), None)
-    return readers.Noted(reader, before, after, shown, extra or None) if before or after or shown or extra else reader
+    return (
+        readers.Noted(reader, before, after, shown, extra or None)
+        if before or after or shown or extra
+        else reader
+    )
 
 
 def _plain(annotation: Any, bounds: Meta) -> Reader:
@@ -213,10 +274,18 @@ _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
 
 
 def to_data(entry: Struct, *, defaults: bool = True) -> dict[str, Any]:
-    """The data of an entry as a file could hold it, without what stands aside; `defaults` says whether fields that have their default are
-    part of it, at any depth."""
-    fields = ((field, getattr(entry, name)) for name, field in _all_fields(type(entry)).items() if field.aside is None)
-    return {field.name: _data(value, defaults) for field, value in fields if defaults or field.is_required or value != field.default()}
+    """The data of an entry as a file could hold it, without what stands aside; `defaults` says
+    whether fields that have their default are part of it, at any depth."""
+    fields = (
+        (field, getattr(entry, name))
+        for name, field in _all_fields(type(entry)).items()
+        if field.aside is None
+    )
+    return {
+        field.name: _data(value, defaults)
+        for field, value in fields
+        if defaults or field.is_required or value != field.default()
+    }
 
 
 def _data(value: Any, defaults: bool) -> Any:
@@ -235,8 +304,20 @@ def entry_schema(model: type[Entry], definitions: Schema) -> Schema:
     for name, field in fields_of(model).items():
         default = None if field.is_required else field.default()
         # The defaults of an entry inside stand at its fields.
-        told = {} if default is None or isinstance(default, Entry) else {"default": _data(default, True)}
-        properties[name] = {**field.reader.schema(definitions), **told, **({"description": field.description} if field.description else {})}
+        told = (
+            {}
+            if default is None or isinstance(default, Entry)
+            else {"default": _data(default, True)}
+        )
+        properties[name] = {
+            **field.reader.schema(definitions),
+            **told,
+            **({"description": field.description} if field.description else {}),
+        }
     required = [name for name, field in fields_of(model).items() if field.is_required]
-    made = {"type": "object", "description": inspect.cleandoc(model.__doc__ or ""), "properties": properties}
+    made = {
+        "type": "object",
+        "description": inspect.cleandoc(model.__doc__ or ""),
+        "properties": properties,
+    }
     return model.refined({**made, **({"required": required} if required else {})})

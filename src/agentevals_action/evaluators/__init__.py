@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from agentevals_action.evaluators.base import Options
 from agentevals_action.registry import Registry
 
-#: Every evaluator type, which is the name of its file, in the order of the documentation: its class, and its aliases.
+#: Every evaluator type, which is the name of its file, in the order of the documentation: its
+#: class, and its aliases.
 _TYPES: Mapping[str, tuple[str, ...]] = {
     "contains": ("Contains",),
     "contains_any": ("ContainsAny",),
@@ -31,10 +32,17 @@ _TYPES: Mapping[str, tuple[str, ...]] = {
     "skill_trigger": ("SkillTrigger",),
 }
 
+#: The module of a type that is in a folder of its own.
+_FOLDERS = {"llm_judge": "judges.llm_judge", "rubric": "judges.rubric"}
+
 
 def catalog() -> Mapping[str, type[Options]]:
     """Every evaluator type by its name and by each of its aliases, all with `_`."""
-    named = {name: (kind, plugin) for kind, (plugin, *aliases) in _TYPES.items() for name in (kind, *aliases)}
+    named = {
+        name: (_FOLDERS.get(kind, kind), plugin)
+        for kind, (plugin, *aliases) in _TYPES.items()
+        for name in (kind, *aliases)
+    }
     return Registry[Options](__name__, named)
 
 

@@ -9,20 +9,22 @@ from msgspec import UNSET, Struct
 
 from agentevals_action.entries.entry import Entry
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
 from agentevals_action.model.suite import Evaluator, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
-from agentevals_action.scoring import reaches
+from agentevals_action.results.scoring import reaches
+from agentevals_action.system.paths import Folder
 
-#: Sends messages to the judge of the evaluator and gives the text of its reply; raises AttemptError of kind `judge` or `timeout`.
+#: Sends messages to the judge of the evaluator and gives the text of its reply; raises AttemptError
+#: of kind `judge` or `timeout`.
 Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
 
 
 class Judges(Struct, frozen=True):
-    """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target of the suite; `ask` sends messages to
-    one of them and raises AttemptError when it gives no answer. What the calls cost is the test's."""
+    """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target
+    of the suite; `ask` sends messages to one of them and raises AttemptError when it gives no
+    answer. What the calls cost is the test's."""
 
     default: str
     names: tuple[str, ...]
@@ -32,11 +34,12 @@ class Judges(Struct, frozen=True):
 class Case(Struct, frozen=True):
     """One answer to grade, and what grading may use.
 
-    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds, `environment` all that a judge's
-    process may see, `withheld` the names of variables that were kept from it (for the hint when it fails). `workspace` is the folder that
-    the agent worked in and `file_changes` the unified diff of what it did there, None without one. `judges` tells whom a program
-    may ask on behalf of an evaluator; AttemptError of kind `configuration` when there is no judge.
-    """
+    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds,
+    `environment` all that a judge's process may see, `withheld` the names of variables that were
+    kept from it (for the hint when it fails). `workspace` is the folder that the agent worked in
+    and `file_changes` the unified diff of what it did there, None without one. `judges` tells whom
+    a program may ask on behalf of an evaluator; AttemptError of kind `configuration` when there is
+    no judge."""
 
     test: Test
     trace: Trace
@@ -51,7 +54,8 @@ class Case(Struct, frozen=True):
 
 
 class Misfit(Struct, frozen=True):
-    """What of an evaluator's options does not fit a test: the place where it is known, the problem, and what to do instead."""
+    """What of an evaluator's options does not fit a test: the place where it is known, the problem,
+    and what to do instead."""
 
     location: Location | None
     problem: str
@@ -59,13 +63,14 @@ class Misfit(Struct, frozen=True):
 
 
 class Options(Entry):
-    """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes `evaluate`.
+    """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes
+    `evaluate`.
 
-    `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other spellings of a field
-    (`{"script": ("command",)}`). With `asks_judge` its `target` is the common field that names a judge; a field of its own by that name
-    means what the type says. `children_field` is the field of a type that holds other evaluators: the loader reads them and hands them
-    over as `Evaluator`s with names of their own.
-    """
+    `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other
+    spellings of a field (`{"script": ("command",)}`). With `asks_judge` its `target` is the common
+    field that names a judge; a field of its own by that name means what the type says.
+    `children_field` is the field of a type that holds other evaluators: the loader reads them and
+    hands them over as `Evaluator`s with names of their own."""
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -79,7 +84,8 @@ class Options(Entry):
         """Grades one case; raises AttemptError when it cannot be told."""
 
     def label(self) -> str:
-        """The operand as it appears in a generated name (`contains-DENIED`), empty when there is none."""
+        """The operand as it appears in a generated name (`contains-DENIED`), empty when there is
+        none."""
         return ""
 
     def needs_judge(self) -> bool:
@@ -87,11 +93,13 @@ class Options(Entry):
         return self.asks_judge
 
     def doubts(self) -> Sequence[tuple[str, str, str]]:
-        """What is probably a mistake: the field, the problem in words that begin after its name, and what to do instead."""
+        """What is probably a mistake: the field, the problem in words that begin after its name,
+        and what to do instead."""
         return ()
 
     def check(self, test: Test) -> Sequence[Misfit]:
-        """What of these options, not of those inside, does not fit a test; each is a fault of the suite."""
+        """What of these options, not of those inside, does not fit a test; each is a fault of the
+        suite."""
         return ()
 
     def children(self) -> Sequence[Evaluator]:
@@ -99,7 +107,8 @@ class Options(Entry):
         return ()
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """Gates inside this evaluator, by their name below it, with the place of their entry where it is known.
+        """Gates inside this evaluator, by their name below it, with the place of their entry where
+        it is known.
 
         An empty name is the evaluator itself, when it can fail the test without being `required`.
         """
@@ -119,13 +128,19 @@ def every(evaluator: Evaluator) -> Iterator[Evaluator]:
 
 
 def gate_path(name: str, inner: str) -> str:
-    """The name of a gate inside the evaluator `name`; of the evaluator itself when `inner` is empty."""
+    """The name of a gate inside the evaluator `name`; of the evaluator itself when `inner` is
+    empty."""
     return f"{name}/{inner}" if inner else name
 
 
 async def grade_all(evaluators: Sequence[Evaluator], case: Case) -> tuple[EvaluatorResult, ...]:
     """Runs evaluators on one case side by side; their results in the order given."""
-    if all(inside.options.deterministic for one in evaluators for inside in every(one) if isinstance(inside.options, Options)):
+    if all(
+        inside.options.deterministic
+        for one in evaluators
+        for inside in every(one)
+        if isinstance(inside.options, Options)
+    ):
         # They wait for nothing, and a task for each would take longer than its grading.
         return tuple([await grade(evaluator, case) for evaluator in evaluators])
     import asyncio  # late: suites are read without it

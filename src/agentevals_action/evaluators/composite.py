@@ -7,13 +7,13 @@ from msgspec import Meta, UnsetType
 from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Aside, Before, Checked, Seen, Shown, Written, checks
-from agentevals_action.entries.refusals import Refusal, Refused
+from agentevals_action.evaluators.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass
 from agentevals_action.evaluators.base import Case, Options, grade_all
-from agentevals_action.grading.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.scoring import reaches
+from agentevals_action.results.scoring import reaches
+from agentevals_action.suites.files.validation_errors import Refusal, Refused
 
 _SHARE_SCHEMA = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 
@@ -31,7 +31,8 @@ def _unlike(evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
 
 
 class Composite(Options):
-    """Several evaluators as one: their scores by `aggregator`; or, with `threshold`, 1 when enough of them pass and else 0."""
+    """Several evaluators as one: their scores by `aggregator`; or, with `threshold`, 1 when enough
+    of them pass and else 0."""
 
     type = "composite"
     aliases = ("assert_set",)
@@ -40,19 +41,29 @@ class Composite(Options):
 
     evaluators: Annotated[
         Annotated[tuple[Evaluator, ...], Checked(_unlike), Shown({"type": "array", "minItems": 1})],
-        Meta(min_length=1, description="The evaluators inside: objects of any type, composites too, and plain strings."),
+        Meta(
+            min_length=1,
+            description="The evaluators inside: objects of any type, composites too, and plain strings.",
+        ),
         Aside(is_read=True),
     ]
-    aggregator: Annotated[Aggregator, Meta(description="How their scores become one; a weighted average when missing.")] = Aggregator()
+    aggregator: Annotated[
+        Aggregator,
+        Meta(description="How their scores become one; a weighted average when missing."),
+    ] = Aggregator()
     threshold: Annotated[
         Annotated[Annotated[float, Meta(gt=0, le=1)] | None, Before(_given), Shown(_SHARE_SCHEMA)],
-        Meta(description="In place of `aggregator`: the fraction of the evaluators that must pass, over 0 and up to 1."),
+        Meta(
+            description="In place of `aggregator`: the fraction of the evaluators that must pass, over 0 and up to 1."
+        ),
     ] = None
 
     @checks("aggregator")
     @classmethod
     def _names_are_known(cls, aggregator: Aggregator, seen: Seen) -> Aggregator:
-        if "evaluators" in seen.fields and (unknown := aggregator.unknown([child.name for child in seen.fields["evaluators"]])):
+        if "evaluators" in seen.fields and (
+            unknown := aggregator.unknown([child.name for child in seen.fields["evaluators"]])
+        ):
             raise Refused(*unknown)
         return aggregator
 
@@ -69,18 +80,32 @@ class Composite(Options):
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """A safety gate itself, then the gates of the evaluators inside."""
-        own: tuple[tuple[str, Location | None], ...] = (("", None),) if self.aggregator.type == "safety_gate" else ()
-        return (*own, *((gate.name, gate.location) for child in self.evaluators for gate in child.gates))
+        own: tuple[tuple[str, Location | None], ...] = (
+            (("", None),) if self.aggregator.type == "safety_gate" else ()
+        )
+        return (
+            *own,
+            *((gate.name, gate.location) for child in self.evaluators for gate in child.gates),
+        )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """The children's scores as one; what could not be told of them is the composite's error, failed gates are kept beside it."""
+        """The children's scores as one; what could not be told of them is the composite's error,
+        failed gates are kept beside it."""
         weights = self.aggregator.weights
-        children = [replace(child, weight=weights.get(child.name, child.weight)) for child in self.evaluators]
+        children = [
+            replace(child, weight=weights.get(child.name, child.weight))
+            for child in self.evaluators
+        ]
         first = [child for child in children if child.name in self.aggregator.required]
         done = {result.name: result for result in await grade_all(first, case)}
-        closing = [result for result in done.values() if result.score is not None and closes_gate(result.score)]
+        closing = [
+            result
+            for result in done.values()
+            if result.score is not None and closes_gate(result.score)
+        ]
         if not closing:
-            # Also when one that is required could not be told: a gate inside the others may have failed all the same.
+            # Also when one that is required could not be told: a gate inside the others may have
+            # failed all the same.
             left = [child for child in children if child.name not in done]
             done |= {result.name: result for result in await grade_all(left, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
@@ -90,10 +115,17 @@ class Composite(Options):
             hits=tuple(hit for result in results for hit in result.hits),
             misses=tuple(miss for result in results for miss in result.misses),
             reasoning=self._closed_by(closing, done) if closing else self._reasoning(results),
-            details={"aggregator": "threshold" if self.threshold is not None else self.aggregator.type},
-            gates_failed=(*([""] if closing else []), *(gate for result in results for gate in result.gates_failed)),
+            details={
+                "aggregator": "threshold" if self.threshold is not None else self.aggregator.type
+            },
+            gates_failed=(
+                *([""] if closing else []),
+                *(gate for result in results for gate in result.gates_failed),
+            ),
             children=results,
-            error=next((_inside(result.name, result.error) for result in results if result.error), None),
+            error=next(
+                (_inside(result.name, result.error) for result in results if result.error), None
+            ),
         )
 
     def _value(self, results: Sequence[EvaluatorResult]) -> float | None:
@@ -109,13 +141,21 @@ class Composite(Options):
             passed = sum(result.passed is True for result in results)
             return f"{passed} of {len(results)} pass; a fraction of {self.threshold:g} is asked for"
         weighed = self.aggregator.type in WEIGHING
-        told = ", ".join(_shown(result) + (f" × {result.weight:g}" if weighed else "") for result in results)
-        at = f" at {self.aggregator.threshold:g}" if self.aggregator.type == "all_or_nothing" else ""
+        told = ", ".join(
+            _shown(result) + (f" × {result.weight:g}" if weighed else "") for result in results
+        )
+        at = (
+            f" at {self.aggregator.threshold:g}" if self.aggregator.type == "all_or_nothing" else ""
+        )
         return f"{self.aggregator.type}{at}: {told}"
 
-    def _closed_by(self, closing: Sequence[EvaluatorResult], done: Mapping[str, EvaluatorResult]) -> str:
+    def _closed_by(
+        self, closing: Sequence[EvaluatorResult], done: Mapping[str, EvaluatorResult]
+    ) -> str:
         left = ", ".join(child.name for child in self.evaluators if child.name not in done)
-        return f"safety_gate: closed by {', '.join(map(_shown, closing))}" + (f"; not run: {left}" if left else "")
+        return f"safety_gate: closed by {', '.join(map(_shown, closing))}" + (
+            f"; not run: {left}" if left else ""
+        )
 
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from agentevals_action.evaluators import metrics
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -17,8 +17,12 @@ class Cost(Options):
     type = "cost"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"budget": ("max_usd",)}
 
-    budget: Annotated[float, Meta(ge=0, description="The most that the answer may cost, in US dollars.")]
+    budget: Annotated[
+        float, Meta(ge=0, description="The most that the answer may cost, in US dollars.")
+    ]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the cost is within the budget, else 0."""
-        return metrics.score_checks(metrics.at_most("cost", case.trace.cost_usd, self.budget, "USD"))
+        return metrics.score_checks(
+            metrics.at_most("cost", case.trace.cost_usd, self.budget, "USD")
+        )

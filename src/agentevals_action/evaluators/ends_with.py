@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -15,7 +15,12 @@ class EndsWith(Options):
 
     type = "ends_with"
 
-    value: Annotated[matching.TrimmedText, Meta(description="The text that the output must end with; white space around both is left out.")]
+    value: Annotated[
+        matching.TrimmedText,
+        Meta(
+            description="The text that the output must end with; white space around both is left out."
+        ),
+    ]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the trimmed output ends with the trimmed text, else 0."""

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from agentevals_action.entries.entry import Schema, Written
+from agentevals_action.evaluators import metrics
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -22,13 +22,28 @@ class ExecutionMetrics(Options):
 
     type = "execution_metrics"
 
-    max_tool_calls: Annotated[_Count | None, Meta(description="The most tool calls allowed.")] = None
-    max_llm_calls: Annotated[_Count | None, Meta(description="The most calls of a model allowed.")] = None
-    max_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed, in and out together.")] = None
-    max_input_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model is given.")] = None
-    max_output_tokens: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model writes.")] = None
-    max_cost_usd: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="The highest cost, in US dollars.")] = None
-    max_duration_ms: Annotated[Annotated[float, Meta(gt=0)] | None, Meta(description="The longest time allowed, in milliseconds.")] = None
+    max_tool_calls: Annotated[_Count | None, Meta(description="The most tool calls allowed.")] = (
+        None
+    )
+    max_llm_calls: Annotated[
+        _Count | None, Meta(description="The most calls of a model allowed.")
+    ] = None
+    max_tokens: Annotated[
+        _Count | None, Meta(description="The most tokens allowed, in and out together.")
+    ] = None
+    max_input_tokens: Annotated[
+        _Count | None, Meta(description="The most tokens allowed in what the model is given.")
+    ] = None
+    max_output_tokens: Annotated[
+        _Count | None, Meta(description="The most tokens allowed in what the model writes.")
+    ] = None
+    max_cost_usd: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="The highest cost, in US dollars.")
+    ] = None
+    max_duration_ms: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="The longest time allowed, in milliseconds."),
+    ] = None
     target_exploration_ratio: Annotated[
         _Share | None,
         Meta(
@@ -38,21 +53,33 @@ class ExecutionMetrics(Options):
     ] = None
     exploration_tolerance: Annotated[
         _Share | None,
-        Meta(description=f"How far the share may be from `target_exploration_ratio`; {_TOLERANCE} when missing."),
+        Meta(
+            description=f"How far the share may be from `target_exploration_ratio`; {_TOLERANCE} when missing."
+        ),
     ] = None
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:
         """One of the limits is there, and no tolerance of none."""
-        limits = [{"required": [name]} for name in schema["properties"] if name != "exploration_tolerance"]
-        return {**schema, "anyOf": limits, "dependencies": {"exploration_tolerance": ["target_exploration_ratio"]}}
+        limits = [
+            {"required": [name]} for name in schema["properties"] if name != "exploration_tolerance"
+        ]
+        return {
+            **schema,
+            "anyOf": limits,
+            "dependencies": {"exploration_tolerance": ["target_exploration_ratio"]},
+        }
 
     def completed(self, _written: Written) -> Self:
         """Itself; ValueError when it has no limit, or the tolerance of one that is missing."""
         if self.exploration_tolerance is not None and self.target_exploration_ratio is None:
-            raise ValueError("`exploration_tolerance` stands alone, so it allows nothing; write `target_exploration_ratio` beside it")
+            raise ValueError(
+                "`exploration_tolerance` stands alone, so it allows nothing; write `target_exploration_ratio` beside it"
+            )
         if all(getattr(self, name) is None for name in self.__struct_fields__):
-            raise ValueError("it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`")
+            raise ValueError(
+                "it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`"
+            )
         return self
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
@@ -61,13 +88,20 @@ class ExecutionMetrics(Options):
         tolerance = _TOLERANCE if self.exploration_tolerance is None else self.exploration_tolerance
         return metrics.score_checks(
             (
-                *metrics.at_most("tool calls", None if calls is None else len(calls), self.max_tool_calls),
+                *metrics.at_most(
+                    "tool calls", None if calls is None else len(calls), self.max_tool_calls
+                ),
                 *metrics.at_most("model calls", trace.llm_call_count, self.max_llm_calls),
                 *metrics.at_most("tokens", metrics.total_tokens(trace), self.max_tokens),
                 *metrics.at_most("input tokens", trace.input_tokens, self.max_input_tokens),
                 *metrics.at_most("output tokens", trace.output_tokens, self.max_output_tokens),
                 *metrics.at_most("cost", trace.cost_usd, self.max_cost_usd, "USD"),
                 *metrics.at_most("duration", trace.duration_ms, self.max_duration_ms, "ms"),
-                *metrics.about("exploration ratio", metrics.exploration_ratio(calls), self.target_exploration_ratio, tolerance),
+                *metrics.about(
+                    "exploration ratio",
+                    metrics.exploration_ratio(calls),
+                    self.target_exploration_ratio,
+                    tolerance,
+                ),
             )
         )

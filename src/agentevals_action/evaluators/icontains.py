@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -15,7 +15,10 @@ class IContains(Options):
 
     type = "icontains"
 
-    value: Annotated[matching.Text, Meta(description="The text that the output must contain, in upper or lower case.")]
+    value: Annotated[
+        matching.Text,
+        Meta(description="The text that the output must contain, in upper or lower case."),
+    ]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the text is there, else 0."""

@@ -4,8 +4,8 @@ import json
 from typing import NoReturn
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -20,17 +20,24 @@ class IsJson(Options):
         try:
             fault = json_fault(case.trace.output)
         except RecursionError:
-            raise AttemptError("evaluator", "the output is nested too deeply to tell whether it is JSON") from None
+            raise AttemptError(
+                "evaluator", "the output is nested too deeply to tell whether it is JSON"
+            ) from None
         return matching.score_check(not fault, "is valid JSON", f"is not valid JSON: {fault}")
 
 
 def json_fault(text: str) -> str:
-    """What keeps a text from being JSON, empty when nothing does; RecursionError when it nests too deeply to tell."""
+    """What keeps a text from being JSON, empty when nothing does; RecursionError when it nests too
+    deeply to tell."""
     try:
         # Numbers are not converted: their size is no question of syntax.
         json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:
-        return f"{error.msg} at line {error.lineno}, column {error.colno}" if text.strip() else "the output is empty"
+        return (
+            f"{error.msg} at line {error.lineno}, column {error.colno}"
+            if text.strip()
+            else "the output is empty"
+        )
     except ValueError as error:
         return str(error)
     return ""

@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from agentevals_action.entries.entry import Checked, Seen, checks
+from agentevals_action.evaluators import matching, patterns
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import matching, patterns
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -14,7 +14,9 @@ from agentevals_action.model.suite import Evaluator
 def _known_flags(flags: str) -> str:
     for flag in flags:
         if flag not in patterns.FLAGS:
-            raise ValueError(f"{flag!r} is no flag of a regular expression; write one or more of {', '.join(patterns.FLAGS)}")
+            raise ValueError(
+                f"{flag!r} is no flag of a regular expression; write one or more of {', '.join(patterns.FLAGS)}"
+            )
     return flags
 
 
@@ -32,7 +34,10 @@ class Regex(Options):
         ),
     ] = ""
     value: Annotated[
-        matching.Text, Meta(description="The pattern that must be found somewhere in the output, in Python's spelling or JavaScript's.")
+        matching.Text,
+        Meta(
+            description="The pattern that must be found somewhere in the output, in Python's spelling or JavaScript's."
+        ),
     ]
 
     @checks("value")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, ToolCall
 
@@ -15,7 +15,8 @@ _ARGUMENTS = {"Skill": "skill", "Read": "file_path"}
 
 
 class SkillTrigger(Options):
-    """Passes when the agent's first tool call opens a skill, or opens another when it should not be opened."""
+    """Passes when the agent's first tool call opens a skill, or opens another when it should not be
+    opened."""
 
     type = "skill_trigger"
 
@@ -26,16 +27,33 @@ class SkillTrigger(Options):
             "`Read`."
         ),
     ]
-    should_trigger: Annotated[bool, Meta(description="`false` when the skill must not be opened first.")] = True
+    should_trigger: Annotated[
+        bool, Meta(description="`false` when the skill must not be opened first.")
+    ] = True
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 when the first call is as it should be, else 0; unknown tool calls are a miss either way."""
+        """1 when the first call is as it should be, else 0; unknown tool calls are a miss either
+        way."""
         name, calls = matching.quoted(self.skill), case.trace.tool_calls
         if calls is None:
-            return Score(0.0, misses=(f"whether the skill {name} came first is unknown: the reply shows no tool calls",), known=False)
+            return Score(
+                0.0,
+                misses=(
+                    f"whether the skill {name} came first is unknown: the reply shows no tool calls",
+                ),
+                known=False,
+            )
         opened = bool(calls) and opens(calls[0], self.skill.strip())
-        first = f"the first tool call is {matching.quoted(calls[0].name)}" if calls else "no tool was called"
-        told = f"the skill {name} came first" if opened else f"the skill {name} did not come first: {first}"
+        first = (
+            f"the first tool call is {matching.quoted(calls[0].name)}"
+            if calls
+            else "no tool was called"
+        )
+        told = (
+            f"the skill {name} came first"
+            if opened
+            else f"the skill {name} did not come first: {first}"
+        )
         return matching.score_check(opened is self.should_trigger, told, told)
 
     def label(self) -> str:
@@ -44,7 +62,8 @@ class SkillTrigger(Options):
 
 
 def opens(call: ToolCall, skill: str) -> bool:
-    """Whether a tool call opens a skill: `Skill` whose `skill` contains its name, or `Read` whose `file_path` does."""
+    """Whether a tool call opens a skill: `Skill` whose `skill` contains its name, or `Read` whose
+    `file_path` does."""
     named = _ARGUMENTS.get(call.name)
     if named is None or not isinstance(call.arguments, Mapping):
         return False

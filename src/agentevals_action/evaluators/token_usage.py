@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Self
 from msgspec import Meta
 
 from agentevals_action.entries.entry import Schema, Written
+from agentevals_action.evaluators import metrics
 from agentevals_action.evaluators.base import Case, Options
-from agentevals_action.grading import metrics
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -24,9 +24,15 @@ class TokenUsage(Options):
         "max_output": ("max_output_tokens",),
     }
 
-    max_total: Annotated[_Count | None, Meta(description="The most tokens allowed, in and out together.")] = None
-    max_input: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model is given.")] = None
-    max_output: Annotated[_Count | None, Meta(description="The most tokens allowed in what the model writes.")] = None
+    max_total: Annotated[
+        _Count | None, Meta(description="The most tokens allowed, in and out together.")
+    ] = None
+    max_input: Annotated[
+        _Count | None, Meta(description="The most tokens allowed in what the model is given.")
+    ] = None
+    max_output: Annotated[
+        _Count | None, Meta(description="The most tokens allowed in what the model writes.")
+    ] = None
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:
@@ -36,7 +42,9 @@ class TokenUsage(Options):
     def completed(self, _written: Written) -> Self:
         """Itself; ValueError when it has no limit."""
         if self.max_total is None and self.max_input is None and self.max_output is None:
-            raise ValueError("it has no limit, so it checks nothing; write `max_total`, `max_input` or `max_output`")
+            raise ValueError(
+                "it has no limit, so it checks nothing; write `max_total`, `max_input` or `max_output`"
+            )
         return self
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:

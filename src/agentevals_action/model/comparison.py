@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from agentevals_action.model.fault import Fault
+from agentevals_action.model.diagnostic import Fault
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteRun, SuiteSummary, TestResult
 
@@ -52,8 +52,9 @@ NOTHING = History(0, 0)
 
 
 class Difference(Struct, frozen=True):
-    """A paired difference of means, head minus base: `low` and `high` bound its 95 % interval, `detectable` is the smallest difference
-    that as many questions would show at 80 % power. `pairs` counts questions, `clusters` what is independent among them."""
+    """A paired difference of means, head minus base: `low` and `high` bound its 95 % interval,
+    `detectable` is the smallest difference that as many questions would show at 80 % power. `pairs`
+    counts questions, `clusters` what is independent among them."""
 
     mean: float
     low: float
@@ -78,10 +79,11 @@ class Finding(StrEnum):
 
 
 class Evidence(Struct, frozen=True):
-    """What confirming a suspicion came to. `base` counts the samples of base that it is judged by, `head` the fresh ones of head (or, where
-    one answer is enough, those that there were); a success is a sample that keeps what fell. `needed` failures of head make a regression
-    (None: no number would), `chance` is the probability (0-1) of as many as were seen if nothing had changed. `reason` says what could not
-    be had."""
+    """What confirming a suspicion came to. `base` counts the samples of base that it is judged by,
+    `head` the fresh ones of head (or, where one answer is enough, those that there were); a success
+    is a sample that keeps what fell. `needed` failures of head make a regression (None: no number
+    would), `chance` is the probability (0-1) of as many as were seen if nothing had changed.
+    `reason` says what could not be had."""
 
     finding: Finding
     base: History
@@ -96,11 +98,11 @@ class Evidence(Struct, frozen=True):
 class TestComparison(Struct, frozen=True):
     """One test on both sides; `base` is already graded by head's evaluators when `regraded`.
 
-    `gates_lost` are gates that held on base and failed on head, `gates_removed` those that base declared and head does not.
-    `reason` says in words why it was not compared, if it was not. `evidence` is what confirming a verdict that fell came to: `head` and
-    `base` then hold the fresh samples too. In `quarantine` it counts for nothing; a regression with `accepted_by` (a login) does
-    not block.
-    """
+    `gates_lost` are gates that held on base and failed on head, `gates_removed` those that base
+    declared and head does not. `reason` says in words why it was not compared, if it was not.
+    `evidence` is what confirming a verdict that fell came to: `head` and `base` then hold the fresh
+    samples too. In `quarantine` it counts for nothing; a regression with `accepted_by` (a login)
+    does not block."""
 
     __test__ = False  # pytest: a noun of ours, no test case
 
@@ -118,9 +120,10 @@ class TestComparison(Struct, frozen=True):
 
 
 class SuiteComparison(Struct, frozen=True):
-    """One suite on both sides. `base_path` differs from `path` after a rename. `problem` says why the base has no results for it
-    though it should, `note` why it has none rightly (new suite, broken on base). `score` (0-1), `cost` (US dollars) and `duration`
-    (milliseconds) are paired differences a sample over the tests that were compared, None where too little is known."""
+    """One suite on both sides. `base_path` differs from `path` after a rename. `problem` says why
+    the base has no results for it though it should, `note` why it has none rightly (new suite,
+    broken on base). `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are paired
+    differences a sample over the tests that were compared, None where too little is known."""
 
     path: str
     name: str
@@ -151,8 +154,9 @@ class Outcome(StrEnum):
 
 
 class Decision(Struct, frozen=True):
-    """The outcome and, in words, every reason for it; `exit_code` and `conclusion` (of the check run) follow the policy. `waived` says in
-    words what did not count though it would have: accepted regressions, tests in quarantine."""
+    """The outcome and, in words, every reason for it; `exit_code` and `conclusion` (of the check
+    run) follow the policy. `waived` says in words what did not count though it would have: accepted
+    regressions, tests in quarantine."""
 
     outcome: Outcome
     exit_code: int
@@ -162,7 +166,8 @@ class Decision(Struct, frozen=True):
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file that the change touches, POSIX paths relative to the repository; `previous_path` only when it was renamed."""
+    """A file that the change touches, POSIX paths relative to the repository; `previous_path` only
+    when it was renamed."""
 
     path: str
     status: str
@@ -170,7 +175,8 @@ class ChangedFile(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """A suite that runs, and why: `reasons` in words (`changed: evals/EVAL.yaml`), `files` the changed files that touched it."""
+    """A suite that runs, and why: `reasons` in words (`changed: evals/EVAL.yaml`), `files` the
+    changed files that touched it."""
 
     path: str
     reasons: tuple[str, ...]
@@ -186,8 +192,9 @@ class Rung(Struct, frozen=True):
 
 
 class BaselineInfo(Struct, frozen=True):
-    """Where the base's results come from. `wanted` is False when there is nothing to compare with (`reason` says why);
-    `problem` says why a base that exists could not be had. `commit_time` is ISO 8601. `tried` are the sources before it."""
+    """Where the base's results come from. `wanted` is False when there is nothing to compare with
+    (`reason` says why); `problem` says why a base that exists could not be had. `commit_time` is
+    ISO 8601. `tried` are the sources before it."""
 
     source: str
     wanted: bool
@@ -199,9 +206,10 @@ class BaselineInfo(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Where one suite's base results come from: `source` as in the input `baseline`, `commit` the one that was run (`distance` commits
-    before the base, 0 for the base itself, None where that is not known), `time` of its latest sample (ISO 8601), `samples` how many
-    the test with the fewest has, `stale` whether they are older than `baseline-max-age`."""
+    """Where one suite's base results come from: `source` as in the input `baseline`, `commit` the
+    one that was run (`distance` commits before the base, 0 for the base itself, None where that is
+    not known), `time` of its latest sample (ISO 8601), `samples` how many the test with the fewest
+    has, `stale` whether they are older than `baseline-max-age`."""
 
     source: str
     commit: str | None = None
@@ -212,8 +220,9 @@ class Origin(Struct, frozen=True):
 
 
 class BaseRun(Struct, frozen=True):
-    """What a baseline store gives: results by suite path on head, and for suites without results why (`missing`: there was none or it is
-    broken there, rightly nothing to compare; `problems`: it could not be had). `origins` tell where each suite's come from."""
+    """What a baseline store gives: results by suite path on head, and for suites without results
+    why (`missing`: there was none or it is broken there, rightly nothing to compare; `problems`: it
+    could not be had). `origins` tell where each suite's come from."""
 
     info: BaselineInfo
     suites: Mapping[str, SuiteRun] = field(default_factory=dict)
@@ -225,9 +234,9 @@ class BaseRun(Struct, frozen=True):
 class Review(Struct, frozen=True):
     """Everything that a report may tell, nothing rendered yet.
 
-    `invalid` are faults of suites that the change touches, `warnings` those of others and suite warnings. `gone_suites` are paths of
-    suites that base has and head has not. `notices` are plain sentences for the reader (a permission that is missing, …).
-    """
+    `invalid` are faults of suites that the change touches, `warnings` those of others and suite
+    warnings. `gone_suites` are paths of suites that base has and head has not. `notices` are plain
+    sentences for the reader (a permission that is missing, …)."""
 
     head_sha: str
     base_sha: str | None

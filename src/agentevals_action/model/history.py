@@ -1,4 +1,5 @@
-"""What is remembered of a suite's earlier runs: samples by test and fingerprint, and the latest answer of each."""
+"""What is remembered of a suite's earlier runs: samples by test and fingerprint, and the latest
+answer of each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +13,10 @@ Place = tuple[str, str, int]
 
 
 class PastSample(Struct, frozen=True):
-    """One sample of an earlier run. `time` (UTC, ISO 8601 to the millisecond with `Z`, so that it sorts as text) and `commit` (SHA) are the
-    run's, `place` is its number among the test's samples in that run (from 0). `score` is 0-1; `cost_usd` (US dollars) and `duration_ms`
-    (milliseconds) are the agent's, None where unknown. `cached` says that the answer was a stored one."""
+    """One sample of an earlier run. `time` (UTC, ISO 8601 to the millisecond with `Z`, so that it
+    sorts as text) and `commit` (SHA) are the run's, `place` is its number among the test's samples
+    in that run (from 0). `score` is 0-1; `cost_usd` (US dollars) and `duration_ms` (milliseconds)
+    are the agent's, None where unknown. `cached` says that the answer was a stored one."""
 
     time: str
     commit: str
@@ -33,7 +35,8 @@ class PastSample(Struct, frozen=True):
 
 
 class PastAnswer(Struct, frozen=True):
-    """What the agent answered in the sample `at`, so that it can be graded again: messages in wire form, figures, unified diff."""
+    """What the agent answered in the sample `at`, so that it can be graded again: messages in wire
+    form, figures, unified diff."""
 
     at: Place
     output_messages: tuple[Mapping[str, Any], ...]
@@ -42,8 +45,9 @@ class PastAnswer(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """The samples of one test with one fingerprint, oldest first, and the latest answer among them that was small enough to be kept.
-    `used` is the time of the latest run that had results with it, be they out of a cache."""
+    """The samples of one test with one fingerprint, oldest first, and the latest answer among them
+    that was small enough to be kept. `used` is the time of the latest run that had results with it,
+    be they out of a cache."""
 
     fingerprint: Fingerprint
     samples: tuple[PastSample, ...]
@@ -52,8 +56,8 @@ class Series(Struct, frozen=True):
 
 
 class SuiteHistory(Struct, frozen=True):
-    """What is remembered of one suite: by test id its series, the one used last first. `path` is the suite's, relative to the
-    repository."""
+    """What is remembered of one suite: by test id its series, the one used last first. `path` is
+    the suite's, relative to the repository."""
 
     path: str
     name: str
@@ -61,11 +65,14 @@ class SuiteHistory(Struct, frozen=True):
 
     def samples(self) -> tuple[PastSample, ...]:
         """All samples of all tests."""
-        return tuple(sample for kept in self.tests.values() for series in kept for sample in series.samples)
+        return tuple(
+            sample for kept in self.tests.values() for series in kept for sample in series.samples
+        )
 
 
 class Remembered(Struct, frozen=True):
-    """What a store had of the suites that were asked for, by path: histories, and why what is there of others is not to be used."""
+    """What a store had of the suites that were asked for, by path: histories, and why what is there
+    of others is not to be used."""
 
     histories: Mapping[str, SuiteHistory] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)

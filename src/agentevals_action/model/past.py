@@ -10,15 +10,16 @@ MOST_BACK = 50
 
 
 class Lineage(Struct, frozen=True):
-    """A commit and those before it: `distances` are the fewest steps back by SHA, nearest first, the commit itself 0. `problem` says why
-    not all of them are known."""
+    """A commit and those before it: `distances` are the fewest steps back by SHA, nearest first,
+    the commit itself 0. `problem` says why not all of them are known."""
 
     distances: Mapping[str, int]
     problem: str = ""
 
 
 def lineage(commit: str, parents: Mapping[str, Sequence[str]], problem: str = "") -> Lineage:
-    """The ancestors of a commit over all its parents, at most `MOST_BACK` back; `parents` may know of more commits, or of fewer."""
+    """The ancestors of a commit over all its parents, at most `MOST_BACK` back; `parents` may know
+    of more commits, or of fewer."""
     distances = {commit: 0}
     waiting = deque([commit])
     while waiting:

@@ -1,21 +1,22 @@
-"""What does not count against a change though it fails: tests in quarantine, and regressions that somebody accepted."""
+"""What does not count against a change though it fails: tests in quarantine, and regressions that
+somebody accepted."""
 
 from datetime import date
 
 from msgspec import Struct
 
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 
 #: Where it stands, at the repository's root.
 FILE = ".agentevals.yaml"
 
 
 class Quarantine(Struct, frozen=True):
-    """One entry of the file: tests that are run and told, and do not block until `expires` is over (that day included, UTC).
+    """One entry of the file: tests that are run and told, and do not block until `expires` is over
+    (that day included, UTC).
 
-    `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both `!glob` takes out again and the last
-    that matches decides. `owner` answers for it.
-    """
+    `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both
+    `!glob` takes out again and the last that matches decides. `owner` answers for it."""
 
     tests: tuple[str, ...]
     owner: str
@@ -26,11 +27,11 @@ class Quarantine(Struct, frozen=True):
 
 
 class Quarantines(Struct, frozen=True):
-    """The entries that hold today: `head` of the tree under test, `base` of the base's tree. With both, a test is in quarantine when
-    each side covers it, so that no change puts its own test there; `base` None means that head's alone decide.
+    """The entries that hold today: `head` of the tree under test, `base` of the base's tree. With
+    both, a test is in quarantine when each side covers it, so that no change puts its own test
+    there; `base` None means that head's alone decide.
 
-    `faults` are of head's file, expired entries included; `warnings` of either.
-    """
+    `faults` are of head's file, expired entries included; `warnings` of either."""
 
     head: tuple[Quarantine, ...] = ()
     base: tuple[Quarantine, ...] | None = None
@@ -39,7 +40,8 @@ class Quarantines(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """Somebody takes the regressions of a change on: the login of who put `label` on the pull request, for the head as it is now."""
+    """Somebody takes the regressions of a change on: the login of who put `label` on the pull
+    request, for the head as it is now."""
 
     by: str
     label: str

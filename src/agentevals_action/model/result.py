@@ -12,7 +12,8 @@ BORDERLINE_SCORE = 0.6
 
 
 class Record(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of everything in a results file, in whose JSON names are camelCase; unknown fields of later versions are left alone."""
+    """Base of everything in a results file, in whose JSON names are camelCase; unknown fields of
+    later versions are left alone."""
 
 
 class ErrorInfo(Record, frozen=True, kw_only=True):
@@ -23,11 +24,12 @@ class ErrorInfo(Record, frozen=True, kw_only=True):
 
 
 class EvaluatorResult(Record, frozen=True, kw_only=True):
-    """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's threshold or False;
-    `passed` whether it reached its threshold (0.8 for one that is no gate) with no gate inside it failed, None when it cannot be told.
-    `gates_failed` are gate names from this evaluator down, its own and those inside it, which may be known beside an `error`;
-    a closed `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the trace lacks were known, not
-    set when nothing is unknown."""
+    """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's
+    threshold or False; `passed` whether it reached its threshold (0.8 for one that is no gate) with
+    no gate inside it failed, None when it cannot be told. `gates_failed` are gate names from this
+    evaluator down, its own and those inside it, which may be known beside an `error`; a closed
+    `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the
+    trace lacks were known, not set when nothing is unknown."""
 
     name: str
     type: str
@@ -46,7 +48,8 @@ class EvaluatorResult(Record, frozen=True, kw_only=True):
 
 
 class TraceSummary(Record, frozen=True, kw_only=True):
-    """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is in milliseconds."""
+    """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
+    in milliseconds."""
 
     event_count: int = 0
     tool_names: tuple[str, ...] = ()
@@ -60,7 +63,8 @@ class TraceSummary(Record, frozen=True, kw_only=True):
 
 
 class Fingerprint(Record, frozen=True, kw_only=True):
-    """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's section 7."""
+    """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's
+    section 7."""
 
     question: str
     grading: str
@@ -68,7 +72,8 @@ class Fingerprint(Record, frozen=True, kw_only=True):
 
 
 class GateRecord(Record, frozen=True, kw_only=True):
-    """A gate that the test declares: its name and where it stands (`path` relative to the repository)."""
+    """A gate that the test declares: its name and where it stands (`path` relative to the
+    repository)."""
 
     name: str
     path: str
@@ -76,10 +81,12 @@ class GateRecord(Record, frozen=True, kw_only=True):
 
 
 class SampleResult(Record, frozen=True, kw_only=True):
-    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be graded again, `file_changes` (unified
-    diff, None without a workspace) what the agent did to its files. `cached` says that the answer is a stored one. `cost_usd` is what the
-    agent and the judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all of them,
-    `cached_replies` those out of the cache, `unpriced_replies` those of which nobody knows what they cost."""
+    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be
+    graded again, `file_changes` (unified diff, None without a workspace) what the agent did to its
+    files. `cached` says that the answer is a stored one. `cost_usd` is what the agent and the
+    judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all
+    of them, `cached_replies` those out of the cache, `unpriced_replies` those of which nobody knows
+    what they cost."""
 
     score: float | None = None
     verdict: Verdict | None = None
@@ -100,13 +107,12 @@ class SampleResult(Record, frozen=True, kw_only=True):
 class TestResult(Record, frozen=True, kw_only=True):
     """One line of a results file: one test over all its samples.
 
-    `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported file, a JSONL row).
-    `hits`, `misses`, `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the verdict is
-    shown by: the first whose verdict is the test's, else the first. `cost_usd` and the numbers of replies are sums over
-    the samples.
-    `confirming` says how many of the samples, the last ones, were taken to confirm a suspicion: they say what became of this test, and are
-    no part of the suite's mean.
-    """
+    `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported
+    file, a JSONL row). `hits`, `misses`, `evaluator_results`, `candidate_answer` and
+    `trace_summary` are those of the sample that the verdict is shown by: the first whose verdict is
+    the test's, else the first. `cost_usd` and the numbers of replies are sums over the samples.
+    `confirming` says how many of the samples, the last ones, were taken to confirm a suspicion:
+    they say what became of this test, and are no part of the suite's mean."""
 
     __test__ = False  # pytest: a noun of ours, no test case
 
@@ -140,8 +146,8 @@ class TestResult(Record, frozen=True, kw_only=True):
 
     @property
     def main_samples(self) -> tuple[SampleResult, ...]:
-        """The samples of the run itself, without those taken to confirm a suspicion: these were taken because of what the first ones were,
-        and would pull a mean to where it fell."""
+        """The samples of the run itself, without those taken to confirm a suspicion: these were
+        taken because of what the first ones were, and would pull a mean to where it fell."""
         return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
 
 
@@ -156,11 +162,13 @@ class EvaluatorSummary(Record, frozen=True, kw_only=True):
 
 
 class SuiteSummary(Record, frozen=True, kw_only=True):
-    """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all samples, None when nothing was scored;
-    `average_score` is over the run's own samples alone. `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`,
-    `input_tokens` and `output_tokens` sum the traces of all samples, cached or not, so that two runs can be compared; None when no trace
-    tells them. Of `samples` in all, `samples_with_cost` and `samples_with_tokens` (both kinds of them) tell theirs: where these are fewer,
-    the sums are of a part."""
+    """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all
+    samples, None when nothing was scored; `average_score` is over the run's own samples alone.
+    `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`, `input_tokens` and
+    `output_tokens` sum the traces of all samples, cached or not, so that two runs can be compared;
+    None when no trace tells them. Of `samples` in all, `samples_with_cost` and
+    `samples_with_tokens` (both kinds of them) tell theirs: where these are fewer, the sums are of a
+    part."""
 
     eval_path: str
     dataset: str
@@ -187,10 +195,12 @@ class SuiteSummary(Record, frozen=True, kw_only=True):
 
 
 class Score(Struct, frozen=True):
-    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`), without its own name (empty for itself);
-    `children` are the results of a composite, `error` what kept one of them from being told: then `value` is None unless it is known
-    all the same. `known` is False where the trace lacks what was asked for: a miss that `negate` does not turn into a pass; `best` is
-    the value if it had it, where that is not 1. ValueError when there is neither a value nor an error."""
+    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`),
+    without its own name (empty for itself); `children` are the results of a composite, `error` what
+    kept one of them from being told: then `value` is None unless it is known all the same. `known`
+    is False where the trace lacks what was asked for: a miss that `negate` does not turn into a
+    pass; `best` is the value if it had it, where that is not 1. ValueError when there is neither a
+    value nor an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.target import TargetTable
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -15,15 +15,17 @@ Origin = Literal["test", "rubrics", "suite", "default"]
 
 
 class NamedFile(Struct, frozen=True):
-    """A file that a suite names: `path` relative to the repository (POSIX), `role` in words (`prompt`, `judge script`, `test file`)."""
+    """A file that a suite names: `path` relative to the repository (POSIX), `role` in words
+    (`prompt`, `judge script`, `test file`)."""
 
     path: str
     role: str
 
 
 class Block(Struct, frozen=True):
-    """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and `image` what the
-    suite wrote; `path` is then the absolute file (None for an inline base64 image)."""
+    """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and
+    `image` what the suite wrote; `path` is then the absolute file (None for an inline base64
+    image)."""
 
     type: BlockType
     value: Any
@@ -51,8 +53,9 @@ class Message(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
-    """Something `required`: `name` is the path of names from the test's evaluator down, joined by `/`;
-    `location` is where an annotation goes (the gate's own entry, or the test when the gate is the suite's)."""
+    """Something `required`: `name` is the path of names from the test's evaluator down, joined by
+    `/`; `location` is where an annotation goes (the gate's own entry, or the test when the gate is
+    the suite's)."""
 
     name: str
     location: Location
@@ -61,9 +64,9 @@ class Gate(Struct, frozen=True):
 class Evaluator(Struct, frozen=True):
     """One effective evaluator of a test: the common fields resolved, the type's own in `options`.
 
-    `threshold` is the score (0-1) that it must reach as a gate, None when it is none. `target` names the judge, if the
-    suite names one. `gates` are its own gate (when it is one) and those inside it. `files` are what its options name.
-    """
+    `threshold` is the score (0-1) that it must reach as a gate, None when it is none. `target`
+    names the judge, if the suite names one. `gates` are its own gate (when it is one) and those
+    inside it. `files` are what its options name."""
 
     name: str
     type: str
@@ -83,8 +86,9 @@ Reset = Literal["none", "fast", "strict"]
 
 
 class Repo(Struct, frozen=True):
-    """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or absolute where the suite names a folder
-    of the repository; `commit` a revision, `ancestor` how many first parents before it, `sparse` the only folders checked out."""
+    """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or
+    absolute where the suite names a folder of the repository; `commit` a revision, `ancestor` how
+    many first parents before it, `sparse` the only folders checked out."""
 
     path: str
     source: str | Path
@@ -94,8 +98,9 @@ class Repo(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """A command of a workspace's life: words, or a script of `sh`. `cwd` is absolute (by default the folder of the file that declares the
-    command), `timeout_seconds` its limit, `files` those of the repository that its words name."""
+    """A command of a workspace's life: words, or a script of `sh`. `cwd` is absolute (by default
+    the folder of the file that declares the command), `timeout_seconds` its limit, `files` those of
+    the repository that its words name."""
 
     command: str | tuple[str, ...]
     location: Location
@@ -107,10 +112,11 @@ class Hook(Struct, frozen=True):
 class Workspace(Struct, frozen=True):
     """The folder that an agent works in, effective for one test (its own fields over the suite's).
 
-    All tests share the suite's folder, one after another in suite order; a test that says something of it itself (`own`) has one of its
-    own. `per_test` makes a fresh folder for each sample. `template` is absolute. `reset` is what happens to the folder after each test,
-    `reset_before` before each. `files` are those that make it: of the template, of repositories that lie in this one, of all hooks.
-    """
+    All tests share the suite's folder, one after another in suite order; a test that says something
+    of it itself (`own`) has one of its own. `per_test` makes a fresh folder for each sample.
+    `template` is absolute. `reset` is what happens to the folder after each test, `reset_before`
+    before each. `files` are those that make it: of the template, of repositories that lie in this
+    one, of all hooks."""
 
     location: Location
     own: bool = False
@@ -127,7 +133,8 @@ class Workspace(Struct, frozen=True):
 
 
 class Test(Struct, frozen=True):
-    """One test, effective: the suite's messages and evaluators are already in it, in the order of the specification's section 2."""
+    """One test, effective: the suite's messages and evaluators are already in it, in the order of
+    the specification's section 2."""
 
     __test__ = False  # pytest: a noun of ours, no test case
 
@@ -155,11 +162,12 @@ class Test(Struct, frozen=True):
 class Suite(Struct, frozen=True):
     """One suite that has no fault.
 
-    `path` is relative to the repository root `root`; `folder` is the absolute folder of its file. `tests` may be iterated again
-    and again and holds no more than one row of a JSONL file in memory at a time. `files` are the files that the suite and its
-    tests name, itself and its targets file included, each once. `test_count` is how many tests there are, `used_targets` the names of
-    the targets that they are put to and judged by: what is known from loading needs no second look at the rows.
-    """
+    `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
+    `tests` may be iterated again and again and holds no more than one row of a JSONL file in memory
+    at a time. `files` are the files that the suite and its tests name, itself and its targets file
+    included, each once. `test_count` is how many tests there are, `used_targets` the names of the
+    targets that they are put to and judged by: what is known from loading needs no second look at
+    the rows."""
 
     path: str
     name: str
@@ -177,8 +185,8 @@ class Suite(Struct, frozen=True):
 
 
 class BrokenSuite(Struct, frozen=True):
-    """A suite file that cannot be used: its faults, what files could be seen to be named by it, and the targets that it sees, as far as
-    they have no faults."""
+    """A suite file that cannot be used: its faults, what files could be seen to be named by it, and
+    the targets that it sees, as far as they have no faults."""
 
     path: str
     faults: tuple[Fault, ...]

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 
 
 class Price(Struct, frozen=True):
@@ -18,11 +18,12 @@ class Price(Struct, frozen=True):
 class Target(Struct, frozen=True):
     """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
 
-    `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings), `definition` the whole entry as
-    written, for fingerprints. `variables` are the names it needs. `is_model` says that it can judge. `timeout_seconds` and
-    `max_concurrency` are None when the target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
-    call. `cache_key` are globs (relative to the repository root) of the files that what is behind the target is made of.
-    """
+    `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings),
+    `definition` the whole entry as written, for fingerprints. `variables` are the names it needs.
+    `is_model` says that it can judge. `timeout_seconds` and `max_concurrency` are None when the
+    target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
+    call. `cache_key` are globs (relative to the repository root) of the files that what is behind
+    the target is made of."""
 
     name: str
     provider: str
@@ -49,10 +50,11 @@ class Choice(Struct, frozen=True):
 
 
 class TargetTable(Struct, frozen=True):
-    """The targets that a suite sees. `path` is the targets file, relative to the repository, None where there is none.
+    """The targets that a suite sees. `path` is the targets file, relative to the repository, None
+    where there is none.
 
-    `agent_override` and `judge_override` are the user's inputs; `default_target` comes from `.agentv/config.yaml`.
-    """
+    `agent_override` and `judge_override` are the user's inputs; `default_target` comes from
+    `.agentv/config.yaml`."""
 
     path: str | None = None
     targets: Mapping[str, Target] = field(default_factory=dict)
@@ -61,16 +63,23 @@ class TargetTable(Struct, frozen=True):
     default_target: str | None = None
 
     def agent(self, wanted: str | None) -> str | None:
-        """Name of the agent's target: override, what the test or its suite says, config default, `default`; None if there is none."""
+        """Name of the agent's target: override, what the test or its suite says, config default,
+        `default`; None if there is none."""
         return self.agent_choice(wanted).name
 
     def agent_choice(self, wanted: str | None) -> Choice:
         """The same with its reason: `input`, `suite`, `configuration`, `default`."""
         default = "default" if "default" in self.targets else None
-        return _first(("input", self.agent_override), ("suite", wanted), ("configuration", self.default_target), ("default", default))
+        return _first(
+            ("input", self.agent_override),
+            ("suite", wanted),
+            ("configuration", self.default_target),
+            ("default", default),
+        )
 
     def judge(self, evaluator_target: str | None, agent: str | None) -> str | None:
-        """Name of the judge's target: the evaluator's, override, the agent's `judge_target`, the agent if a model; else None."""
+        """Name of the judge's target: the evaluator's, override, the agent's `judge_target`, the
+        agent if a model; else None."""
         return self.judge_choice(evaluator_target, agent).name
 
     def judge_choice(self, evaluator_target: str | None, agent: str | None) -> Choice:
@@ -78,7 +87,12 @@ class TargetTable(Struct, frozen=True):
         target = self.targets.get(agent) if agent else None
         named = target.judge_target if target else None
         itself = target.name if target and target.is_model else None
-        return _first(("evaluator", evaluator_target), ("input", self.judge_override), ("judge_target", named), ("agent", itself))
+        return _first(
+            ("evaluator", evaluator_target),
+            ("input", self.judge_override),
+            ("judge_target", named),
+            ("agent", itself),
+        )
 
 
 def _first(*ways: tuple[str, str | None]) -> Choice:

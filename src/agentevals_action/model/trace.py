@@ -12,15 +12,18 @@ def text_of(message: Message) -> str:
     if isinstance(message.content, str):
         return message.content
     parts = (block for block in message.content if block.type in ("text", "json"))
-    return "\n".join(block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False) for block in parts)
+    return "\n".join(
+        block.value if isinstance(block.value, str) else json.dumps(block.value, ensure_ascii=False)
+        for block in parts
+    )
 
 
 class Trace(Struct, frozen=True):
     """One attempt: the messages that the agent produced, and its figures.
 
-    `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are counts, `cost_usd` US dollars,
-    `duration_ms` milliseconds. `cached` says that the reply comes from the cache: its figures are those of the call that was made then.
-    """
+    `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are
+    counts, `cost_usd` US dollars, `duration_ms` milliseconds. `cached` says that the reply comes
+    from the cache: its figures are those of the call that was made then."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def files(links: "Links", custom: Path | None = None) -> tuple[Report, ...]:
-    """The files of the report folder that are made from a review; `custom` is the comment's own template."""
+    """The files of the report folder that are made from a review; `custom` is the comment's own
+    template."""
     # Late: a run on this machine writes rows and renders nothing.
     from agentevals_action.reports.markdown import CommentFile
     from agentevals_action.reports.summary_json import SummaryFile

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from agentevals_action.escaping import plain
-from agentevals_action.hosts.base import Annotation
+from agentevals_action.github.base import Annotation
 from agentevals_action.model.comparison import Review, TestComparison
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.view import evidence, waiving
+from agentevals_action.reports.view import confirmation, waivers
 
 # https://docs.github.com/en/rest/checks/runs#create-a-check-run
 _TITLE_LIMIT = 255
@@ -18,10 +18,10 @@ _LINE = 500
 def annotations(review: Review, limit: int) -> tuple[tuple[Annotation, ...], int]:
     """At most `limit` remarks, failures before warnings, and how many more there are.
 
-    A failure for every fault of a suite and every failed gate (at the gate's own entry), a warning for a regression without a gate and
-    for an error on head. A test in quarantine has none, an accepted regression none as such: neither asks for anything to be mended. Nor
-    have flaky and undecided tests, as nobody knows of anything that is wrong there; the comment lists them.
-    """
+    A failure for every fault of a suite and every failed gate (at the gate's own entry), a warning
+    for a regression without a gate and for an error on head. A test in quarantine has none, an
+    accepted regression none as such: neither asks for anything to be mended. Nor have flaky and
+    undecided tests, as nobody knows of anything that is wrong there; the comment lists them."""
     found = [*_faults(review), *_gates(review), *_warnings(review)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
@@ -30,34 +30,42 @@ def _faults(review: Review) -> Iterator[Annotation]:
     for fault in review.invalid:
         place = fault.location
         what = "The configuration" if place.path == FILE else "The suite"
-        message = plain(f"{fault.problem}; {fault.advice}" if fault.advice else fault.problem, 4 * _LINE)
+        message = plain(
+            f"{fault.problem}; {fault.advice}" if fault.advice else fault.problem, 4 * _LINE
+        )
         yield Annotation(place.path, place.line, "failure", f"{what} is invalid", message)
 
 
 def _gates(review: Review) -> Iterator[Annotation]:
     for test, head in _on_head(review):
-        rates = evidence.rates(test)
+        rates = confirmation.rates(test)
         places = {gate.name: (gate.path, gate.line) for gate in head.gates}
         for gate in head.gates_failed:
             path, line = places.get(gate, _place(head))
             held = " It held on base." if gate in test.gates_lost else ""
             held = f" It {rates[gate]}." if gate in rates else held
             message = f"The required gate {plain(gate)} failed in the test {plain(test.id)}.{held}{_missed(head)}"
-            yield Annotation(path, line, "failure", plain(f"Required gate failed: {gate}", _TITLE_LIMIT), message)
+            yield Annotation(
+                path, line, "failure", plain(f"Required gate failed: {gate}", _TITLE_LIMIT), message
+            )
 
 
 def _warnings(review: Review) -> Iterator[Annotation]:
     for test, head in _on_head(review):
         path, line = _place(head)
-        if waiving.regressed(test) and not head.gates_failed:
+        if waivers.regressed(test) and not head.gates_failed:
             before = f"{test.base.verdict} → " if test.base and test.base.verdict else ""
-            sure = evidence.words(test)
+            sure = confirmation.words(test)
             borne_out = f" It {plain(sure, _LINE)}." if sure else ""
             message = f"The test {plain(test.id)} regressed: {before}{head.verdict}.{borne_out}{_missed(head)}"
-            yield Annotation(path, line, "warning", plain(f"Regressed: {test.id}", _TITLE_LIMIT), message)
+            yield Annotation(
+                path, line, "warning", plain(f"Regressed: {test.id}", _TITLE_LIMIT), message
+            )
         if head.error:
             message = plain(f"{head.error.kind} error: {head.error.message}", 4 * _LINE)
-            yield Annotation(path, line, "warning", plain(f"Error: {test.id}", _TITLE_LIMIT), message)
+            yield Annotation(
+                path, line, "warning", plain(f"Error: {test.id}", _TITLE_LIMIT), message
+            )
 
 
 def _on_head(review: Review) -> Iterator[tuple[TestComparison, TestResult]]:

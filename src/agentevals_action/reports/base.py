@@ -27,7 +27,8 @@ class Report(Protocol):
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes UTF-8 whole or not at all, making the folder; OutputError when it cannot be written."""
+    """Writes UTF-8 whole or not at all, making the folder; OutputError when it cannot be
+    written."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with written(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,8 +41,11 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Around what writes a file: OutputError, with the system's reason, when it cannot be written."""
+    """Around what writes a file: OutputError, with the system's reason, when it cannot be
+    written."""
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}", WRITABLE) from error
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror or error}", WRITABLE
+        ) from error

@@ -20,11 +20,11 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.fault import Fault
+from agentevals_action.model.diagnostic import Fault
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.base import write_whole
-from agentevals_action.reports.view import spending
+from agentevals_action.reports.view import cost
 
 _SCHEMA = 1
 
@@ -37,11 +37,14 @@ class SummaryFile(Struct, frozen=True):
     def write(self, review: Review, folder: Path) -> None:
         """Writes the summary."""
         # Lone surrogates stay escaped, so that the file is valid UTF-8 whatever an agent answered.
-        write_whole(folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n")
+        write_whole(
+            folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n"
+        )
 
 
 def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSummary]) -> None:
-    """Writes the same for a run that compares with nothing: the outcome, its reasons, and the totals of every suite."""
+    """Writes the same for a run that compares with nothing: the outcome, its reasons, and the
+    totals of every suite."""
     document = {
         "schema": _SCHEMA,
         "version": __version__,
@@ -49,7 +52,10 @@ def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSumm
         "exitCode": int(decision.exit_code),
         "reasons": list(decision.reasons),
         "waived": list(decision.waived),
-        "suites": [{"path": suite.eval_path, "name": suite.dataset, "head": _totals(suite)} for suite in suites],
+        "suites": [
+            {"path": suite.eval_path, "name": suite.dataset, "head": _totals(suite)}
+            for suite in suites
+        ],
     }
     write_whole(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
@@ -82,16 +88,19 @@ def _document(review: Review) -> dict[str, Any]:
         "accepted": sum(bool(test.accepted_by) and test.quarantine is None for test in tests),
         "quarantined": sum(test.quarantine is not None for test in tests),
         "suites": [_suite(suite) for suite in review.suites],
-        "selections": [{"path": one.path, "reasons": list(one.reasons), "files": list(one.files)} for one in review.selections],
+        "selections": [
+            {"path": one.path, "reasons": list(one.reasons), "files": list(one.files)}
+            for one in review.selections
+        ],
         "goneSuites": list(review.gone_suites),
         "faults": [_fault(fault) for fault in review.invalid],
         "warnings": [_fault(fault) for fault in review.warnings],
-        "spent": _spent(spending.of_review(review)),
+        "spent": _spent(cost.of_review(review)),
         "notices": list(review.notices),
     }
 
 
-def _spent(spent: spending.Spent) -> dict[str, Any]:
+def _spent(spent: cost.Spent) -> dict[str, Any]:
     return {
         "costUsd": spent.cost_usd,
         "replies": spent.replies,
@@ -121,7 +130,11 @@ def _suite(suite: SuiteComparison) -> dict[str, Any]:
         "costUsd": _difference(suite.cost),
         "durationMs": _difference(suite.duration),
         "changes": _changes(suite.tests),
-        "tests": [_test(test) for test in suite.tests if test.change is not Change.UNCHANGED or test.gates_removed or test.quarantine],
+        "tests": [
+            _test(test)
+            for test in suite.tests
+            if test.change is not Change.UNCHANGED or test.gates_removed or test.quarantine
+        ],
     }
 
 
@@ -156,7 +169,11 @@ def _difference(found: Difference | None) -> dict[str, Any] | None:
 def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
-    return {name: value for name, value in msgspec.to_builtins(summary).items() if name not in ("evalPath", "dataset")}
+    return {
+        name: value
+        for name, value in msgspec.to_builtins(summary).items()
+        if name not in ("evalPath", "dataset")
+    }
 
 
 def _test(test: TestComparison) -> dict[str, Any]:
@@ -196,12 +213,20 @@ def _history(history: History) -> dict[str, int]:
 
 
 def _quarantine(held: Quarantine | None) -> dict[str, str] | None:
-    return {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)} if held else None
+    return (
+        {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)} if held else None
+    )
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
     place = fault.location
-    return {"path": place.path, "line": place.line, "column": place.column, "problem": fault.problem, "advice": fault.advice}
+    return {
+        "path": place.path,
+        "line": place.line,
+        "column": place.column,
+        "problem": fault.problem,
+        "advice": fault.advice,
+    }
 
 
 def _camel(change: Change) -> str:

@@ -1,4 +1,5 @@
-"""What a suite may name, handed in by the caller: evaluator types, providers, and the user's overrides."""
+"""What a suite may name, handed in by the caller: evaluator types, providers, and the user's
+overrides."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,15 +8,15 @@ from typing import Any
 from msgspec import Struct, field
 
 from agentevals_action.evaluators import base as evaluators
-from agentevals_action.providers import base as providers
+from agentevals_action.targets import base as providers
 
 
 class Catalog(Struct, frozen=True):
     """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
 
-    `targets_file` (absolute) takes the place of the search for `.agentv/targets.yaml`; `target` and `judge_target` are the user's
-    overrides; with `strict`, warnings are faults. What was read from targets files is kept in `cache` for the other suites.
-    """
+    `targets_file` (absolute) takes the place of the search for `.agentv/targets.yaml`; `target` and
+    `judge_target` are the user's overrides; with `strict`, warnings are faults. What was read from
+    targets files is kept in `cache` for the other suites."""
 
     evaluators: Mapping[str, type[evaluators.Options]]
     providers: Mapping[str, type[providers.Options]]

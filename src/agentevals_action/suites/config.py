@@ -1,4 +1,5 @@
-"""`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's own."""
+"""`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's
+own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +7,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from agentevals_action.entries.entry import Entry, NonEmpty
-from agentevals_action.model.fault import Location
-from agentevals_action.suites.entries import ListOf, Seconds
-from agentevals_action.suites.findings import Findings, kind
-from agentevals_action.suites.positions import Map
-from agentevals_action.suites.settings_file import read_settings_file
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.suites.files.diagnostics import Findings, kind
+from agentevals_action.suites.files.positions import Map
+from agentevals_action.suites.files.settings_file import read_settings_file
+from agentevals_action.suites.schema_models import ListOf, Seconds
 
 FOLDER = ".agentv"
 NAME = "config.yaml"
@@ -19,15 +20,23 @@ NAME = "config.yaml"
 class DefaultsEntry(Entry):
     """What applies below a suite's own `execution`."""
 
-    target: Annotated[NonEmpty | None, Meta(description="Name of the target that tests are put to.")] = None
-    timeout_seconds: Annotated[Seconds | None, Meta(description="Time limit of a test in seconds, 1-3600.")] = None
+    target: Annotated[
+        NonEmpty | None, Meta(description="Name of the target that tests are put to.")
+    ] = None
+    timeout_seconds: Annotated[
+        Seconds | None, Meta(description="Time limit of a test in seconds, 1-3600.")
+    ] = None
 
 
 class ConfigEntry(Entry):
     """What is read of the file; its other fields are AgentV's own."""
 
-    eval_patterns: Annotated[ListOf[NonEmpty], Meta(description="Patterns of suite files, beside the usual ones.")] = ()
-    defaults: Annotated[DefaultsEntry, Meta(description="Defaults below a suite's own.")] = DefaultsEntry()
+    eval_patterns: Annotated[
+        ListOf[NonEmpty], Meta(description="Patterns of suite files, beside the usual ones.")
+    ] = ()
+    defaults: Annotated[DefaultsEntry, Meta(description="Defaults below a suite's own.")] = (
+        DefaultsEntry()
+    )
 
 
 class Config(Struct, frozen=True):
@@ -41,7 +50,8 @@ class Config(Struct, frozen=True):
 
 
 def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
-    """The file `.agentv/<name>` of the folder or the nearest one above it, up to the repository root."""
+    """The file `.agentv/<name>` of the folder or the nearest one above it, up to the repository
+    root."""
     while True:
         candidate = folder / FOLDER / name
         if candidate.is_file():
@@ -61,12 +71,18 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
     if entry is None:
         return Config(path)
     named = data["defaults"].value_location("target") if entry.defaults.target else None
-    return Config(path, entry.eval_patterns, entry.defaults.target, named, entry.defaults.timeout_seconds)
+    return Config(
+        path, entry.eval_patterns, entry.defaults.target, named, entry.defaults.timeout_seconds
+    )
 
 
 def _read(file: Path, root: Path, path: str, findings: Findings) -> Map | None:
     data, _ = read_settings_file(file, root, path, findings)
     if data is not None and not isinstance(data, Map):
-        findings.fault(Location(path), f"this file is {kind(data)}", "write an object with `eval_patterns` or `defaults`")
+        findings.fault(
+            Location(path),
+            f"this file is {kind(data)}",
+            "write an object with `eval_patterns` or `defaults`",
+        )
         return None
     return data

@@ -1,4 +1,5 @@
-"""Which ids of a suite are given twice, in eight bytes a test: a set of them would grow with the file."""
+"""Which ids of a suite are given twice, in eight bytes a test: a set of them would grow with the
+file."""
 
 from array import array
 from itertools import pairwise
@@ -18,6 +19,7 @@ class Ids:
         self._hashes.append(hash(name))
 
     def doubtful(self) -> frozenset[int]:
-        """The hashes that several ids have: the same id twice, or, hardly ever, two ids that only look alike."""
+        """The hashes that several ids have: the same id twice, or, hardly ever, two ids that only
+        look alike."""
         ordered = sorted(self._hashes)
         return frozenset(one for one, other in pairwise(ordered) if one == other)

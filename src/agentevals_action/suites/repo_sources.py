@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from agentevals_action.model.suite import NamedFile
-from agentevals_action.paths import PREFIXES, Folder
-from agentevals_action.workspaces.files import entries
+from agentevals_action.system.paths import PREFIXES, Folder
+from agentevals_action.system.tree_files import entries
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
@@ -16,11 +16,11 @@ _ROLE = "workspace repository"
 
 
 def read_source(text: str, folder: Folder) -> str | Path:
-    """A URL, or the absolute folder where one of this repository is named; ValueError when it is neither.
+    """A URL, or the absolute folder where one of this repository is named; ValueError when it is
+    neither.
 
-    `owner/name` is GitHub's. A folder begins with `./`, `../` or `/`; `file://` is a folder of this repository if there is one, and
-    a URL like any other if not.
-    """
+    `owner/name` is GitHub's. A folder begins with `./`, `../` or `/`; `file://` is a folder of this
+    repository if there is one, and a URL like any other if not."""
     text = text.strip()
     if text in (".", "..") or text.startswith(PREFIXES):
         return _local(text, folder)
@@ -30,7 +30,11 @@ def read_source(text: str, folder: Folder) -> str | Path:
         return text
     try:
         url = urlsplit(text)
-        usable = url.scheme in _SCHEMES and not (url.hostname or "-").startswith("-") and "\0" not in text
+        usable = (
+            url.scheme in _SCHEMES
+            and not (url.hostname or "-").startswith("-")
+            and "\0" not in text
+        )
     except ValueError:
         usable = False
     if not usable or any(character.isspace() for character in text):
@@ -55,7 +59,8 @@ def _local(text: str, folder: Folder) -> str | Path:
 
 
 def read_place(text: str) -> str:
-    """A path below a folder without `.` in it; ValueError when it is absolute, or leads out, or into git's own folder."""
+    """A path below a folder without `.` in it; ValueError when it is absolute, or leads out, or
+    into git's own folder."""
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{text!r} leaves the folder")
@@ -65,7 +70,8 @@ def read_place(text: str) -> str:
 
 
 def source_files(source: str | Path, folder: Folder) -> Iterable[NamedFile]:
-    """The files that a repository in this one consists of (a bare one that is committed), or the folder itself (a submodule)."""
+    """The files that a repository in this one consists of (a bare one that is committed), or the
+    folder itself (a submodule)."""
     if isinstance(source, str) or source == folder.root:
         return
     if (source / "HEAD").is_file() and (source / "objects").is_dir():

@@ -1,4 +1,5 @@
-"""Where the tests of a suite stand: in the suite itself, in lists of other files, in rows of JSONL."""
+"""Where the tests of a suite stand: in the suite itself, in lists of other files, in rows of
+JSONL."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,18 +8,19 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.suite import NamedFile
-from agentevals_action.paths import Folder
-from agentevals_action.suites.findings import Findings, Unreadable, kind
-from agentevals_action.suites.positions import Items, Map
-from agentevals_action.suites.yaml_text import decode, read_yaml_file
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
+from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file
+from agentevals_action.system.paths import Folder
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
 #: Bytes of a row of JSONL: rows are held in memory one at a time, and whole.
 MAX_ROW = 10_000_000
-#: Bytes of a file of JSONL that is read once and whose tests are held in memory, as those of a YAML file are: a few megabytes.
+#: Bytes of a file of JSONL that is read once and whose tests are held in memory, as those of a YAML
+#: file are: a few megabytes.
 _HELD = 100_000
 
 
@@ -44,12 +46,19 @@ class Streamed(Struct, frozen=True):
             return False
 
     def rows(self) -> Iterator[tuple[str, int]]:
-        """The rows that are not blank, with their line numbers from 1; Unreadable when one is not UTF-8 or too long, OSError."""
+        """The rows that are not blank, with their line numbers from 1; Unreadable when one is not
+        UTF-8 or too long, OSError."""
         with self.path.open("rb") as file:
             for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
                 if len(data) > MAX_ROW:
                     problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
-                    raise Unreadable(Fault(Location(self.source, line), problem, "put what is long into files, and name them"))
+                    raise Unreadable(
+                        Fault(
+                            Location(self.source, line),
+                            problem,
+                            "put what is long into files, and name them",
+                        )
+                    )
                 try:
                     text = data.decode("utf-8-sig" if line == 1 else "utf-8")
                 except UnicodeDecodeError:
@@ -62,7 +71,12 @@ class Streamed(Struct, frozen=True):
         try:
             decode(data, self.source)
         except Unreadable as error:
-            moved = (Fault(Location(self.source, line, fault.location.column), fault.problem, fault.advice) for fault in error.faults)
+            moved = (
+                Fault(
+                    Location(self.source, line, fault.location.column), fault.problem, fault.advice
+                )
+                for fault in error.faults
+            )
             raise Unreadable(*moved) from None
 
 
@@ -70,7 +84,8 @@ Source = Listed | Streamed
 
 
 class Sources:
-    """Follows the references of a suite's `tests`, to any depth; `files` are the files that were named on the way."""
+    """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
+    named on the way."""
 
     def __init__(self, findings: Findings) -> None:
         self.files: dict[NamedFile, None] = {}
@@ -78,12 +93,18 @@ class Sources:
         self._open: list[Path] = []
         self._read: set[Path] = set()
 
-    def of(self, value: Any, place: Location, folder: Folder, name: str = "tests") -> tuple[Source, ...]:
+    def of(
+        self, value: Any, place: Location, folder: Folder, name: str = "tests"
+    ) -> tuple[Source, ...]:
         """The sources that a `tests` field names: a list of tests and paths, or one path."""
         if isinstance(value, str):
             return self._reference(value, place, folder)
         if not isinstance(value, list) or not value:
-            self._findings.fault(place, f"`{name}` is {kind(value)}", "write a list of tests, or the path of a YAML or JSONL file")
+            self._findings.fault(
+                place,
+                f"`{name}` is {kind(value)}",
+                "write a list of tests, or the path of a YAML or JSONL file",
+            )
             return ()
         return tuple(self._of_list(value, place, folder))
 
@@ -91,8 +112,11 @@ class Sources:
         """The sources in one file of tests."""
         source = folder.relative(path)
         if path in self._read and path not in self._open:
-            # Its ids would be taken twice; and files that name each other twice would be read over and over.
-            self._findings.fault(place, f"{source} is named a second time in this suite", "name it once")
+            # Its ids would be taken twice; and files that name each other twice would be read over
+            # and over.
+            self._findings.fault(
+                place, f"{source} is named a second time in this suite", "name it once"
+            )
             return ()
         self._read.add(path)
         self.files[NamedFile(source, "test file")] = None
@@ -100,7 +124,11 @@ class Sources:
         if path.suffix.lower() in ROW_SUFFIXES:
             return (Streamed(path, source, inner),)
         if path.suffix.lower() not in YAML_SUFFIXES:
-            self._findings.fault(place, f"{source} is neither YAML nor JSONL", "name a file that ends in .yaml, .yml or .jsonl")
+            self._findings.fault(
+                place,
+                f"{source} is neither YAML nor JSONL",
+                "name a file that ends in .yaml, .yml or .jsonl",
+            )
             return ()
         if path in self._open:
             self._findings.fault(place, f"{source} refers to itself", "take the reference out")
@@ -118,12 +146,18 @@ class Sources:
             self._findings.unreadable(error)
             return ()
         except OSError as error:
-            self._findings.fault(Location(source), f"this file cannot be read ({error.strerror})", "make it readable")
+            self._findings.fault(
+                Location(source), f"this file cannot be read ({error.strerror})", "make it readable"
+            )
             return ()
         if isinstance(data, Items) and data:
             return self.of(data, data.location, folder)
         place = data.location if isinstance(data, Map | Items) else Location(source)
-        self._findings.fault(place, f"this file of tests is {kind(data)}", "write a list of tests, each with a hyphen in front")
+        self._findings.fault(
+            place,
+            f"this file of tests is {kind(data)}",
+            "write a list of tests, each with a hyphen in front",
+        )
         return ()
 
     def _of_list(self, values: list[Any], place: Location, folder: Folder) -> Iterator[Source]:
@@ -146,9 +180,15 @@ class Sources:
         try:
             path = folder.resolve(text)
             if path.is_dir():
-                problem, advice = f"{text!r} is a directory, which `tests` does not take", "name each file"
+                problem, advice = (
+                    f"{text!r} is a directory, which `tests` does not take",
+                    "name each file",
+                )
             elif any(sign in text for sign in "*?["):
-                problem, advice = f"{text!r} is a glob, which `tests` does not take", "name each file"
+                problem, advice = (
+                    f"{text!r} is a glob, which `tests` does not take",
+                    "name each file",
+                )
             else:
                 return self.file(folder.file(text), folder, place)
         except (OSError, ValueError) as error:

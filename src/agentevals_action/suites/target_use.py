@@ -6,24 +6,26 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.model.target import TargetTable
-from agentevals_action.paths import Folder
 from agentevals_action.suites import config
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.findings import Findings, nearest, one_of
-from agentevals_action.suites.grading import Declared
-from agentevals_action.suites.positions import Map
-from agentevals_action.suites.targets import NAME, TargetsFile, read_targets
+from agentevals_action.suites.evaluators import Declared
+from agentevals_action.suites.files.diagnostics import Findings, nearest, one_of
+from agentevals_action.suites.files.positions import Map
+from agentevals_action.suites.targets_file import NAME, TargetsFile, read_targets
+from agentevals_action.system.paths import Folder
 
 Read = TypeVar("Read")
 
 
 class TargetUse(Struct, frozen=True):
-    """The targets that a suite sees. `suite` is the place of its root; `default_place` where the suite, or the configuration, names its
-    target. Without a targets file nothing can be told, and the tests that need one will end in that error. `used` gathers the names of
-    the targets that tests are put to and judged by, `declared` that of the suite's own, whether or not a test comes to it."""
+    """The targets that a suite sees. `suite` is the place of its root; `default_place` where the
+    suite, or the configuration, names its target. Without a targets file nothing can be told, and
+    the tests that need one will end in that error. `used` gathers the names of the targets that
+    tests are put to and judged by, `declared` that of the suite's own, whether or not a test comes
+    to it."""
 
     table: TargetTable
     file: TargetsFile | None
@@ -34,14 +36,23 @@ class TargetUse(Struct, frozen=True):
     declared: dict[str, None] = field(default_factory=dict)
 
     def check_default(self, findings: Findings) -> None:
-        """Notes a fault when the target that the suite itself names is not there, whether or not a test comes to it."""
-        if not self.suite_target or self.file is None or not self.file.whole or self.table.agent_override:
+        """Notes a fault when the target that the suite itself names is not there, whether or not a
+        test comes to it."""
+        if (
+            not self.suite_target
+            or self.file is None
+            or not self.file.whole
+            or self.table.agent_override
+        ):
             return
-        if name := self._known_target(self.suite_target, self.default_place or self.suite, "there is no target", findings):
+        if name := self._known_target(
+            self.suite_target, self.default_place or self.suite, "there is no target", findings
+        ):
             self.declared[name] = None
 
     def agent(self, wanted: str | None, place: Location | None, findings: Findings) -> str | None:
-        """Name of the target that a test is put to; None, with a fault, when there is none of that name."""
+        """Name of the target that a test is put to; None, with a fault, when there is none of that
+        name."""
         name = self.table.agent(wanted or self.suite_target)
         if self.file is None or not self.file.whole:
             return name
@@ -49,11 +60,18 @@ class TargetUse(Struct, frozen=True):
             name = "default"
         if name is None:
             problem = f"no target is named, and {self.file.path} has none called `default`"
-            findings.fault(self.suite, problem, f"write `execution: {{target: …}}` with {self._known()}")
+            findings.fault(
+                self.suite, problem, f"write `execution: {{target: …}}` with {self._known()}"
+            )
             return None
         if self.table.agent_override:
             return self._existing(name, self.suite, "the input `target` names", findings)
-        return self._existing(name, place if wanted and place else self.default_place or self.suite, "there is no target", findings)
+        return self._existing(
+            name,
+            place if wanted and place else self.default_place or self.suite,
+            "there is no target",
+            findings,
+        )
 
     def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
         """Notes a fault when an evaluator that asks a judge has none."""
@@ -61,11 +79,18 @@ class TargetUse(Struct, frozen=True):
             return
         name = self.table.judge(declared.target, agent)
         if declared.target:
-            self._existing(declared.target, declared.target_location or declared.location, "there is no target", findings)
+            self._existing(
+                declared.target,
+                declared.target_location or declared.location,
+                "there is no target",
+                findings,
+            )
         elif name is None:
             problem = f"`{declared.name}` has no judge: the target `{agent}` is no model and names no `judge_target`"
             here = ", or `target` here" if declared.options.asks_judge else ""
-            findings.fault(declared.location, problem, f"write `judge_target` in {self.file.path}{here}")
+            findings.fault(
+                declared.location, problem, f"write `judge_target` in {self.file.path}{here}"
+            )
         elif name == self.table.judge_override:
             self._existing(name, self.suite, "the input `judge-target` names", findings)
         else:
@@ -77,7 +102,9 @@ class TargetUse(Struct, frozen=True):
             self.used[known] = None
         return known
 
-    def _known_target(self, name: str, place: Location, said: str, findings: Findings) -> str | None:
+    def _known_target(
+        self, name: str, place: Location, said: str, findings: Findings
+    ) -> str | None:
         if self.file is None:
             return name
         if fault := self.file.unusable.get(name):
@@ -87,8 +114,14 @@ class TargetUse(Struct, frozen=True):
             return None
         if name not in self.table.targets:
             meant = nearest(name, self.file.known)
-            problem = f"{said} `{name}`" if said.startswith("there") else f"{said} `{name}`, which is not in {self.file.path}"
-            findings.fault(place, problem, f"did you mean `{meant}`?" if meant else f"write {self._known()}")
+            problem = (
+                f"{said} `{name}`"
+                if said.startswith("there")
+                else f"{said} `{name}`, which is not in {self.file.path}"
+            )
+            findings.fault(
+                place, problem, f"did you mean `{meant}`?" if meant else f"write {self._known()}"
+            )
             return None
         return name
 
@@ -98,28 +131,41 @@ class TargetUse(Struct, frozen=True):
 
     def files(self) -> Mapping[str, None]:
         """The files that the commands of the used targets, and of the suite's own, name."""
-        return dict.fromkeys(path for name in (*self.declared, *self.used) for path in self.table.targets[name].files)
+        return dict.fromkeys(
+            path for name in (*self.declared, *self.used) for path in self.table.targets[name].files
+        )
 
 
 class FoundTargets(Struct, frozen=True):
-    """The targets that a suite sees, the files that say so, and the time limit (seconds) of `.agentv/config.yaml`."""
+    """The targets that a suite sees, the files that say so, and the time limit (seconds) of
+    `.agentv/config.yaml`."""
 
     use: TargetUse
     files: tuple[NamedFile, ...] = ()
     timeout_seconds: float | None = None
 
 
-def find_targets(folder: Folder, catalog: Catalog, wanted: str | None, suite: Map, findings: Findings) -> FoundTargets:
-    """Looks up the targets file and the configuration for the suite whose root is `suite` and names the target `wanted`."""
+def find_targets(
+    folder: Folder, catalog: Catalog, wanted: str | None, suite: Map, findings: Findings
+) -> FoundTargets:
+    """Looks up the targets file and the configuration for the suite whose root is `suite` and names
+    the target `wanted`."""
     files = []
     settings = config.Config("")
     if path := config.nearest_file(folder.path, folder.root, config.NAME):
-        settings = _cached(catalog, path, findings, lambda found: config.read_config(path, folder.root, found))
+        settings = _cached(
+            catalog, path, findings, lambda found: config.read_config(path, folder.root, found)
+        )
         if settings.target or settings.timeout_seconds:
             files.append(NamedFile(settings.path, "configuration"))
     listed = None
     if file := catalog.targets_file or config.nearest_file(folder.path, folder.root, NAME):
-        listed = _cached(catalog, file, findings, lambda found: read_targets(file, folder.root, catalog.providers, found))
+        listed = _cached(
+            catalog,
+            file,
+            findings,
+            lambda found: read_targets(file, folder.root, catalog.providers, found),
+        )
         files.append(NamedFile(listed.path, "targets file"))
     table = TargetTable(
         path=listed.path if listed else None,
@@ -129,10 +175,16 @@ def find_targets(folder: Folder, catalog: Catalog, wanted: str | None, suite: Ma
         default_target=settings.target,
     )
     place = suite["execution"].value_location("target") if wanted else settings.target_location
-    return FoundTargets(TargetUse(table, listed, suite.location, wanted, place), tuple(files), settings.timeout_seconds)
+    return FoundTargets(
+        TargetUse(table, listed, suite.location, wanted, place),
+        tuple(files),
+        settings.timeout_seconds,
+    )
 
 
-def _cached(catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]) -> Read:
+def _cached(
+    catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]
+) -> Read:
     # Many suites share a file: it is read once, and its faults are told for each of them.
     status = file.stat() if file.is_file() else None
     key = (file, status and (status.st_mtime_ns, status.st_size))

@@ -7,21 +7,25 @@ from msgspec import Struct
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, NamedFile, Origin, Test, Workspace
-from agentevals_action.paths import Folder
-from agentevals_action.suites import content, dialects, grading, json_text
-from agentevals_action.suites.entries import TestEntry
-from agentevals_action.suites.findings import Findings, Unreadable, kind
-from agentevals_action.suites.grading import Declared
-from agentevals_action.suites.positions import Map, plain
+from agentevals_action.suites import dialects
+from agentevals_action.suites import evaluators as grading
+from agentevals_action.suites import messages as content
+from agentevals_action.suites.evaluators import Declared
+from agentevals_action.suites.files import jsonl_reader
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
+from agentevals_action.suites.files.positions import Map, plain
+from agentevals_action.suites.schema_models import TestEntry
 from agentevals_action.suites.sources import Listed, Source, Streamed
 from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.workspace import WorkspaceReader
+from agentevals_action.system.paths import Folder
 
 
 class TestReader(Struct, frozen=True):
-    """What the tests of one suite are read with: the types known, what the suite itself brings to each test, the targets."""
+    """What the tests of one suite are read with: the types known, what the suite itself brings to
+    each test, the targets."""
 
     __test__ = False  # pytest: no test case
 
@@ -33,18 +37,29 @@ class TestReader(Struct, frozen=True):
     workspaces: WorkspaceReader
 
     def read(self, entry: Any, place: Location, folder: Folder, findings: Findings) -> Test | None:
-        """One test, effective; None when `findings` say why not. `folder` is that of the file which holds it."""
+        """One test, effective; None when `findings` say why not. `folder` is that of the file which
+        holds it."""
         if not isinstance(entry, Map):
-            findings.fault(place, f"a test is {kind(entry)}", "write an object with `id` and `input`")
+            findings.fault(
+                place, f"a test is {kind(entry)}", "write an object with `id` and `input`"
+            )
             return None
         before = findings.fault_count
         folded = dialects.fold_test(entry, findings)
         data = folded.data
         fields = findings.read(TestEntry, data, "test")
-        asked = content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
-        expected = content.read_content(data, "expected_output", "assistant", folder, findings) if "expected_output" in data else ()
+        asked = (
+            content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
+        )
+        expected = (
+            content.read_content(data, "expected_output", "assistant", folder, findings)
+            if "expected_output" in data
+            else ()
+        )
         own = grading.read_evaluators(folded.evaluators, self.types, folder, findings, "test")
-        rubrics = grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
+        rubrics = (
+            grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
+        )
         workspace = self.workspaces.of_test(data, folder, findings)
         if fields is None:
             return None
@@ -52,7 +67,9 @@ class TestReader(Struct, frozen=True):
         self._check_targets(fields, data, groups, findings)
         if findings.fault_count == before and not any(group for _, group in groups):
             advice = "write `criteria`, `rubrics` or evaluators"
-            findings.fault(entry.location, f"there is nothing to grade the test `{fields.id}` by", advice)
+            findings.fault(
+                entry.location, f"there is nothing to grade the test `{fields.id}` by", advice
+            )
         if findings.fault_count > before:
             return None
         skip = fields.execution.skip_defaults
@@ -69,7 +86,9 @@ class TestReader(Struct, frozen=True):
             conversation_id=fields.conversation_id,
             note=fields.note,
             metadata=plain(fields.metadata or {}),
-            files=_own_files((*asked, *expected), (*own, *((rubrics,) if rubrics else ())), workspace, folder),
+            files=_own_files(
+                (*asked, *expected), (*own, *((rubrics,) if rubrics else ())), workspace, folder
+            ),
             workspace=workspace,
         )
         _check_fit(test, findings)
@@ -85,9 +104,17 @@ class TestReader(Struct, frozen=True):
             return ()
         return (("default", (grading.default_judge(self.types, self.folder, place),)),)
 
-    def _check_targets(self, fields: TestEntry, data: Map, groups: Sequence[tuple[Origin, Sequence[Declared]]], findings: Findings) -> None:
+    def _check_targets(
+        self,
+        fields: TestEntry,
+        data: Map,
+        groups: Sequence[tuple[Origin, Sequence[Declared]]],
+        findings: Findings,
+    ) -> None:
         named = fields.execution.target
-        agent = self.targets.agent(named, data["execution"].value_location("target") if named else None, findings)
+        agent = self.targets.agent(
+            named, data["execution"].value_location("target") if named else None, findings
+        )
         for _, group in groups:
             for inside in (inside for declared in group for inside in declared.every()):
                 if inside.options.needs_judge():
@@ -97,9 +124,15 @@ class TestReader(Struct, frozen=True):
 def _check_fit(test: Test, findings: Findings) -> None:
     for evaluator in test.evaluators:
         for inner in base.every(evaluator):
-            for misfit in inner.options.check(test) if isinstance(inner.options, base.Options) else ():
+            for misfit in (
+                inner.options.check(test) if isinstance(inner.options, base.Options) else ()
+            ):
                 # What the suite asks of all its tests is amiss at the test that does not suit it.
-                place = test.location if evaluator.origin == "suite" else misfit.location or inner.location
+                place = (
+                    test.location
+                    if evaluator.origin == "suite"
+                    else misfit.location or inner.location
+                )
                 findings.fault(place, f"`{inner.name}`: {misfit.problem}", misfit.advice)
 
 
@@ -108,7 +141,10 @@ def _said(criteria: str | None) -> str | None:
 
 
 def _own_files(
-    messages: tuple[Message, ...], evaluators: Sequence[Declared], workspace: Workspace | None, folder: Folder
+    messages: tuple[Message, ...],
+    evaluators: Sequence[Declared],
+    workspace: Workspace | None,
+    folder: Folder,
 ) -> tuple[NamedFile, ...]:
     named = [
         *content.named_files(messages, folder),
@@ -118,14 +154,27 @@ def _own_files(
     return tuple(dict.fromkeys(named))
 
 
-def read_row(reader: TestReader, source: Streamed, text: str, line: int, findings: Findings) -> Test | None:
-    """One row of a JSONL file as a test; the row is read a second time, with the places of its parts, when something new is to be told."""
+def read_row(
+    reader: TestReader, source: Streamed, text: str, line: int, findings: Findings
+) -> Test | None:
+    """One row of a JSONL file as a test; the row is read a second time, with the places of its
+    parts, when something new is to be told."""
     place = Location(source.source, line)
     quick, thorough = Findings(), Findings()
     try:
-        test = reader.read(json_text.read_row(text, source.source, line, places=False), place, source.folder, quick)
+        test = reader.read(
+            jsonl_reader.read_row(text, source.source, line, places=False),
+            place,
+            source.folder,
+            quick,
+        )
         if quick.faults or not all(findings.has_told(warning) for warning in quick.warnings):
-            test = reader.read(json_text.read_row(text, source.source, line, places=True), place, source.folder, thorough)
+            test = reader.read(
+                jsonl_reader.read_row(text, source.source, line, places=True),
+                place,
+                source.folder,
+                thorough,
+            )
     except Unreadable as error:
         thorough.unreadable(error)
         test = None
@@ -134,7 +183,8 @@ def read_row(reader: TestReader, source: Streamed, text: str, line: int, finding
 
 
 class Tests(Struct, frozen=True):
-    """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are read anew each time."""
+    """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are
+    read anew each time."""
 
     __test__ = False  # pytest: no test case
 
@@ -142,7 +192,8 @@ class Tests(Struct, frozen=True):
     parts: tuple[tuple[Test, ...] | Streamed, ...]
 
     def __iter__(self) -> Iterator[Test]:
-        """The tests; InvalidInput when a JSONL file was changed for the worse since it was checked."""
+        """The tests; InvalidInput when a JSONL file was changed for the worse since it was
+        checked."""
         for part in self.parts:
             if isinstance(part, Streamed):
                 yield from self._stream(part)
@@ -150,9 +201,12 @@ class Tests(Struct, frozen=True):
                 yield from part
 
     def valid(self) -> Iterator[Test]:
-        """The tests that can be read, also while what is wrong with the others is still being told."""
+        """The tests that can be read, also while what is wrong with the others is still being
+        told."""
         for part in self.parts:
-            yield from read_source(self.reader, part, Findings()) if isinstance(part, Streamed) else part
+            yield from (
+                read_source(self.reader, part, Findings()) if isinstance(part, Streamed) else part
+            )
 
     def _stream(self, source: Streamed) -> Iterator[Test]:
         findings = Findings()
@@ -165,12 +219,21 @@ class Tests(Struct, frozen=True):
         except Unreadable as error:
             findings.unreadable(error)
         if findings.faults:
-            raise InvalidInput(f"{source.source} was changed while it was in use", "run again", [str(fault) for fault in findings.faults])
+            raise InvalidInput(
+                f"{source.source} was changed while it was in use",
+                "run again",
+                [str(fault) for fault in findings.faults],
+            )
 
 
 def read_source(reader: TestReader, source: Source, findings: Findings) -> Iterator[Test]:
-    """Every valid test of a source; what is wrong with the others goes to `findings`, which may be enough before the end."""
-    return _read_list(reader, source, findings) if isinstance(source, Listed) else _read_rows(reader, source, findings)
+    """Every valid test of a source; what is wrong with the others goes to `findings`, which may be
+    enough before the end."""
+    return (
+        _read_list(reader, source, findings)
+        if isinstance(source, Listed)
+        else _read_rows(reader, source, findings)
+    )
 
 
 def _read_list(reader: TestReader, source: Listed, findings: Findings) -> Iterator[Test]:
@@ -194,7 +257,13 @@ def _read_rows(reader: TestReader, source: Streamed, findings: Findings) -> Iter
         findings.unreadable(error)
         return
     except OSError as error:
-        findings.fault(Location(source.source), f"this file cannot be read ({error.strerror})", "make it readable")
+        findings.fault(
+            Location(source.source),
+            f"this file cannot be read ({error.strerror})",
+            "make it readable",
+        )
         return
     if empty:
-        findings.fault(Location(source.source), "this file holds no test", "write one JSON object a row")
+        findings.fault(
+            Location(source.source), "this file holds no test", "write one JSON object a row"
+        )

@@ -8,16 +8,21 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
-from agentevals_action.paths import Folder
 from agentevals_action.suites import dialects
-from agentevals_action.suites.findings import Findings, Unreadable, kind
-from agentevals_action.suites.positions import Items, Map
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
+from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.files.yaml_reader import read_yaml_file
 from agentevals_action.suites.repo_sources import read_place, read_source, source_files
-from agentevals_action.suites.workspace_entries import HookEntry, RepoEntry, ResettingHookEntry, WorkspaceEntry
-from agentevals_action.suites.yaml_text import read_yaml_file
-from agentevals_action.workspaces.files import entries, leads_out
+from agentevals_action.suites.workspace_entries import (
+    HookEntry,
+    RepoEntry,
+    ResettingHookEntry,
+    WorkspaceEntry,
+)
+from agentevals_action.system.paths import Folder
+from agentevals_action.system.tree_files import entries, leads_out
 
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 #: Seconds of a hook that says nothing itself, as in AgentV.
@@ -36,7 +41,8 @@ class HookPart(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What one place, the suite or a test, says of the workspace; None and missing hooks are what it does not speak of."""
+    """What one place, the suite or a test, says of the workspace; None and missing hooks are what
+    it does not speak of."""
 
     location: Location
     template: Path | None = None
@@ -48,7 +54,8 @@ class Part(Struct, frozen=True):
 
 
 class WorkspaceReader:
-    """Reads the workspaces of one suite in `folder`; a template that many tests name is looked through once."""
+    """Reads the workspaces of one suite in `folder`; a template that many tests name is looked
+    through once."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -77,7 +84,11 @@ class WorkspaceReader:
             if value is None:
                 return None
         if not isinstance(value, Map):
-            findings.fault(place, f"`workspace` is {kind(value)}", "write an object, or the path of a YAML file that holds one")
+            findings.fault(
+                place,
+                f"`workspace` is {kind(value)}",
+                "write an object, or the path of a YAML file that holds one",
+            )
             return None
         folded = _folded(value, findings)
         entry = findings.read(WorkspaceEntry, folded, "workspace")
@@ -95,38 +106,62 @@ class WorkspaceReader:
             files=(*files, *inside, *sources),
         )
 
-    def _template(self, text: str | None, data: Map, folder: Folder, findings: Findings) -> tuple[Path | None, tuple[NamedFile, ...]]:
+    def _template(
+        self, text: str | None, data: Map, folder: Folder, findings: Findings
+    ) -> tuple[Path | None, tuple[NamedFile, ...]]:
         if text is None:
             return None, ()
         place = data.value_location("template")
         try:
             path = folder.resolve(text)
             if not path.is_dir():
-                raise ValueError(f"there is no folder {text!r} (looked for {folder.relative(path)})")
+                raise ValueError(
+                    f"there is no folder {text!r} (looked for {folder.relative(path)})"
+                )
             if path not in self._templates:
                 self._templates[path] = _looked_through(path, folder)
             files, problem = self._templates[path]
         except (OSError, ValueError) as error:
-            findings.fault(place, f"`template`: {error}", "name a folder of the repository, from the folder of this file")
+            findings.fault(
+                place,
+                f"`template`: {error}",
+                "name a folder of the repository, from the folder of this file",
+            )
             return None, ()
         if problem:
-            findings.fault(place, f"`template`: {problem}", "put what it leads to into the template")
+            findings.fault(
+                place, f"`template`: {problem}", "put what it leads to into the template"
+            )
         return path, files
 
 
-def _effective(suite: Part | None, test: Part | None, folder: Folder, findings: Findings) -> Workspace | None:
+def _effective(
+    suite: Part | None, test: Part | None, folder: Folder, findings: Findings
+) -> Workspace | None:
     parts = [part for part in (test, suite) if part is not None]
     if not parts:
         return None
     enabled = next((part.enabled for part in parts if part.enabled is not None), True)
     own = {name: [part.hooks[name] for part in parts if name in part.hooks] for name in _HOOKS}
-    hooks = {name: _hook(name, said, folder, findings) for name, said in own.items() if said and enabled}
-    resets = {name: next((part.reset for part in said if part.reset is not None), "none") for name, said in own.items()}
+    hooks = {
+        name: _hook(name, said, folder, findings) for name, said in own.items() if said and enabled
+    }
+    resets = {
+        name: next((part.reset for part in said if part.reset is not None), "none")
+        for name, said in own.items()
+    }
     per_test = next((part.per_test for part in parts if part.per_test is not None), False)
     said = next((part for part in own["after_each"] if part.reset not in (None, "none")), None)
     if per_test and enabled and said:
-        findings.warn_once(said.location, "`reset` is for nothing where each test has a fresh folder", "remove it, or `isolation`")
-    named = [*(file for part in parts for file in part.files), *(file for hook in hooks.values() if hook for file in hook.files)]
+        findings.warn_once(
+            said.location,
+            "`reset` is for nothing where each test has a fresh folder",
+            "remove it, or `isolation`",
+        )
+    named = [
+        *(file for part in parts for file in part.files),
+        *(file for hook in hooks.values() if hook for file in hook.files),
+    ]
     return Workspace(
         location=parts[0].location,
         own=test is not None,
@@ -143,7 +178,9 @@ def _effective(suite: Part | None, test: Part | None, folder: Folder, findings: 
     )
 
 
-def _from_file(text: str, place: Location, folder: Folder, findings: Findings) -> tuple[Any, Folder, tuple[NamedFile, ...]]:
+def _from_file(
+    text: str, place: Location, folder: Folder, findings: Findings
+) -> tuple[Any, Folder, tuple[NamedFile, ...]]:
     try:
         path = folder.file(text)
         source = folder.relative(path)
@@ -152,11 +189,19 @@ def _from_file(text: str, place: Location, folder: Folder, findings: Findings) -
         findings.unreadable(error)
         return None, folder, ()
     except (OSError, ValueError) as error:
-        findings.fault(place, f"`workspace`: {error}", "name a YAML file of the repository, or write the workspace here")
+        findings.fault(
+            place,
+            f"`workspace`: {error}",
+            "name a YAML file of the repository, or write the workspace here",
+        )
         return None, folder, ()
     if not isinstance(value, Map):
         told = value.location if isinstance(value, Items) else Location(source)
-        findings.fault(told, f"this workspace is {kind(value)}", "write an object with `template`, `repos` or `hooks`")
+        findings.fault(
+            told,
+            f"this workspace is {kind(value)}",
+            "write an object with `template`, `repos` or `hooks`",
+        )
         return None, folder, ()
     return value, Folder(folder.root, path.parent), (NamedFile(source, "workspace"),)
 
@@ -175,7 +220,10 @@ def _folded(value: Map, findings: Findings) -> Map:
         kept = Items(place.path, (place.line, place.column))
         for index, repo in enumerate(repos):
             at = repos.item_location(index) if isinstance(repos, Items) else place
-            kept.put(dialects.fold(repo, dialects.REPO, findings) if isinstance(repo, Map) else repo, (at.line, at.column))
+            kept.put(
+                dialects.fold(repo, dialects.REPO, findings) if isinstance(repo, Map) else repo,
+                (at.line, at.column),
+            )
         folded.replace("repos", kept)
     return folded
 
@@ -184,15 +232,23 @@ def _per_test(entry: WorkspaceEntry, data: Map, findings: Findings) -> bool | No
     by_isolation = None if entry.isolation is None else entry.isolation != "shared"
     by_scope = None if entry.scope is None else entry.scope == "attempt"
     if by_isolation is not None and by_scope is not None and by_isolation != by_scope:
-        findings.fault(data.key_location("scope"), "`isolation` and `scope` are the same field and differ", "keep one of them")
+        findings.fault(
+            data.key_location("scope"),
+            "`isolation` and `scope` are the same field and differ",
+            "keep one of them",
+        )
     return by_scope if by_isolation is None else by_isolation
 
 
 def _looked_through(path: Path, folder: Folder) -> tuple[tuple[NamedFile, ...], str]:
     """The files of a template, and what is wrong with one of its links. OSError."""
     found = [entry for entry in entries(path) if not entry.is_folder]
-    leaving = next((entry.path for entry in found if entry.is_link and leads_out(path, entry.path)), None)
-    files = tuple(NamedFile(folder.relative(path / entry.path), "workspace template") for entry in found)
+    leaving = next(
+        (entry.path for entry in found if entry.is_link and leads_out(path, entry.path)), None
+    )
+    files = tuple(
+        NamedFile(folder.relative(path / entry.path), "workspace template") for entry in found
+    )
     return files, f"the link {leaving!r} in it leads out of it" if leaving else ""
 
 
@@ -209,7 +265,11 @@ def _repos(
         if repo is None:
             continue
         if repo.path in (other.path for other in repos):
-            findings.fault(said.value_location("path"), f"the path {entry.path!r} is taken already", "give each repository its own")
+            findings.fault(
+                said.value_location("path"),
+                f"the path {entry.path!r} is taken already",
+                "give each repository its own",
+            )
         repos.append(repo)
         files += source_files(repo.source, folder)
     return tuple(repos), tuple(files)
@@ -222,26 +282,54 @@ def _repo(entry: RepoEntry, data: Map, folder: Folder, findings: Findings) -> Re
     try:
         path = read_place(entry.path)
     except ValueError as error:
-        findings.fault(data.value_location("path"), f"`path`: {error}", "write a folder below the workspace, as `./app`")
+        findings.fault(
+            data.value_location("path"),
+            f"`path`: {error}",
+            "write a folder below the workspace, as `./app`",
+        )
     try:
         source = read_source(entry.repo, folder)
     except ValueError as error:
         advice = "write `owner/name`, a URL that begins with https://, or a folder of this repository that begins with ./ or /"
         findings.fault(data.value_location("repo"), f"`repo`: {error}", advice)
-    if entry.commit and (entry.commit.startswith("-") or any(sign in entry.commit for sign in "\0 :")):
-        findings.fault(data.value_location("commit"), f"`{data.written('commit')}` is no revision", "write a branch, a tag or a commit")
+    if entry.commit and (
+        entry.commit.startswith("-") or any(sign in entry.commit for sign in "\0 :")
+    ):
+        findings.fault(
+            data.value_location("commit"),
+            f"`{data.written('commit')}` is no revision",
+            "write a branch, a tag or a commit",
+        )
     for name in entry.sparse:
         try:
             read_place(name)
         except ValueError as error:
-            findings.fault(data.value_location("sparse"), f"`sparse`: {error}", "write folders of the repository, as `packages/core`")
+            findings.fault(
+                data.value_location("sparse"),
+                f"`sparse`: {error}",
+                "write folders of the repository, as `packages/core`",
+            )
     sparse = tuple(name.strip("/").removeprefix("./") for name in entry.sparse)
-    return Repo(path, source, entry.commit, entry.ancestor, sparse) if findings.fault_count == before else None
+    return (
+        Repo(path, source, entry.commit, entry.ancestor, sparse)
+        if findings.fault_count == before
+        else None
+    )
 
 
-def _hooks(entry: WorkspaceEntry, data: Map, folder: Folder, findings: Findings) -> Mapping[str, HookPart]:
-    said = {name: cast(HookEntry | None, getattr(entry.hooks, name)) for name in _HOOKS} if entry.hooks else {}
-    return {name: _part(hook, data["hooks"][name], folder, findings) for name, hook in said.items() if hook is not None}
+def _hooks(
+    entry: WorkspaceEntry, data: Map, folder: Folder, findings: Findings
+) -> Mapping[str, HookPart]:
+    said = (
+        {name: cast(HookEntry | None, getattr(entry.hooks, name)) for name in _HOOKS}
+        if entry.hooks
+        else {}
+    )
+    return {
+        name: _part(hook, data["hooks"][name], folder, findings)
+        for name, hook in said.items()
+        if hook is not None
+    }
 
 
 def _part(hook: HookEntry, data: Map, folder: Folder, findings: Findings) -> HookPart:
@@ -250,23 +338,36 @@ def _part(hook: HookEntry, data: Map, folder: Folder, findings: Findings) -> Hoo
         try:
             cwd = folder.resolve(hook.cwd)
         except ValueError as error:
-            findings.fault(data.value_location("cwd"), f"`cwd`: {error}", "name a folder of the repository")
+            findings.fault(
+                data.value_location("cwd"), f"`cwd`: {error}", "name a folder of the repository"
+            )
     reset = hook.reset if isinstance(hook, ResettingHookEntry) else None
     seconds = hook.timeout_ms / 1000 if hook.timeout_ms is not None else None
     return HookPart(data.location, folder.path, hook.command, cwd, seconds, reset)
 
 
 def _hook(name: str, said: list[HookPart], folder: Folder, findings: Findings) -> Hook | None:
-    """A hook, of what the test says of it and then the suite; None where only a reset is asked for."""
+    """A hook, of what the test says of it and then the suite; None where only a reset is asked
+    for."""
     declared = next((part for part in said if part.command is not None), None)
     if declared is None or declared.command is None:
         if not any(part.reset for part in said):
-            findings.fault(said[0].location, f"the hook `{name}` has no `command`", "write the command that it runs")
+            findings.fault(
+                said[0].location,
+                f"the hook `{name}` has no `command`",
+                "write the command that it runs",
+            )
         return None
     cwd = next((part.cwd for part in said if part.cwd is not None), declared.home)
     seconds = next((part.seconds for part in said if part.seconds is not None), None)
     limit = seconds or (_BEFORE_SECONDS if name.startswith("before") else _AFTER_SECONDS)
-    return Hook(declared.command, declared.location, cwd, limit, tuple(_named(declared.command, cwd, folder)))
+    return Hook(
+        declared.command,
+        declared.location,
+        cwd,
+        limit,
+        tuple(_named(declared.command, cwd, folder)),
+    )
 
 
 def _named(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> Iterable[NamedFile]:
@@ -278,7 +379,11 @@ def _named(command: str | tuple[str, ...], cwd: Path, folder: Folder) -> Iterabl
     for word in words:
         try:
             path = Path(os.path.normpath(cwd / word))
-            if path.is_relative_to(folder.root) and path.is_file() and path.resolve().is_relative_to(folder.root):
+            if (
+                path.is_relative_to(folder.root)
+                and path.is_file()
+                and path.resolve().is_relative_to(folder.root)
+            ):
                 yield NamedFile(folder.relative(path), "workspace hook")
         except (OSError, RuntimeError, ValueError):
             continue  # no word that could be a path

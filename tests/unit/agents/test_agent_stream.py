@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.agents import stream as agent_stream
-from agentevals_action.agents.stream import Weight
+from agentevals_action.targets.agents import stream as agent_stream
+from agentevals_action.targets.agents.stream import Weight
 
 
 def test_read_lines__events_text_and_what_is_broken_are_told_apart() -> None:
@@ -16,7 +16,9 @@ def test_read_lines__events_text_and_what_is_broken_are_told_apart() -> None:
 
 
 def test_read_lines__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
-    assert agent_stream.read_lines('{"type":' + "[" * 100_000).broken.startswith("line 1 of its stream")
+    assert agent_stream.read_lines('{"type":' + "[" * 100_000).broken.startswith(
+        "line 1 of its stream"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentevals_action.agents import placeholders
+from agentevals_action.targets.agents import placeholders
 
 HOSTILE = [
     "$(touch pwned)",
@@ -29,10 +29,20 @@ HOSTILE = [
 
 def run(tmp_path: Path, command: str | Sequence[str], prompt: str, eval_id: str = "first") -> str:
     placeholders.check(command)
-    values = {"PROMPT": prompt, "PROMPT_FILE": str(tmp_path / "p"), "OUTPUT_FILE": str(tmp_path / "o"), "EVAL_ID": eval_id, "ATTEMPT": "2"}
+    values = {
+        "PROMPT": prompt,
+        "PROMPT_FILE": str(tmp_path / "p"),
+        "OUTPUT_FILE": str(tmp_path / "o"),
+        "EVAL_ID": eval_id,
+        "ATTEMPT": "2",
+    }
     words, variables = placeholders.fill(command, values)
     done = subprocess.run(
-        words, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": "/home", **variables}, capture_output=True, check=True
+        words,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": "/home", **variables},
+        capture_output=True,
+        check=True,
     )
     assert not (tmp_path / "pwned").exists()
     return done.stdout.decode()
@@ -59,18 +69,32 @@ def run(tmp_path: Path, command: str | Sequence[str], prompt: str, eval_id: str 
     ],
     ids=str,
 )
-def test_fill__a_prompt_is_one_word_and_never_code(tmp_path: Path, command: str | Sequence[str], prompt: str) -> None:
+def test_fill__a_prompt_is_one_word_and_never_code(
+    tmp_path: Path, command: str | Sequence[str], prompt: str
+) -> None:
     assert run(tmp_path, command, prompt) == f"<{prompt}>"
 
 
 @settings(max_examples=60)
-@given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30))
-def test_fill__any_text_comes_through_a_shell_unchanged(tmp_path_factory: pytest.TempPathFactory, prompt: str) -> None:
-    assert run(tmp_path_factory.getbasetemp(), "printf '<%s>' --x={PROMPT}", prompt) == f"<--x={prompt}>"
+@given(
+    st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
+)
+def test_fill__any_text_comes_through_a_shell_unchanged(
+    tmp_path_factory: pytest.TempPathFactory, prompt: str
+) -> None:
+    assert (
+        run(tmp_path_factory.getbasetemp(), "printf '<%s>' --x={PROMPT}", prompt)
+        == f"<--x={prompt}>"
+    )
 
 
 def test_fill__the_other_placeholders(tmp_path: Path) -> None:
-    said = run(tmp_path, "echo {PROMPT_FILE} '{OUTPUT_FILE}' \"fixtures/{EVAL_ID}.txt\" {ATTEMPT}", "", "case-1")
+    said = run(
+        tmp_path,
+        "echo {PROMPT_FILE} '{OUTPUT_FILE}' \"fixtures/{EVAL_ID}.txt\" {ATTEMPT}",
+        "",
+        "case-1",
+    )
     assert said == f"{tmp_path}/p {tmp_path}/o fixtures/case-1.txt 2\n"
 
 
@@ -82,7 +106,11 @@ def test_fill__paths_of_ours_may_stand_in_a_nested_script(tmp_path: Path) -> Non
 def test_fill__a_hostile_test_id_is_one_word_or_refused(tmp_path: Path, eval_id: str) -> None:
     assert run(tmp_path, "printf '<%s>' a/{EVAL_ID}.txt", "", eval_id) == f"<a/{eval_id}.txt>"
     assert run(tmp_path, ["printf", "<%s>", "a/{EVAL_ID}.txt"], "", eval_id) == f"<a/{eval_id}.txt>"
-    for command in ('sh -c "printf x a/{EVAL_ID}.txt"', ["python3", "-c", "print('{EVAL_ID}')"], "ssh host run {EVAL_ID}"):
+    for command in (
+        'sh -c "printf x a/{EVAL_ID}.txt"',
+        ["python3", "-c", "print('{EVAL_ID}')"],
+        "ssh host run {EVAL_ID}",
+    ):
         with pytest.raises(ValueError, match="EVAL_ID"):
             run(tmp_path, command, "", eval_id)
 
@@ -146,7 +174,10 @@ def test_check__what_is_safe_is_taken(command: str | Sequence[str]) -> None:
 
 
 def test_fill__a_script_file_gets_the_prompt_itself() -> None:
-    assert placeholders.fill(["bash", "run.sh", "-c", "{PROMPT}"], {"PROMPT": "$(x)"}) == (("bash", "run.sh", "-c", "$(x)"), {})
+    assert placeholders.fill(["bash", "run.sh", "-c", "{PROMPT}"], {"PROMPT": "$(x)"}) == (
+        ("bash", "run.sh", "-c", "$(x)"),
+        {},
+    )
 
 
 @pytest.mark.parametrize("command", ["", "  \n", [], [""], ["", "x"]], ids=str)
@@ -171,19 +202,35 @@ SHOW = "import sys; print('|'.join(sys.argv[1:]))"
         ("--file {path}", [word for path in FILES for word in ("--file", path)]),
         ("--file={path}", [f"--file={path}" for path in FILES]),
         ("'{path}'", [*FILES]),
-        ('"{basename}":{path}', ["a.md:/r/a.md", f"it's.md:{FILES[1]}", f"$(touch pwned); {{basename}}.txt:{FILES[2]}"]),
+        (
+            '"{basename}":{path}',
+            ["a.md:/r/a.md", f"it's.md:{FILES[1]}", f"$(touch pwned); {{basename}}.txt:{FILES[2]}"],
+        ),
     ],
 )
 @pytest.mark.parametrize(
     "command",
-    [["python3", "-c", SHOW, "x", "{FILES}"], f'python3 -c "{SHOW}" x {{FILES}}', ["sh", "-c", f'python3 -c "{SHOW}" x {{FILES}}']],
+    [
+        ["python3", "-c", SHOW, "x", "{FILES}"],
+        f'python3 -c "{SHOW}" x {{FILES}}',
+        ["sh", "-c", f'python3 -c "{SHOW}" x {{FILES}}'],
+    ],
     ids=str,
 )
-def test_fill__files_are_words_and_never_code(tmp_path: Path, command: str | Sequence[str], files_format: str, expected: list[str]) -> None:
+def test_fill__files_are_words_and_never_code(
+    tmp_path: Path, command: str | Sequence[str], files_format: str, expected: list[str]
+) -> None:
     placeholders.check(command)
     placeholders.check_format(files_format)
     words, variables = placeholders.fill(command, {}, placeholders.file_words(files_format, FILES))
-    done = subprocess.run(words, cwd=tmp_path, env={"PATH": os.environ["PATH"], **variables}, capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], **variables},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
     assert done.stdout.rstrip("\n").split("|") == ["x", *expected]
     assert list(tmp_path.iterdir()) == []
 
@@ -205,12 +252,17 @@ def test_fill__without_files_there_is_no_word() -> None:
     ],
     ids=str,
 )
-def test_check__files_where_they_cannot_be_put_are_refused(command: str | Sequence[str], problem: str) -> None:
+def test_check__files_where_they_cannot_be_put_are_refused(
+    command: str | Sequence[str], problem: str
+) -> None:
     with pytest.raises(ValueError, match=problem):
         placeholders.check(command)
 
 
-@pytest.mark.parametrize(("files_format", "problem"), [("--file", "it says no file"), ("--file '{path}", "its quotes are wrong")])
+@pytest.mark.parametrize(
+    ("files_format", "problem"),
+    [("--file", "it says no file"), ("--file '{path}", "its quotes are wrong")],
+)
 def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         placeholders.check_format(files_format)
@@ -219,13 +271,19 @@ def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, prob
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("python3 agent.py --config=conf.json < in.txt", "python3 /s/agent.py --config=/s/conf.json < /s/in.txt"),
+        (
+            "python3 agent.py --config=conf.json < in.txt",
+            "python3 /s/agent.py --config=/s/conf.json < /s/in.txt",
+        ),
         (
             "./run.sh; agent.py 'agent.py' \"agent.py\" xagent.py {PROMPT} # agent.py",
             "/s/run.sh; /s/agent.py 'agent.py' \"agent.py\" xagent.py {PROMPT} # agent.py",
         ),
         ("agent.py agent.py", "agent.py agent.py"),
-        (["python3", "agent.py", "--config=conf.json", "x"], ("python3", "/s/agent.py", "--config=/s/conf.json", "x")),
+        (
+            ["python3", "agent.py", "--config=conf.json", "x"],
+            ("python3", "/s/agent.py", "--config=/s/conf.json", "x"),
+        ),
         (["agent.py", "agent.py"], ("agent.py", "/s/agent.py")),
         (["./run.sh"], ("/s/run.sh",)),
         (["sh", "-c", "cd . && ./run.sh"], ("sh", "-c", "cd . && /s/run.sh")),
@@ -233,8 +291,15 @@ def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, prob
     ],
     ids=str,
 )
-def test_with_names__words_that_are_files(command: str | Sequence[str], expected: str | tuple[str, ...]) -> None:
-    known = {"agent.py": "/s/agent.py", "conf.json": "/s/conf.json", "in.txt": "/s/in.txt", "./run.sh": "/s/run.sh"}
+def test_with_names__words_that_are_files(
+    command: str | Sequence[str], expected: str | tuple[str, ...]
+) -> None:
+    known = {
+        "agent.py": "/s/agent.py",
+        "conf.json": "/s/conf.json",
+        "in.txt": "/s/in.txt",
+        "./run.sh": "/s/run.sh",
+    }
     assert placeholders.with_names(command, lambda name: known.get(name, name)) == expected
 
 

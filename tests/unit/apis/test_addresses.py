@@ -1,6 +1,6 @@
 import pytest
 
-from agentevals_action.apis.addresses import read_address
+from agentevals_action.targets.apis.addresses import read_address
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,17 @@ def test_address__authorization(url: str, header: str | None) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *("", "host", "//host", "ftp://host", "http://", "http:///path", "http://:80", "http://[::1", "http://[nonsense]"),
+        *(
+            "",
+            "host",
+            "//host",
+            "ftp://host",
+            "http://",
+            "http:///path",
+            "http://:80",
+            "http://[::1",
+            "http://[nonsense]",
+        ),
         *(
             "http://host:99999",
             "http://host:hush",
@@ -63,7 +73,10 @@ def test_address__that_is_none(url: str) -> None:
         ("chat/completions", "/openai/chat/completions"),
         ("/chat", "/openai/chat"),
         ("", "/openai/"),
-        ("deployments/a%2Fb/chat?api-version=2024-10-21", "/openai/deployments/a%2Fb/chat?api-version=2024-10-21"),
+        (
+            "deployments/a%2Fb/chat?api-version=2024-10-21",
+            "/openai/deployments/a%2Fb/chat?api-version=2024-10-21",
+        ),
         ("models/m:generateContent", "/openai/models/m:generateContent"),
         ("100%/%zz?a=%", "/openai/100%25/%25zz?a=%25"),
         ('{a}`"<>?{a}`"<>', "/openai/%7Ba%7D%60%22%3C%3E?{a}`%22%3C%3E"),
@@ -76,7 +89,9 @@ def test_target__below_an_address_or_whole(path: str, target: str) -> None:
     assert read_address("https://host/openai/").target(path) == target
 
 
-@pytest.mark.parametrize("path", ["http://host/", "https://host:444/", "https://other/", "a\r\nb", "\ud800"])
+@pytest.mark.parametrize(
+    "path", ["http://host/", "https://host:444/", "https://other/", "a\r\nb", "\ud800"]
+)
 def test_target__that_cannot_be_asked(path: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         read_address("https://host/").target(path)

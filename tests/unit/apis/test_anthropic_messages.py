@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.apis.anthropic_messages import conversation, read_message
 from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.targets.apis.anthropic_messages import conversation, read_message
 from tests.support.anthropic_server import message
 
 GIF = base64.b64encode(b"GIF89a").decode()
@@ -52,13 +52,17 @@ def test_conversation__system_apart_and_turns_joined() -> None:
 
 
 def test_conversation__without_system_has_no_such_field() -> None:
-    assert conversation([Message("user", "q")]) == {"messages": [{"role": "user", "content": [text("q")]}]}
+    assert conversation([Message("user", "q")]) == {
+        "messages": [{"role": "user", "content": [text("q")]}]
+    }
 
 
 def test_conversation__pictures_from_the_user_and_from_tools() -> None:
     picture = Block("image", f"data:image/gif;base64,{GIF}")
     call = Message("assistant", "", tool_calls=(ToolCall("shot", id="1"),))
-    wired = conversation([Message("user", (Block("text", "see"), picture)), call, Message("tool", (picture,))])["messages"]
+    wired = conversation(
+        [Message("user", (Block("text", "see"), picture)), call, Message("tool", (picture,))]
+    )["messages"]
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": GIF}}
     assert wired[0]["content"] == [text("see"), block]
     assert wired[2]["content"] == [{"type": "tool_result", "tool_use_id": "1", "content": [block]}]
@@ -81,13 +85,21 @@ def test_conversation__what_cannot_be_sent_is_a_value_error(wrong: Message, prob
 def test_read_message__texts_are_one_answer_and_thinking_none_of_it() -> None:
     thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
     trace = read_message(message(thinking, "a", {"type": "redacted_thinking", "data": "x"}, "b"))
-    assert (trace.messages, trace.tool_calls, trace.llm_call_count) == ((Message("assistant", "ab"),), (), 1)
+    assert (trace.messages, trace.tool_calls, trace.llm_call_count) == (
+        (Message("assistant", "ab"),),
+        (),
+        1,
+    )
 
 
 def test_read_message__tool_calls() -> None:
     use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": [1]}}
     trace = read_message(message("let me look", use, stop_reason="tool_use"))
-    assert trace.tool_calls == trace.messages[0].tool_calls == (ToolCall("look", {"x": [1]}, id="toolu_1"),)
+    assert (
+        trace.tool_calls
+        == trace.messages[0].tool_calls
+        == (ToolCall("look", {"x": [1]}, id="toolu_1"),)
+    )
     assert read_message(message(use, stop_reason="tool_use")).output == ""
 
 
@@ -95,7 +107,12 @@ def test_read_message__tools_that_the_vendor_ran_have_their_output() -> None:
     found = [{"type": "web_search_result", "title": "t", "url": "https://example.org"}]
     trace = read_message(
         message(
-            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+            {
+                "type": "server_tool_use",
+                "id": "srvtoolu_1",
+                "name": "web_search",
+                "input": {"query": "q"},
+            },
             {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found},
             "found",
         )
@@ -106,15 +123,33 @@ def test_read_message__tools_that_the_vendor_ran_have_their_output() -> None:
 @pytest.mark.parametrize(
     ("usage", "tokens"),
     [
-        ({"input_tokens": 8, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 7}, (328, 7, 300)),
+        (
+            {
+                "input_tokens": 8,
+                "cache_creation_input_tokens": 20,
+                "cache_read_input_tokens": 300,
+                "output_tokens": 7,
+            },
+            (328, 7, 300),
+        ),
         ({"input_tokens": 8, "output_tokens": 7}, (8, 7, None)),
-        ({"input_tokens": 8, "cache_creation_input_tokens": None, "cache_read_input_tokens": 0, "output_tokens": 0}, (8, 0, 0)),
+        (
+            {
+                "input_tokens": 8,
+                "cache_creation_input_tokens": None,
+                "cache_read_input_tokens": 0,
+                "output_tokens": 0,
+            },
+            (8, 0, 0),
+        ),
         ({"cache_read_input_tokens": 5}, (None, None, 5)),
         ({"input_tokens": -1, "output_tokens": True}, (None, None, None)),
         ("none", (None, None, None)),
     ],
 )
-def test_read_message__tokens_in_are_all_that_are_paid(usage: Any, tokens: tuple[int | None, ...]) -> None:
+def test_read_message__tokens_in_are_all_that_are_paid(
+    usage: Any, tokens: tuple[int | None, ...]
+) -> None:
     trace = read_message(message("hi", usage=usage))
     assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == tokens
     assert trace.cost_usd is None
@@ -129,12 +164,28 @@ def test_read_message__tokens_in_are_all_that_are_paid(usage: Any, tokens: tuple
         ({"content": "text"}, "the reply is no message"),
         ({"content": ["text"]}, "the reply is no message"),
         (message(), r"the reply is empty \(stop_reason 'end_turn'\)$"),
-        (message("", stop_reason="max_tokens"), r"the reply is empty \(stop_reason 'max_tokens'\); raise `max_tokens`"),
-        (message({"type": "tool_use", "id": "1", "input": {}}), "a tool call of the reply has no name"),
-        (message("partly", stop_reason="pause_turn"), "paused the turn"),
-        (message("partly", stop_reason="refusal", stop_details=None), r"refused to answer \(stop_reason 'refusal'\)$"),
         (
-            message(stop_reason="refusal", stop_details={"type": "refusal", "category": "bio", "explanation": "Too dangerous."}),
+            message("", stop_reason="max_tokens"),
+            r"the reply is empty \(stop_reason 'max_tokens'\); raise `max_tokens`",
+        ),
+        (
+            message({"type": "tool_use", "id": "1", "input": {}}),
+            "a tool call of the reply has no name",
+        ),
+        (message("partly", stop_reason="pause_turn"), "paused the turn"),
+        (
+            message("partly", stop_reason="refusal", stop_details=None),
+            r"refused to answer \(stop_reason 'refusal'\)$",
+        ),
+        (
+            message(
+                stop_reason="refusal",
+                stop_details={
+                    "type": "refusal",
+                    "category": "bio",
+                    "explanation": "Too dangerous.",
+                },
+            ),
             r"refused to answer \(stop_reason 'refusal'\): bio: Too dangerous\.",
         ),
     ],

@@ -4,13 +4,24 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.apis.chat import EmptyReply, chat_messages, read_completion
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.apis.openai_chat import EmptyReply, chat_messages, read_completion
 
 
-def completion(message: dict[str, Any], finish_reason: str = "stop", usage: Any = None) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}], "usage": usage}
+def completion(
+    message: dict[str, Any], finish_reason: str = "stop", usage: Any = None
+) -> dict[str, Any]:
+    return {
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", **message},
+                "finish_reason": finish_reason,
+            }
+        ],
+        "usage": usage,
+    }
 
 
 def test_chat_messages__a_conversation_with_tools() -> None:
@@ -37,7 +48,11 @@ def test_chat_messages__a_conversation_with_tools() -> None:
 def test_chat_messages__blocks_are_text_and_pictures_are_pictures(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
     picture = base64.b64encode(b"GIF89a").decode()
-    blocks = (Block("text", "see"), Block("json", {"a": 1}), Block("file", "n.txt", tmp_path / "n.txt"))
+    blocks = (
+        Block("text", "see"),
+        Block("json", {"a": 1}),
+        Block("file", "n.txt", tmp_path / "n.txt"),
+    )
     text = 'see\n{"a": 1}\n<file path="n.txt">\nnotes\n</file>'
     assert chat_messages([Message("user", blocks)]) == [{"role": "user", "content": text}]
     (wired,) = chat_messages([Message("user", (blocks[0], Block("image", picture)))])
@@ -54,7 +69,12 @@ def test_chat_messages__a_picture_where_models_take_none_is_a_value_error() -> N
 
 def test_chat_messages__the_output_that_a_call_carries_answers_it() -> None:
     calls = (ToolCall("a", output="one"), ToolCall("b", output={"n": 2}))
-    wired = chat_messages([Message("assistant", "", tool_calls=calls), Message("tool", "said", tool_call_id="call_0_0")])
+    wired = chat_messages(
+        [
+            Message("assistant", "", tool_calls=calls),
+            Message("tool", "said", tool_call_id="call_0_0"),
+        ]
+    )
     assert wired[1:] == [
         {"role": "tool", "content": "said", "tool_call_id": "call_0_0"},
         {"role": "tool", "content": '{"n": 2}', "tool_call_id": "call_0_1"},
@@ -63,17 +83,33 @@ def test_chat_messages__the_output_that_a_call_carries_answers_it() -> None:
 
 def test_chat_messages__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"a\xff")
-    with pytest.raises(ValueError, match=r"the file x\.bin is no UTF-8 text \(invalid start byte at byte 1\)"):
+    with pytest.raises(
+        ValueError, match=r"the file x\.bin is no UTF-8 text \(invalid start byte at byte 1\)"
+    ):
         chat_messages([Message("user", (Block("file", "x.bin", tmp_path / "x.bin"),))])
 
 
 def test_read_completion__text_and_usage() -> None:
-    usage = {"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}}
-    assert read_completion(completion({"content": "hi"}, usage=usage)) == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3)
+    usage = {
+        "prompt_tokens": 11,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": 3},
+    }
+    assert read_completion(completion({"content": "hi"}, usage=usage)) == Trace(
+        (Message("assistant", "hi"),), (), 1, 11, 7, 3
+    )
 
 
 @pytest.mark.parametrize(
-    "usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "11"}, {"prompt_tokens": True, "prompt_tokens_details": None}, []]
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": None},
+        {"prompt_tokens": "11"},
+        {"prompt_tokens": True, "prompt_tokens_details": None},
+        [],
+    ],
 )
 def test_read_completion__usage_that_is_not_reported_is_unknown(usage: Any) -> None:
     trace = read_completion(completion({"content": "hi"}, usage=usage))
@@ -98,8 +134,15 @@ def test_read_completion__tool_calls_even_with_broken_arguments() -> None:
 
 
 def test_read_completion__parts_and_refusals_are_the_answer() -> None:
-    assert read_completion(completion({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})).output == "ab"
-    assert read_completion(completion({"content": None, "refusal": "I cannot"})).output == "I cannot"
+    assert (
+        read_completion(
+            completion({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})
+        ).output
+        == "ab"
+    )
+    assert (
+        read_completion(completion({"content": None, "refusal": "I cannot"})).output == "I cannot"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""What travels over one connection, and when it is used again: through an endpoint, against a server that plays bytes."""
+"""What travels over one connection, and when it is used again: through an endpoint, against a
+server that plays bytes."""
 
 import asyncio
 import gzip
@@ -11,8 +12,8 @@ from typing import TypeVar
 
 import pytest
 
-from agentevals_action.apis.endpoint import REPLY_LIMIT, Answer, Endpoint, Manner
 from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.targets.apis.http_client import REPLY_LIMIT, Answer, Endpoint, Manner
 from tests.support.raw_server import Play, RawServer, Talk, playing, reply
 
 HI = reply()
@@ -93,7 +94,10 @@ def test_request__as_it_is_written() -> None:
 
 
 def test_request__a_url_of_another_server_is_not_asked() -> None:
-    with RawServer(playing(HI)) as server, pytest.raises(AttemptError, match="leads to another server"):
+    with (
+        RawServer(playing(HI)) as server,
+        pytest.raises(AttemptError, match="leads to another server"),
+    ):
         during(server, lambda endpoint: endpoint.send("GET", "http://127.0.0.2/", None, 30))
     assert server.connections == 0
 
@@ -199,7 +203,14 @@ def test_reply__until_the_connection_closes() -> None:
 
 
 def test_reply__after_replies_that_are_not_yet_one() -> None:
-    assert answered(playing(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HI)) == b"hi"
+    assert (
+        answered(
+            playing(
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HI
+            )
+        )
+        == b"hi"
+    )
 
 
 def test_reply__before_all_of_the_request_was_taken() -> None:
@@ -226,8 +237,14 @@ def test_reply__before_all_of_the_request_was_taken() -> None:
         (CHUNKED[:-6], "is no whole reply of HTTP/1.1"),
         (b"SSH-2.0-OpenSSH\r\n\r\n", "illegal status line"),
         (b"HTTP/1.1 " + b"x" * 50_000 + b"\r\n\r\n", "illegal status line"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\nhi", "the reply's head is over 100 KB"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 50_000 + b"\r\nhi", "the reply's head is over 100 KB"),
+        (
+            b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\nhi",
+            "the reply's head is over 100 KB",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 50_000 + b"\r\nhi",
+            "the reply's head is over 100 KB",
+        ),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "is no whole reply of HTTP/1.1"),
     ],
     ids=[
@@ -280,7 +297,11 @@ def test_reply__packed_and_empty() -> None:
     ("encoding", "body", "words"),
     [
         ("br", BODY, "packed in a way that was not asked for"),
-        ("gzip, gzip", gzip.compress(gzip.compress(BODY)), "packed in a way that was not asked for"),
+        (
+            "gzip, gzip",
+            gzip.compress(gzip.compress(BODY)),
+            "packed in a way that was not asked for",
+        ),
         ("gzip", gzip.compress(BODY)[:-9], "the reply is damaged"),
         ("gzip", gzip.compress(BODY) + b"more", "the reply is damaged"),
         ("gzip", BODY, "the reply is damaged"),
@@ -289,7 +310,17 @@ def test_reply__packed_and_empty() -> None:
         ("deflate", zlib.compress(b"0" * (REPLY_LIMIT + 1)), "the reply is over 10 MB"),
         ("identity", b"0" * (REPLY_LIMIT + 1), "the reply is over 10 MB"),
     ],
-    ids=["unknown", "twice", "cut", "followed", "not packed", "not packed either", "a bomb", "just over", "large as it is"],
+    ids=[
+        "unknown",
+        "twice",
+        "cut",
+        "followed",
+        "not packed",
+        "not packed either",
+        "a bomb",
+        "just over",
+        "large as it is",
+    ],
 )
 def test_reply__that_cannot_be_unpacked(encoding: str, body: bytes, words: str) -> None:
     error = failed(playing(reply(body, f"Content-Encoding: {encoding}")))
@@ -298,7 +329,10 @@ def test_reply__that_cannot_be_unpacked(encoding: str, body: bytes, words: str) 
 
 
 def test_reply__as_large_as_it_may_be() -> None:
-    assert len(answered(playing(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip")))) == REPLY_LIMIT
+    assert (
+        len(answered(playing(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip"))))
+        == REPLY_LIMIT
+    )
 
 
 def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
@@ -311,7 +345,11 @@ def test_refusal__without_a_body_is_told_by_its_reason() -> None:
     assert "answered 400: Bad Request" in str(failed(playing(reply(b"", status="400 "))))
 
 
-@pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi"], ids=["nothing came", "half came"])
+@pytest.mark.parametrize(
+    "begun",
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi"],
+    ids=["nothing came", "half came"],
+)
 def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: bytes) -> None:
     def play(talk: Talk) -> None:
         asked = talk.request()
@@ -368,10 +406,19 @@ def test_address__with_a_password_is_asked_with_it() -> None:
     with RawServer(playing(HI)) as server:
 
         async def asked() -> None:
-            endpoint = Endpoint(Manner(url=server.url.replace("//", "//me:h%40sh@"), key_hint="", headers={"Authorization": "Bearer k"}))
+            endpoint = Endpoint(
+                Manner(
+                    url=server.url.replace("//", "//me:h%40sh@"),
+                    key_hint="",
+                    headers={"Authorization": "Bearer k"},
+                )
+            )
             await ask(endpoint)
             await endpoint.close()
 
         asyncio.run(asked())
     (only,) = server.requests
-    assert (only.headers["authorization"], only.headers["host"]) == ("Basic bWU6aEBzaA==", server.netloc)
+    assert (only.headers["authorization"], only.headers["host"]) == (
+        "Basic bWU6aEBzaA==",
+        server.netloc,
+    )

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.apis.endpoint import Answer, Endpoint, Manner
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.targets.apis.http_client import Answer, Endpoint, Manner
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
 HI = Reply(body={"said": "hi"})
 
 
-def post(url: str, body: Any = None, *, timeout: float = 30, path: str = "ask", **fields: Any) -> Any:
+def post(
+    url: str, body: Any = None, *, timeout: float = 30, path: str = "ask", **fields: Any
+) -> Any:
     async def posted() -> Any:
         endpoint = Endpoint(Manner(**{"url": f"{url}/", "key_hint": "mend the key", **fields}))
         try:
@@ -32,14 +34,22 @@ def refused(reply: Reply, **fields: Any) -> AttemptError:
 
 def test_post__a_body_there_and_one_back() -> None:
     with OpenAIServer(script=[HI]) as server:
-        assert post(server.url, {"ä": ["\ud800", 1.5]}, path="a/b%20c?d=e", headers={"X-Key": "k"}) == {"said": "hi"}
+        assert post(
+            server.url, {"ä": ["\ud800", 1.5]}, path="a/b%20c?d=e", headers={"X-Key": "k"}
+        ) == {"said": "hi"}
     (received,) = server.requests
     assert (received.path, received.body) == ("/v1/a/b%20c?d=e", {"ä": ["?", 1.5]})
-    assert (received.headers["content-type"], received.headers["x-key"]) == ("application/json", "k")
+    assert (received.headers["content-type"], received.headers["x-key"]) == (
+        "application/json",
+        "k",
+    )
 
 
 def test_post__what_is_no_json_is_not_sent() -> None:
-    with OpenAIServer(script=[HI]) as server, pytest.raises(AttemptError, match="the prompt cannot be sent") as caught:
+    with (
+        OpenAIServer(script=[HI]) as server,
+        pytest.raises(AttemptError, match="the prompt cannot be sent") as caught,
+    ):
         post(server.url, {"n": float("nan")})
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
@@ -78,21 +88,36 @@ def test_post__what_is_worth_repeating(status: int) -> None:
         ({"Retry-After": "inf"}, None),
     ],
 )
-def test_post__the_wait_that_the_server_asks_for(headers: Mapping[str, str], seconds: float | None) -> None:
+def test_post__the_wait_that_the_server_asks_for(
+    headers: Mapping[str, str], seconds: float | None
+) -> None:
     error = refused(failure(429, "slow down", headers=headers))
     assert isinstance(error, TransientError)
     assert error.retry_after == seconds
 
 
 def test_post__the_wait_until_a_date() -> None:
-    error = refused(failure(503, "busy", headers={"Retry-After": email.utils.formatdate(time.time() + 100, usegmt=True)}))
+    error = refused(
+        failure(
+            503,
+            "busy",
+            headers={"Retry-After": email.utils.formatdate(time.time() + 100, usegmt=True)},
+        )
+    )
     assert isinstance(error, TransientError)
     assert 50 < (error.retry_after or 0) <= 100
 
 
 def test_post__the_wait_that_google_asks_for_in_the_body() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3.5s"}]
-    error = refused(Reply(status=429, body=[{"error": {"status": "RESOURCE_EXHAUSTED", "message": "slow", "details": details}}]))
+    error = refused(
+        Reply(
+            status=429,
+            body=[
+                {"error": {"status": "RESOURCE_EXHAUSTED", "message": "slow", "details": details}}
+            ],
+        )
+    )
     assert isinstance(error, TransientError)
     assert error.retry_after == 3.5
 
@@ -105,7 +130,13 @@ def test_post__the_wait_that_google_asks_for_in_the_body() -> None:
         (failure(404, "no such model"), "mend the model"),
         (failure(400, "gone", "model_gone"), "mend the model"),
         (failure(429, "You exceeded your current quota", "insufficient_quota"), "no credit left"),
-        (Reply(status=400, body={"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}}), "mend the key"),
+        (
+            Reply(
+                status=400,
+                body={"error": {"message": "bad key", "details": [{"reason": "API_KEY_INVALID"}]}},
+            ),
+            "mend the key",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value.status),
 )
@@ -122,7 +153,10 @@ def test_post__a_path_that_is_missing_ends_nothing_where_it_is_not_said_to() -> 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (failure(400, "context length\nexceeded", "context_length_exceeded"), "answered 400: context length exceeded"),
+        (
+            failure(400, "context length\nexceeded", "context_length_exceeded"),
+            "answered 400: context length exceeded",
+        ),
         (failure(422, "x" * 5000), "answered 422: xxx"),
         (Reply(status=400, body={"message": "flat"}), "answered 400: flat"),
         (Reply(status=400, body={"error": "a string"}), "answered 400: a string"),
@@ -145,7 +179,10 @@ def test_post__an_error_of_this_call_alone(reply: Reply, message: str) -> None:
 
 def test_post__a_redirect_is_not_followed() -> None:
     with OpenAIServer(script=[HI]) as other:
-        error = refused(Reply(status=307, headers={"Location": f"{other.url}/"}, body=b"moved"), url_field="endpoint")
+        error = refused(
+            Reply(status=307, headers={"Location": f"{other.url}/"}, body=b"moved"),
+            url_field="endpoint",
+        )
     assert "answered 307: moved" in str(error)
     assert "`endpoint`" in error.hint
     assert other.requests == []
@@ -165,7 +202,10 @@ def test_post__an_error_that_is_cut_holds_no_piece_of_a_secret(before: int) -> N
 
 @pytest.mark.parametrize("key", ["sk-0123\n456789", "sk-0123456789ü", "sk-0123\x00456"])
 def test_post__a_key_that_cannot_be_sent_is_not_shown(key: str) -> None:
-    with OpenAIServer(script=[HI]) as server, pytest.raises(AttemptError, match="no header can carry") as caught:
+    with (
+        OpenAIServer(script=[HI]) as server,
+        pytest.raises(AttemptError, match="no header can carry") as caught,
+    ):
         post(server.url, headers={"Authorization": f"Bearer {key}"})
     assert "sk-" not in str(caught.value)
     assert server.requests == []
@@ -175,7 +215,9 @@ def test_post__a_dropped_connection_and_a_closed_port_are_worth_repeating() -> N
     assert isinstance(refused(Reply(drop=True)), TransientError)
     with OpenAIServer() as server:
         url = server.url
-    with pytest.raises(TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: ") as caught:
+    with pytest.raises(
+        TransientError, match=r"the connection to 127\.0\.0\.1:\d+ failed: "
+    ) as caught:
         post(url)
     assert caught.value.sentence.endswith("; is it running, and is `base_url` right?")
 
@@ -195,6 +237,9 @@ def test_post__an_address_that_is_none() -> None:
 
 
 def test_post__the_time_limit() -> None:
-    with OpenAIServer(script=[Reply(hold=True)]) as server, pytest.raises(AttemptError, match=r"no answer within 0\.3 s") as caught:
+    with (
+        OpenAIServer(script=[Reply(hold=True)]) as server,
+        pytest.raises(AttemptError, match=r"no answer within 0\.3 s") as caught,
+    ):
         post(server.url, timeout=0.3)
     assert caught.value.kind == "timeout"

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.apis.gemini_contents import FOREIGN_CALL, conversation, read_content
 from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.targets.apis.gemini_contents import FOREIGN_CALL, conversation, read_content
 from tests.support.gemini_server import content
 
 GIF = base64.b64encode(b"GIF89a").decode()
@@ -37,7 +37,13 @@ def test_conversation__system_apart_and_turns_joined() -> None:
                 "role": "user",
                 "parts": [
                     {"functionResponse": {"id": "x1", "name": "look", "response": {"seen": True}}},
-                    {"functionResponse": {"id": "call_3_1", "name": "wait", "response": {"output": "waited"}}},
+                    {
+                        "functionResponse": {
+                            "id": "call_3_1",
+                            "name": "wait",
+                            "response": {"output": "waited"},
+                        }
+                    },
                     {"text": "and now?"},
                 ],
             },
@@ -57,17 +63,32 @@ def test_conversation__system_apart_and_turns_joined() -> None:
         ("gemini-20-pro", True),
     ],
 )
-def test_conversation__the_first_call_of_a_turn_has_a_signature_where_the_model_demands_one(model: str, signed: bool) -> None:
-    turn = Message("assistant", "", tool_calls=(ToolCall("a", output="1"), ToolCall("b", output="2")))
+def test_conversation__the_first_call_of_a_turn_has_a_signature_where_the_model_demands_one(
+    model: str, signed: bool
+) -> None:
+    turn = Message(
+        "assistant", "", tool_calls=(ToolCall("a", output="1"), ToolCall("b", output="2"))
+    )
     (called, answered) = conversation([turn], model)["contents"]
-    assert [part.get("thoughtSignature") for part in called["parts"]] == [FOREIGN_CALL if signed else None, None]
-    assert [part["functionResponse"]["response"] for part in answered["parts"]] == [{"output": "1"}, {"output": "2"}]
+    assert [part.get("thoughtSignature") for part in called["parts"]] == [
+        FOREIGN_CALL if signed else None,
+        None,
+    ]
+    assert [part["functionResponse"]["response"] for part in answered["parts"]] == [
+        {"output": "1"},
+        {"output": "2"},
+    ]
 
 
 def test_conversation__pictures_from_the_user() -> None:
     blocks = (Block("text", "see"), Block("image", GIF))
     assert conversation([Message("user", blocks)], "m") == {
-        "contents": [{"role": "user", "parts": [{"text": "see"}, {"inlineData": {"mimeType": "image/gif", "data": GIF}}]}]
+        "contents": [
+            {
+                "role": "user",
+                "parts": [{"text": "see"}, {"inlineData": {"mimeType": "image/gif", "data": GIF}}],
+            }
+        ]
     }
 
 
@@ -77,7 +98,10 @@ def test_conversation__pictures_from_the_user() -> None:
         (Message("assistant", (Block("image", GIF),)), "a picture in an assistant message"),
         (Message("assistant", "", tool_calls=(ToolCall("a", [1]),)), "are no object"),
         (Message("tool", "said"), "answers no tool call"),
-        (Message("tool", "said", tool_call_id="gone"), "the tool message for gone answers no tool call before it, and has no name"),
+        (
+            Message("tool", "said", tool_call_id="gone"),
+            "the tool message for gone answers no tool call before it, and has no name",
+        ),
     ],
 )
 def test_conversation__what_cannot_be_sent_is_a_value_error(wrong: Message, problem: str) -> None:
@@ -92,14 +116,27 @@ def test_conversation__a_picture_from_a_tool_is_a_value_error() -> None:
 
 
 def test_read_content__texts_are_one_answer_and_thoughts_none_of_it() -> None:
-    trace = read_content(content({"text": "hm", "thought": True}, "a", {"text": "b", "thoughtSignature": "c2ln"}))
-    assert (trace.messages, trace.tool_calls, trace.llm_call_count) == ((Message("assistant", "ab"),), (), 1)
+    trace = read_content(
+        content({"text": "hm", "thought": True}, "a", {"text": "b", "thoughtSignature": "c2ln"})
+    )
+    assert (trace.messages, trace.tool_calls, trace.llm_call_count) == (
+        (Message("assistant", "ab"),),
+        (),
+        1,
+    )
 
 
 def test_read_content__function_calls() -> None:
-    calls = ({"functionCall": {"name": "look", "args": {"x": [1]}, "id": "1"}}, {"functionCall": {"name": "wait"}})
+    calls = (
+        {"functionCall": {"name": "look", "args": {"x": [1]}, "id": "1"}},
+        {"functionCall": {"name": "wait"}},
+    )
     trace = read_content(content(*calls))
-    assert trace.tool_calls == trace.messages[0].tool_calls == (ToolCall("look", {"x": [1]}, id="1"), ToolCall("wait", {}))
+    assert (
+        trace.tool_calls
+        == trace.messages[0].tool_calls
+        == (ToolCall("look", {"x": [1]}, id="1"), ToolCall("wait", {}))
+    )
     assert trace.output == ""
 
 
@@ -107,18 +144,30 @@ def test_read_content__code_that_the_vendor_ran_has_its_output() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
     result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}}
     trace = read_content(content(code, result, "It is 1."))
-    assert trace.tool_calls == (ToolCall("code_execution", {"language": "PYTHON", "code": "print(1)"}, "1\n"),)
-    assert read_content(content(code)).tool_calls == (ToolCall("code_execution", {"language": "PYTHON", "code": "print(1)"}),)
+    assert trace.tool_calls == (
+        ToolCall("code_execution", {"language": "PYTHON", "code": "print(1)"}, "1\n"),
+    )
+    assert read_content(content(code)).tool_calls == (
+        ToolCall("code_execution", {"language": "PYTHON", "code": "print(1)"}),
+    )
 
 
 @pytest.mark.parametrize(
     ("usage", "tokens"),
     [
         (
-            {"promptTokenCount": 328, "cachedContentTokenCount": 300, "candidatesTokenCount": 7, "thoughtsTokenCount": 40},
+            {
+                "promptTokenCount": 328,
+                "cachedContentTokenCount": 300,
+                "candidatesTokenCount": 7,
+                "thoughtsTokenCount": 40,
+            },
             (328, 47, 300),
         ),
-        ({"promptTokenCount": 8, "toolUsePromptTokenCount": 90, "candidatesTokenCount": 7}, (98, 7, None)),
+        (
+            {"promptTokenCount": 8, "toolUsePromptTokenCount": 90, "candidatesTokenCount": 7},
+            (98, 7, None),
+        ),
         ({"promptTokenCount": 8, "thoughtsTokenCount": 40}, (8, 40, None)),
         ({"promptTokenCount": 8, "totalTokenCount": 8}, (8, None, None)),
         ({"promptTokenCount": "8"}, (None, None, None)),
@@ -138,8 +187,14 @@ def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> Non
         ([{}], r"no candidates\[0\]"),
         ({"candidates": []}, r"no candidates\[0\]"),
         ({"candidates": ["x"]}, r"no candidates\[0\]"),
-        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, r"the vendor blocked the prompt \(PROHIBITED_CONTENT\)"),
-        (content(finish_reason="SAFETY"), r"the vendor stopped the reply \(SAFETY\): it may violate the safety policies"),
+        (
+            {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
+            r"the vendor blocked the prompt \(PROHIBITED_CONTENT\)",
+        ),
+        (
+            content(finish_reason="SAFETY"),
+            r"the vendor stopped the reply \(SAFETY\): it may violate the safety policies",
+        ),
         (content("partly", finish_reason="RECITATION"), r"stopped the reply \(RECITATION\)"),
         (
             content(finish_reason="MALFORMED_FUNCTION_CALL", finishMessage="Malformed: print("),
@@ -147,8 +202,14 @@ def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> Non
         ),
         (content(finish_reason="SOMETHING_NEW"), r"stopped the reply \(SOMETHING_NEW\)$"),
         (content(), r"the reply is empty \(finishReason 'STOP'\)$"),
-        (content(finish_reason="MAX_TOKENS"), r"the reply is empty \(finishReason 'MAX_TOKENS'\); raise `maxOutputTokens`"),
-        (content({"text": "hm", "thought": True}, finish_reason="MAX_TOKENS"), "the reply is empty"),
+        (
+            content(finish_reason="MAX_TOKENS"),
+            r"the reply is empty \(finishReason 'MAX_TOKENS'\); raise `maxOutputTokens`",
+        ),
+        (
+            content({"text": "hm", "thought": True}, finish_reason="MAX_TOKENS"),
+            "the reply is empty",
+        ),
         ({"candidates": [{"content": {"parts": ["x"]}}]}, "no list of objects"),
         (content({"functionCall": {"args": {}}}), "a function call of the reply has no name"),
     ],

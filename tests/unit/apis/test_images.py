@@ -3,35 +3,59 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.apis import images
 from agentevals_action.model.suite import Block
+from agentevals_action.targets.apis import images
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
-KINDS = {"image/png": PNG, "image/jpeg": b"\xff\xd8\xff\xe0", "image/gif": b"GIF89a..", "image/webp": b"RIFF\x00\x00\x00\x00WEBPVP8 "}
+KINDS = {
+    "image/png": PNG,
+    "image/jpeg": b"\xff\xd8\xff\xe0",
+    "image/gif": b"GIF89a..",
+    "image/webp": b"RIFF\x00\x00\x00\x00WEBPVP8 ",
+}
 
 
 @pytest.mark.parametrize(("kind", "data"), KINDS.items())
 def test_data_uri__a_file_and_its_base64(tmp_path: Path, kind: str, data: bytes) -> None:
     (tmp_path / "picture").write_bytes(data)
     encoded = base64.b64encode(data).decode()
-    assert images.data_uri(Block("image", "picture", tmp_path / "picture")) == f"data:{kind};base64,{encoded}"
-    assert images.data_uri(Block("image", f" {encoded[:8]}\n{encoded[8:]}\n")) == f"data:{kind};base64,{encoded}"
+    assert (
+        images.data_uri(Block("image", "picture", tmp_path / "picture"))
+        == f"data:{kind};base64,{encoded}"
+    )
+    assert (
+        images.data_uri(Block("image", f" {encoded[:8]}\n{encoded[8:]}\n"))
+        == f"data:{kind};base64,{encoded}"
+    )
 
 
 def test_data_uri__one_that_is_given_goes_out_as_it_is() -> None:
-    assert images.data_uri(Block("image", "data:image/svg+xml;base64,PHN2Zz4=")) == "data:image/svg+xml;base64,PHN2Zz4="
+    assert (
+        images.data_uri(Block("image", "data:image/svg+xml;base64,PHN2Zz4="))
+        == "data:image/svg+xml;base64,PHN2Zz4="
+    )
 
 
 def test_picture__its_type_and_base64_apart(tmp_path: Path) -> None:
     (tmp_path / "picture").write_bytes(PNG)
     encoded = base64.b64encode(PNG).decode()
-    assert images.picture(Block("image", "picture", tmp_path / "picture")) == images.Picture("image/png", encoded)
-    assert images.picture(Block("image", f"data:image/png;base64,{encoded}")).uri == f"data:image/png;base64,{encoded}"
+    assert images.picture(Block("image", "picture", tmp_path / "picture")) == images.Picture(
+        "image/png", encoded
+    )
+    assert (
+        images.picture(Block("image", f"data:image/png;base64,{encoded}")).uri
+        == f"data:image/png;base64,{encoded}"
+    )
 
 
 def test_picture__what_its_bytes_show_wins_over_what_is_said() -> None:
     encoded = base64.b64encode(PNG).decode()
-    assert images.picture(Block("image", f"DATA:image/jpeg;charset=x;base64,{encoded[:6]}\n{encoded[6:]}")).media_type == "image/png"
+    assert (
+        images.picture(
+            Block("image", f"DATA:image/jpeg;charset=x;base64,{encoded[:6]}\n{encoded[6:]}")
+        ).media_type
+        == "image/png"
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +68,10 @@ def test_picture__what_its_bytes_show_wins_over_what_is_said() -> None:
         ("data:image/png;base64,aGk", "neither a file nor base64"),
         ("aGkü", "neither a file nor base64"),
         ("aGk=", "is no PNG"),
-        (f"data:image/png;base64,{base64.b64encode(bytes(images.SIZE_LIMIT + 1)).decode()}", "over 20 MB"),
+        (
+            f"data:image/png;base64,{base64.b64encode(bytes(images.SIZE_LIMIT + 1)).decode()}",
+            "over 20 MB",
+        ),
     ],
     ids=lambda value: value[:24],
 )

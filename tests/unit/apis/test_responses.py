@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.apis.chat import EmptyReply
-from agentevals_action.apis.responses import PassingFailure, conversation, read_response
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.apis.openai_chat import EmptyReply
+from agentevals_action.targets.apis.openai_responses import (
+    PassingFailure,
+    conversation,
+    read_response,
+)
 from tests.support.openai_server import RESPONSES_USAGE, function_call, output_message
 
 GIF = base64.b64encode(b"GIF89a").decode()
@@ -17,11 +21,23 @@ URI = f"data:image/gif;base64,{GIF}"
 
 
 def response(*items: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"object": "response", "status": "completed", "error": None, "incomplete_details": None, "output": list(items), **fields}
+    return {
+        "object": "response",
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "output": list(items),
+        **fields,
+    }
 
 
 def test_conversation__system_messages_at_the_beginning_are_the_instructions() -> None:
-    messages = [Message("system", "a"), Message("system", "b"), Message("user", "q", name="ann"), Message("system", "c")]
+    messages = [
+        Message("system", "a"),
+        Message("system", "b"),
+        Message("user", "q", name="ann"),
+        Message("system", "c"),
+    ]
     assert conversation(messages) == {
         "instructions": "a\n\nb",
         "input": [{"role": "user", "content": "q"}, {"role": "system", "content": "c"}],
@@ -50,7 +66,10 @@ def test_conversation__calls_and_their_outputs_are_items() -> None:
         {
             "type": "function_call_output",
             "call_id": "x2",
-            "output": [{"type": "input_text", "text": "see"}, {"type": "input_image", "detail": "auto", "image_url": URI}],
+            "output": [
+                {"type": "input_text", "text": "see"},
+                {"type": "input_image", "detail": "auto", "image_url": URI},
+            ],
         },
         {"role": "assistant", "content": "done"},
     ]
@@ -58,9 +77,15 @@ def test_conversation__calls_and_their_outputs_are_items() -> None:
 
 def test_conversation__blocks_are_text_and_pictures_are_pictures(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
-    blocks = (Block("text", "see"), Block("json", {"a": 1}), Block("file", "n.txt", tmp_path / "n.txt"))
+    blocks = (
+        Block("text", "see"),
+        Block("json", {"a": 1}),
+        Block("file", "n.txt", tmp_path / "n.txt"),
+    )
     texts = ["see", '{"a": 1}', '<file path="n.txt">\nnotes\n</file>']
-    assert conversation([Message("user", blocks)])["input"] == [{"role": "user", "content": "\n".join(texts)}]
+    assert conversation([Message("user", blocks)])["input"] == [
+        {"role": "user", "content": "\n".join(texts)}
+    ]
     (item,) = conversation([Message("user", (*blocks, PICTURE))])["input"]
     assert item["content"] == [
         *({"type": "input_text", "text": text} for text in texts),
@@ -75,20 +100,34 @@ def test_conversation__a_picture_where_models_take_none_is_a_value_error(role: A
 
 
 def test_read_response__text_and_usage() -> None:
-    reasoning = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+    reasoning = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "hm"}],
+    }
     trace = read_response(response(reasoning, output_message("hi"), usage=RESPONSES_USAGE))
     assert trace == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3)
 
 
 @pytest.mark.parametrize(
-    "usage", [None, {}, {"input_tokens": None}, {"input_tokens": "11"}, {"input_tokens": True, "input_tokens_details": None}, []]
+    "usage",
+    [
+        None,
+        {},
+        {"input_tokens": None},
+        {"input_tokens": "11"},
+        {"input_tokens": True, "input_tokens_details": None},
+        [],
+    ],
 )
 def test_read_response__usage_that_is_not_reported_is_unknown(usage: Any) -> None:
     trace = read_response(response(output_message("hi"), usage=usage))
     assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
 
 
-def test_read_response__calls_stand_with_the_message_before_them_and_the_last_message_is_the_answer() -> None:
+def test_read_response__calls_stand_with_the_message_before_them_and_the_last_message_is_the_answer() -> (
+    None
+):
     trace = read_response(
         response(
             output_message("I look.", phase="commentary"),
@@ -98,7 +137,10 @@ def test_read_response__calls_stand_with_the_message_before_them_and_the_last_me
         )
     )
     calls = (ToolCall("look", {"x": 1}, id="c1"), ToolCall("broken", "{x", id="c2"))
-    assert trace.messages == (Message("assistant", "I look.", tool_calls=calls), Message("assistant", "Seen."))
+    assert trace.messages == (
+        Message("assistant", "I look.", tool_calls=calls),
+        Message("assistant", "Seen."),
+    )
     assert (trace.tool_calls, trace.output, trace.llm_call_count) == (calls, "Seen.", 1)
 
 
@@ -111,9 +153,28 @@ def test_read_response__tools_that_the_vendor_ran_itself_are_calls() -> None:
     trace = read_response(
         response(
             {"type": "mcp_list_tools", "id": "l1", "server_label": "s", "tools": []},
-            {"type": "mcp_call", "id": "m1", "name": "roll", "server_label": "s", "arguments": '{"d": 6}', "output": "4", "error": None},
-            {"type": "web_search_call", "id": "w1", "status": "completed", "action": {"type": "search", "query": "cats"}},
-            {"type": "custom_tool_call", "id": "t1", "call_id": "c1", "name": "exec", "input": "print(1)"},
+            {
+                "type": "mcp_call",
+                "id": "m1",
+                "name": "roll",
+                "server_label": "s",
+                "arguments": '{"d": 6}',
+                "output": "4",
+                "error": None,
+            },
+            {
+                "type": "web_search_call",
+                "id": "w1",
+                "status": "completed",
+                "action": {"type": "search", "query": "cats"},
+            },
+            {
+                "type": "custom_tool_call",
+                "id": "t1",
+                "call_id": "c1",
+                "name": "exec",
+                "input": "print(1)",
+            },
             output_message("four"),
         )
     )
@@ -126,7 +187,11 @@ def test_read_response__tools_that_the_vendor_ran_itself_are_calls() -> None:
 
 
 def test_read_response__refusals_and_answers_cut_short_are_answers() -> None:
-    refusal = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot"}]}
+    refusal = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "refusal", "refusal": "I cannot"}],
+    }
     assert read_response(response(refusal)).output == "I cannot"
     cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     assert read_response(response(output_message("once upon"), **cut)).output == "once upon"
@@ -145,12 +210,22 @@ def test_read_response__a_server_that_tells_no_more_than_it_must() -> None:
         (response(output=5), "no list of items"),
         (response(output=["x"]), "no list of items"),
         (response({"type": "message", "content": 5}), "content is no list of parts"),
-        (response({"type": "function_call", "arguments": "{}"}), "function_call of the reply has no name"),
         (
-            response(output_message("partly"), status="incomplete", incomplete_details={"reason": "content_filter"}),
+            response({"type": "function_call", "arguments": "{}"}),
+            "function_call of the reply has no name",
+        ),
+        (
+            response(
+                output_message("partly"),
+                status="incomplete",
+                incomplete_details={"reason": "content_filter"},
+            ),
             "content filter",
         ),
-        (response(status="failed", error={"code": "invalid_prompt", "message": "no"}), r"\(status 'failed'\): invalid_prompt: no"),
+        (
+            response(status="failed", error={"code": "invalid_prompt", "message": "no"}),
+            r"\(status 'failed'\): invalid_prompt: no",
+        ),
         (response(output_message("x"), status="cancelled"), r"status 'cancelled'"),
         (response(status="in_progress"), "status 'in_progress'"),
     ],
@@ -167,7 +242,10 @@ def test_read_response__what_is_no_answer_is_a_value_error(data: Any, problem: s
         (response(), r"empty \(status 'completed'\)"),
         (response(output_message("")), "empty"),
         (response({"type": "reasoning", "summary": []}), "empty"),
-        (response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}), r"status 'incomplete', max_output_tokens"),
+        (
+            response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+            r"status 'incomplete', max_output_tokens",
+        ),
     ],
     ids=str,
 )
@@ -176,7 +254,9 @@ def test_read_response__one_that_says_nothing(data: Any, problem: str) -> None:
         read_response(data)
 
 
-@pytest.mark.parametrize(("code", "limited"), [("server_error", False), ("rate_limit_exceeded", True)])
+@pytest.mark.parametrize(
+    ("code", "limited"), [("server_error", False), ("rate_limit_exceeded", True)]
+)
 def test_read_response__a_failure_that_passes(code: str, limited: bool) -> None:
     with pytest.raises(PassingFailure, match="try again") as caught:
         read_response(response(status="failed", error={"code": code, "message": "try again"}))

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.apis.addresses import read_address
-from agentevals_action.apis.endpoint import Endpoint, Manner
-from agentevals_action.apis.proxies import route_to
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.targets.apis.addresses import read_address
+from agentevals_action.targets.apis.http_client import Endpoint, Manner
+from agentevals_action.targets.apis.proxies import route_to
 from tests.support.certificates import Identity, identity
 from tests.support.raw_server import Asked, RawServer, Talk, playing, proxy_to, reply
 
@@ -27,7 +27,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.fixture(scope="session")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Identity:
-    return identity(tmp_path_factory.mktemp("tls") / "known.pem", "127.0.0.1", "localhost", ELSEWHERE)
+    return identity(
+        tmp_path_factory.mktemp("tls") / "known.pem", "127.0.0.1", "localhost", ELSEWHERE
+    )
 
 
 def trust(environment: pytest.MonkeyPatch, who: Identity) -> None:
@@ -36,7 +38,9 @@ def trust(environment: pytest.MonkeyPatch, who: Identity) -> None:
 
 def ask(url: str, times: int = 1) -> list[bytes]:
     async def asked() -> list[bytes]:
-        endpoint = Endpoint(Manner(url=f"{url}/v1/", key_hint="", headers={"Authorization": "Bearer k"}))
+        endpoint = Endpoint(
+            Manner(url=f"{url}/v1/", key_hint="", headers={"Authorization": "Bearer k"})
+        )
         try:
             return [(await endpoint.send("POST", "ask", b"{}", 30)).body for _ in range(times)]
         finally:
@@ -52,7 +56,9 @@ def failed(url: str, kind: type[AttemptError]) -> AttemptError:
     return caught.value
 
 
-def test_tls__with_a_certificate_that_is_trusted(environment: pytest.MonkeyPatch, known: Identity) -> None:
+def test_tls__with_a_certificate_that_is_trusted(
+    environment: pytest.MonkeyPatch, known: Identity
+) -> None:
     trust(environment, known)
     protocols = []
 
@@ -80,12 +86,16 @@ def test_tls__with_a_certificate_that_is_not_trusted(
         trust(environment, identity(tmp_path / "another.pem", "127.0.0.1"))
     with RawServer(playing(HI), known.server_side()) as server:
         error = failed(server.url, TargetDead)
-    assert f"the certificate of {server.netloc} is not trusted: self-signed certificate" in str(error)
+    assert f"the certificate of {server.netloc} is not trusted: self-signed certificate" in str(
+        error
+    )
     assert "SSL_CERT_FILE" in error.hint
     assert server.requests == []
 
 
-def test_tls__with_a_certificate_of_another_host(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tls__with_a_certificate_of_another_host(
+    environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     other = identity(tmp_path / "other.pem", ELSEWHERE)
     trust(environment, other)
     with RawServer(playing(HI), other.server_side()) as server:
@@ -106,7 +116,11 @@ def test_proxy__is_told_the_whole_address(environment: pytest.MonkeyPatch, varia
         assert ask(f"http://{ELSEWHERE}:8080", 2) == [b"hi"] * 2
     asked: Asked = proxy.requests[1]
     assert asked.line == f"POST http://{ELSEWHERE}:8080/v1/ask HTTP/1.1"
-    assert (asked.headers["host"], asked.proxy_user, asked.headers["authorization"]) == (f"{ELSEWHERE}:8080", "me:h@sh", "Bearer k")
+    assert (asked.headers["host"], asked.proxy_user, asked.headers["authorization"]) == (
+        f"{ELSEWHERE}:8080",
+        "me:h@sh",
+        "Bearer k",
+    )
     assert proxy.connections == 1
 
 
@@ -130,7 +144,9 @@ def test_no_proxy__is_asked_straight(environment: pytest.MonkeyPatch, named: str
 
 
 @pytest.mark.parametrize("named", ["", "invalid.example", "127.0.0.2"])
-def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(environment: pytest.MonkeyPatch, named: str) -> None:
+def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(
+    environment: pytest.MonkeyPatch, named: str
+) -> None:
     with RawServer(playing(HI)) as server, RawServer(playing(HI)) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         environment.setenv("NO_PROXY", named)
@@ -151,17 +167,24 @@ def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(environment:
         ("::1", "https://[::2]", False),
     ],
 )
-def test_no_proxy__names_hosts_and_what_is_below(environment: pytest.MonkeyPatch, named: str, url: str, is_straight: bool) -> None:
+def test_no_proxy__names_hosts_and_what_is_below(
+    environment: pytest.MonkeyPatch, named: str, url: str, is_straight: bool
+) -> None:
     environment.setenv("HTTPS_PROXY", "http://proxy:3128")
     environment.setenv("NO_PROXY", named)
     assert (route_to(read_address(url)).proxy is None) == is_straight
 
 
 def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(playing(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))) as proxy:
+    with RawServer(
+        playing(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))
+    ) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         error = failed(f"http://{ELSEWHERE}", TargetDead)
-    assert str(error) == f"the proxy {proxy.netloc} answered 407 Proxy Authentication Required when asked for {ELSEWHERE}"
+    assert (
+        str(error)
+        == f"the proxy {proxy.netloc} answered 407 Proxy Authentication Required when asked for {ELSEWHERE}"
+    )
     assert "give HTTP_PROXY a user and password" in error.hint
 
 
@@ -177,9 +200,18 @@ def test_proxy__that_is_not_there(environment: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("socks5://me:hush@127.0.0.1:1080", "HTTPS_PROXY names a SOCKS proxy, which cannot be used"),
-        ("ftp://me:hush@127.0.0.1", "HTTPS_PROXY cannot be used: it does not begin with http:// or https:// and a host"),
-        ("http://me:hush@127.0.0.1:hush", "HTTPS_PROXY cannot be used: its port is no number up to 65535"),
+        (
+            "socks5://me:hush@127.0.0.1:1080",
+            "HTTPS_PROXY names a SOCKS proxy, which cannot be used",
+        ),
+        (
+            "ftp://me:hush@127.0.0.1",
+            "HTTPS_PROXY cannot be used: it does not begin with http:// or https:// and a host",
+        ),
+        (
+            "http://me:hush@127.0.0.1:hush",
+            "HTTPS_PROXY cannot be used: its port is no number up to 65535",
+        ),
     ],
 )
 def test_proxy__that_cannot_be_used(environment: pytest.MonkeyPatch, url: str, words: str) -> None:
@@ -190,7 +222,9 @@ def test_proxy__that_cannot_be_used(environment: pytest.MonkeyPatch, url: str, w
 
 
 @pytest.mark.parametrize("is_secure", [False, True], ids=["http", "https"])
-def test_tunnel__with_tls_behind_the_proxy(environment: pytest.MonkeyPatch, known: Identity, is_secure: bool) -> None:
+def test_tunnel__with_tls_behind_the_proxy(
+    environment: pytest.MonkeyPatch, known: Identity, is_secure: bool
+) -> None:
     trust(environment, known)
     with RawServer(playing(HI, HI), known.server_side()) as server:
         tunnel = proxy_to({f"{ELSEWHERE}:443": server.port})
@@ -210,10 +244,17 @@ def test_tunnel__with_tls_behind_the_proxy(environment: pytest.MonkeyPatch, know
     assert (proxy.connections, server.connections) == (1, 1)
 
 
-def test_tunnel__to_a_server_that_is_not_trusted(environment: pytest.MonkeyPatch, known: Identity) -> None:
-    with RawServer(playing(HI), known.server_side()) as server, RawServer(proxy_to({f"{ELSEWHERE}:443": server.port})) as proxy:
+def test_tunnel__to_a_server_that_is_not_trusted(
+    environment: pytest.MonkeyPatch, known: Identity
+) -> None:
+    with (
+        RawServer(playing(HI), known.server_side()) as server,
+        RawServer(proxy_to({f"{ELSEWHERE}:443": server.port})) as proxy,
+    ):
         environment.setenv("HTTPS_PROXY", proxy.url)
-        assert "is not trusted: self-signed certificate" in str(failed(f"https://{ELSEWHERE}", TargetDead))
+        assert "is not trusted: self-signed certificate" in str(
+            failed(f"https://{ELSEWHERE}", TargetDead)
+        )
     assert server.requests == []
 
 
@@ -225,7 +266,9 @@ def test_tunnel__to_a_server_that_is_not_trusted(environment: pytest.MonkeyPatch
         ("502 Bad Gateway", TransientError, ""),
     ],
 )
-def test_tunnel__that_is_refused(environment: pytest.MonkeyPatch, status: str, kind: type[AttemptError], hint: str) -> None:
+def test_tunnel__that_is_refused(
+    environment: pytest.MonkeyPatch, status: str, kind: type[AttemptError], hint: str
+) -> None:
     with RawServer(proxy_to({}, reply(b"no", status=status))) as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
         error = failed(f"https://{ELSEWHERE}", kind)

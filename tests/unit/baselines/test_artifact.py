@@ -47,15 +47,22 @@ def suite(tmp_path: Path) -> Suite:
 
 def report(suite: Suite, commit: str, **changes: dict[str, Any]) -> Archive:
     rows = base_tree.jsonl(base_tree.results_of(suite, changes))
-    return Archive("agentevals-report", zipped({"results.jsonl": rows, "summary.json": json.dumps({"headSha": commit})}))
+    return Archive(
+        "agentevals-report",
+        zipped({"results.jsonl": rows, "summary.json": json.dumps({"headSha": commit})}),
+    )
 
 
-def given(suite: Suite, host: Host, lineage: Lineage = LINE, touched: str = "", branch: str = "main") -> BaseRun:
+def given(
+    suite: Suite, host: Host, lineage: Lineage = LINE, touched: str = "", branch: str = "main"
+) -> BaseRun:
     def untouched(ancestor: str, path: str) -> bool | str:
         assert path == suite.path
         return f"touched since {ancestor[:1]}" if ancestor == touched else True
 
-    store = ArtifactStore(base_tree.tree(suite), base_tree.FRESH, host, branch, lambda: lineage, untouched)
+    store = ArtifactStore(
+        base_tree.tree(suite), base_tree.FRESH, host, branch, lambda: lineage, untouched
+    )
     return asyncio.run(store.results(base_tree.select()))
 
 
@@ -66,15 +73,25 @@ def problem(suite: Suite, host: Host, lineage: Lineage = LINE, **more: str) -> s
 
 
 def test_artifact__of_the_nearest_commit(suite: Suite) -> None:
-    host = Host({FAR: [report(suite, FAR)], ALIEN: [], NEAR: [report(suite, NEAR, short={"verdict": "fail"})]})
+    host = Host(
+        {
+            FAR: [report(suite, FAR)],
+            ALIEN: [],
+            NEAR: [report(suite, NEAR, short={"verdict": "fail"})],
+        }
+    )
     run = given(suite, host)
     assert [one.verdict for one in run.suites[suite.path].results] == ["pass", "fail"]
-    assert run.origins == {suite.path: Origin("artifact", NEAR, 1, "2026-01-01T00:00:00Z", 1, stale=False)}
+    assert run.origins == {
+        suite.path: Origin("artifact", NEAR, 1, "2026-01-01T00:00:00Z", 1, stale=False)
+    }
     assert (host.opened, run.problems, run.info.source) == ([NEAR], {}, "artifact")
 
 
 def test_artifact__of_the_base_itself_needs_no_look_at_changes(suite: Suite) -> None:
-    run = given(suite, Host({base_tree.BASE: [report(suite, base_tree.BASE)]}), touched=base_tree.BASE)
+    run = given(
+        suite, Host({base_tree.BASE: [report(suite, base_tree.BASE)]}), touched=base_tree.BASE
+    )
     assert run.origins[suite.path].distance == 0
 
 
@@ -85,7 +102,9 @@ def test_artifact__a_commit_since_which_the_suite_was_touched_is_not_opened(suit
 
 
 def test_artifact__goes_on_to_an_older_run(suite: Suite) -> None:
-    host = Host({NEAR: [Archive("agentevals-report", problem="has expired")], FAR: [report(suite, FAR)]})
+    host = Host(
+        {NEAR: [Archive("agentevals-report", problem="has expired")], FAR: [report(suite, FAR)]}
+    )
     run = given(suite, host)
     assert (run.origins[suite.path].distance, run.problems) == (5, {})
 
@@ -94,37 +113,56 @@ def test_artifact__goes_on_to_an_older_run(suite: Suite) -> None:
     ("archives", "words"),
     [
         ([], "it left no artifact"),
-        ([Archive("agentevals-report", problem="has expired")], "the artifact `agentevals-report` has expired"),
+        (
+            [Archive("agentevals-report", problem="has expired")],
+            "the artifact `agentevals-report` has expired",
+        ),
         ([Archive("x", b"")], "the artifact `x`: it is no whole archive (BadZipFile)"),
         ([Archive("x", zipped({"a": "b"}))], "the artifact `x`: it holds no `results.jsonl`"),
     ],
 )
-def test_artifact__says_why_a_run_gave_nothing(suite: Suite, archives: list[Archive], words: str) -> None:
+def test_artifact__says_why_a_run_gave_nothing(
+    suite: Suite, archives: list[Archive], words: str
+) -> None:
     assert problem(suite, Host({NEAR: archives})) == f"the run 100 on 111111111111: {words}"
 
 
 def test_artifact__results_of_another_commit_than_the_runs(suite: Suite) -> None:
     words = problem(suite, Host({NEAR: [report(suite, ALIEN)]}))
-    assert words == "the run 100 on 111111111111: the artifact `agentevals-report`: its results are of 333333333333"
+    assert (
+        words
+        == "the run 100 on 111111111111: the artifact `agentevals-report`: its results are of 333333333333"
+    )
 
 
 def test_artifact__with_other_digests(suite: Suite) -> None:
     other = replace(base_tree.fingerprints(suite)["short"], agent="0")
     words = problem(suite, Host({NEAR: [report(suite, NEAR, short={"print": other})]}))
-    assert words == "the run 100 on 111111111111: the test `short` was run with another agent than the base has"
+    assert (
+        words
+        == "the run 100 on 111111111111: the test `short` was run with another agent than the base has"
+    )
 
 
 def test_artifact__no_run_that_could_be_meant(suite: Suite) -> None:
     assert problem(suite, Host({})) == "no successful run of this workflow on `main` is there"
-    assert problem(suite, Host({}), branch="") == "no successful run of this workflow on the default branch is there"
-    far = "no successful run of this workflow on `main` is of the base or a commit shortly before it"
+    assert (
+        problem(suite, Host({}), branch="")
+        == "no successful run of this workflow on the default branch is there"
+    )
+    far = (
+        "no successful run of this workflow on `main` is of the base or a commit shortly before it"
+    )
     assert problem(suite, Host({ALIEN: []})) == far
     cut = Lineage({base_tree.BASE: 0}, "the clone is cut")
     assert problem(suite, Host({NEAR: []}), cut) == f"{far} (the clone is cut)"
 
 
 def test_artifact__a_refusal_of_the_host(suite: Suite) -> None:
-    assert problem(suite, Host({}, refusal="the token lacks `actions: read`")) == "the token lacks `actions: read`"
+    assert (
+        problem(suite, Host({}, refusal="the token lacks `actions: read`"))
+        == "the token lacks `actions: read`"
+    )
 
 
 def test_artifact__a_few_runs_are_opened_at_most(suite: Suite) -> None:

@@ -41,6 +41,11 @@ def test_origin__latest_time_and_fewest_samples() -> None:
     one = replace(results.result("a"), timestamp="2026-01-01T23:00:00-02:00")
     other = replace(results.result("b"), timestamp="2026-01-01T23:30:00Z", samples=one.samples * 3)
     told = origin("file", results.run(one, other), "c" * 40, 4, Freshness(base_tree.NOW, 5))
-    assert (told.source, told.commit, told.distance, told.time) == ("file", "c" * 40, 4, "2026-01-01T23:00:00-02:00")
+    assert (told.source, told.commit, told.distance, told.time) == (
+        "file",
+        "c" * 40,
+        4,
+        "2026-01-01T23:00:00-02:00",
+    )
     assert (told.samples, told.stale) == (1, True)
     assert instant("no time") is None

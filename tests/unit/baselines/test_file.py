@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.baselines import baseline_file_format
+from agentevals_action.baselines.baseline_file_format import StoredSuite
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.model.comparison import BaseRun, Origin
 from agentevals_action.model.suite import Suite
-from agentevals_action.stored import baseline_file
-from agentevals_action.stored.baseline_file import StoredSuite
 from tests.support import base_tree
 
 OLD, TIME = "c" * 40, "2026-01-01T00:00:00Z"
@@ -23,7 +23,7 @@ def suite(tmp_path: Path) -> Suite:
 
 def keep(suite: Suite, commit: str = OLD) -> None:
     stored = StoredSuite(suite.path, suite.name, commit, TIME, base_tree.results_of(suite))
-    (suite.root / NAME).write_text(baseline_file.written([stored])[0], encoding="utf-8")
+    (suite.root / NAME).write_text(baseline_file_format.written([stored])[0], encoding="utf-8")
 
 
 def given(root: Path, path: str = NAME, *selected: str) -> BaseRun:
@@ -42,7 +42,11 @@ def test_file__gives_its_results_and_says_whose_they_are(suite: Suite) -> None:
     run = given(suite.root, NAME, base_tree.PATH, "new/EVAL.yaml")
     assert [one.verdict for one in run.suites[suite.path].results] == ["pass", "pass"]
     assert run.origins == {suite.path: Origin("file", OLD, None, TIME, 1, stale=False)}
-    assert (run.missing, run.problems, run.info.source) == ({"new/EVAL.yaml": "the suite is new"}, {}, "file")
+    assert (run.missing, run.problems, run.info.source) == (
+        {"new/EVAL.yaml": "the suite is new"},
+        {},
+        "file",
+    )
 
 
 def test_file__of_the_base_itself(suite: Suite) -> None:
@@ -51,11 +55,16 @@ def test_file__of_the_base_itself(suite: Suite) -> None:
 
 
 def test_file__that_is_not_there(suite: Suite) -> None:
-    assert problem(suite.root) == f"there is no `{NAME}` on base (a baseline file counts once it is merged)"
+    assert (
+        problem(suite.root)
+        == f"there is no `{NAME}` on base (a baseline file counts once it is merged)"
+    )
     assert problem(suite.root, "evals").startswith("there is no `evals` on base")
 
 
-def test_file__that_leads_out_of_the_repository(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_file__that_leads_out_of_the_repository(
+    suite: Suite, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside") / "baseline.jsonl"
     outside.write_text("x")
     (suite.root / NAME).symlink_to(outside)
@@ -64,17 +73,22 @@ def test_file__that_leads_out_of_the_repository(suite: Suite, tmp_path_factory: 
 
 def test_file__that_is_none(suite: Suite) -> None:
     (suite.root / NAME).write_text("tests: []\n")
-    assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: line 1: JSON is malformed")
+    assert problem(suite.root).startswith(
+        f"`{NAME}` on base is no baseline file: line 1: JSON is malformed"
+    )
     (suite.root / NAME).write_bytes(b"\xff\xfe")
     assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: 'utf-8' codec")
 
 
 def test_file__of_other_suites(suite: Suite) -> None:
-    (suite.root / NAME).write_text(baseline_file.written([])[0])
+    (suite.root / NAME).write_text(baseline_file_format.written([])[0])
     assert problem(suite.root) == f"`{NAME}` on base: there are no results of it"
 
 
 def test_file__of_before_the_suite_was_changed(suite: Suite) -> None:
     keep(suite)
     (suite.root / suite.path).write_text(base_tree.SUITE.replace("Bob", "Rob"))
-    assert problem(suite.root) == f"`{NAME}` on base: the test `short` was run with another question and grading than the base has"
+    assert (
+        problem(suite.root)
+        == f"`{NAME}` on base: the test `short` was run with another question and grading than the base has"
+    )

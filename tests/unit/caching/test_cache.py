@@ -1,4 +1,5 @@
-"""Replies kept between runs: whole, sealed, bounded; and what is wrong with the file costs calls, never a run."""
+"""Replies kept between runs: whole, sealed, bounded; and what is wrong with the file costs calls,
+never a run."""
 
 import asyncio
 import multiprocessing
@@ -12,14 +13,14 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.caching import cache as cache_module
-from agentevals_action.caching.cache import FILENAME, Cache, Limits, check_folder, open_cache
-from agentevals_action.caching.keys import Key
-from agentevals_action.caching.rows import LIMIT, packed, seal
 from agentevals_action.errors import InvalidInput
-from agentevals_action.estimate import Figures
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.results.estimate import Figures
+from agentevals_action.targets.cache import store as cache_module
+from agentevals_action.targets.cache.keys import Key
+from agentevals_action.targets.cache.rows import LIMIT, packed, seal
+from agentevals_action.targets.cache.store import FILENAME, Cache, Limits, check_folder, open_cache
 
 T = TypeVar("T")
 DAY = 24 * 60 * 60
@@ -63,10 +64,13 @@ def using(
     limits: Limits | None = None,
     now: float = 1_000_000_000,
 ) -> T:
-    """What the work gives with a cache that is closed after it; a notice fails the test unless somebody listens."""
+    """What the work gives with a cache that is closed after it; a notice fails the test unless
+    somebody listens."""
 
     async def whole() -> T:
-        opened = open_cache(folder, mode, pytest.fail if notice is None else notice, limits, lambda: now)
+        opened = open_cache(
+            folder, mode, pytest.fail if notice is None else notice, limits, lambda: now
+        )
         try:
             return await work(opened)
         finally:
@@ -209,7 +213,9 @@ def test_seal__a_reply_under_another_key_or_secret_is_a_miss(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("column", ["seal", "value"])
 @pytest.mark.parametrize("forged", [b"", b"j{}", "text", 7, 1.5, b"z" + bytes(32), bytes(32)])
-def test_seal__a_forged_row_is_a_miss_and_replaced(tmp_path: Path, column: str, forged: object) -> None:
+def test_seal__a_forged_row_is_a_miss_and_replaced(
+    tmp_path: Path, column: str, forged: object
+) -> None:
     put(tmp_path)
     edit(tmp_path, (f"UPDATE replies SET {column} = ?", (forged,)))
     assert get(tmp_path) is None
@@ -220,11 +226,27 @@ def test_seal__a_forged_row_is_a_miss_and_replaced(tmp_path: Path, column: str, 
 def test_seal__a_forged_verdict_with_a_guessed_secret_is_a_miss(tmp_path: Path) -> None:
     put(tmp_path, answer('{"score": 0}'))
     value = packed('{"messages": [{"role": "assistant", "content": "{\\"score\\": 1}"}]}')
-    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(1, b"guess"), value))))
+    edit(
+        tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(1, b"guess"), value)))
+    )
     assert get(tmp_path) is None
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"j", b"jnull", b"j{}", b'j{"messages": 1}', b"j[", b"z", b"zzz", b"j" + b"[" * 100_000])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"x",
+        b"j",
+        b"jnull",
+        b"j{}",
+        b'j{"messages": 1}',
+        b"j[",
+        b"z",
+        b"zzz",
+        b"j" + b"[" * 100_000,
+    ],
+)
 def test_get__sealed_nonsense_is_a_miss(tmp_path: Path, data: bytes) -> None:
     put(tmp_path)
     edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (data, seal(key(), data))))
@@ -251,13 +273,24 @@ def broken_pages(file: Path) -> None:
         lambda file: file.write_bytes(b"no database at all" * 1000),
         lambda file: file.write_bytes(file.read_bytes()[:5000]),
         broken_pages,
-        lambda file: edit(file.parent, ("CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END", ())),
+        lambda file: edit(
+            file.parent,
+            ("CREATE TRIGGER t AFTER INSERT ON replies BEGIN DELETE FROM replies; END", ()),
+        ),
         lambda file: edit(file.parent, ("CREATE VIEW v AS SELECT 1", ())),
-        lambda file: edit(file.parent, ("DROP TABLE replies", ()), ("CREATE TABLE replies (digest TEXT)", ())),
-        lambda file: edit(file.parent, ("PRAGMA writable_schema = ON", ()), ("UPDATE sqlite_master SET sql = CAST(x'ff' AS TEXT)", ())),
+        lambda file: edit(
+            file.parent, ("DROP TABLE replies", ()), ("CREATE TABLE replies (digest TEXT)", ())
+        ),
+        lambda file: edit(
+            file.parent,
+            ("PRAGMA writable_schema = ON", ()),
+            ("UPDATE sqlite_master SET sql = CAST(x'ff' AS TEXT)", ()),
+        ),
     ],
 )
-def test_damage__is_dropped_with_one_notice_and_the_run_goes_on(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+def test_damage__is_dropped_with_one_notice_and_the_run_goes_on(
+    tmp_path: Path, harm: Callable[[Path], object]
+) -> None:
 
     async def fill(opened: Cache) -> None:
         for number in range(50):
@@ -310,7 +343,9 @@ def test_locked__reads_what_is_there(tmp_path: Path) -> None:
     other.close()
     assert found is not None
     assert stored == 0
-    assert told == ["The cache cannot be written (database is locked); replies are only read from it."]
+    assert told == [
+        "The cache cannot be written (database is locked); replies are only read from it."
+    ]
 
 
 def test_locked__goes_without_what_cannot_be_read(tmp_path: Path) -> None:
@@ -344,7 +379,10 @@ def test_place__that_became_a_link_meanwhile_is_not_used(tmp_path: Path) -> None
 
     assert using(tmp_path / "cache", work, notice=told) == 0
     assert not (tmp_path / "elsewhere").exists()
-    assert told[-1] == "The cache cannot be used (a symbolic link leads elsewhere); this run goes without it."
+    assert (
+        told[-1]
+        == "The cache cannot be used (a symbolic link leads elsewhere); this run goes without it."
+    )
 
 
 def test_close__lets_go_what_nobody_asks_for(tmp_path: Path) -> None:
@@ -360,10 +398,22 @@ def test_close__lets_go_what_nobody_asks_for(tmp_path: Path) -> None:
 def test_close__keeps_to_its_size_by_what_was_used_last(tmp_path: Path) -> None:
     limits = Limits(size=500_000)
     for number in range(8):
-        put(tmp_path, answer(os.urandom(50_000).hex()), key(number), now=1_000_000_000 + number, limits=limits)
+        put(
+            tmp_path,
+            answer(os.urandom(50_000).hex()),
+            key(number),
+            now=1_000_000_000 + number,
+            limits=limits,
+        )
     assert get(tmp_path, key(0), now=1_000_000_100, limits=limits) is not None
     for number in range(8, 16):
-        put(tmp_path, answer(os.urandom(50_000).hex()), key(number), now=1_000_000_200 + number, limits=limits)
+        put(
+            tmp_path,
+            answer(os.urandom(50_000).hex()),
+            key(number),
+            now=1_000_000_200 + number,
+            limits=limits,
+        )
     kept = [number for number in range(16) if get(tmp_path, key(number), mode="read") is not None]
     assert kept == list(range(16 - len(kept), 16))
     assert 6 <= len(kept) <= 10
@@ -371,7 +421,10 @@ def test_close__keeps_to_its_size_by_what_was_used_last(tmp_path: Path) -> None:
 
 
 def test_last__what_was_remembered(tmp_path: Path) -> None:
-    figures = {"a/EVAL.yaml": Figures(480, 1.2, 12_000, 1_968_000), "b/EVAL.yaml": Figures(1, None, None, 0.5)}
+    figures = {
+        "a/EVAL.yaml": Figures(480, 1.2, 12_000, 1_968_000),
+        "b/EVAL.yaml": Figures(1, None, None, 0.5),
+    }
 
     async def work(opened: Cache) -> None:
         await opened.remember(figures)
@@ -379,7 +432,10 @@ def test_last__what_was_remembered(tmp_path: Path) -> None:
         await opened.remember({})
 
     using(tmp_path, work)
-    assert using(tmp_path, lambda opened: opened.last(), mode="read") == {**figures, "b/EVAL.yaml": Figures(2, None, None, 1.5)}
+    assert using(tmp_path, lambda opened: opened.last(), mode="read") == {
+        **figures,
+        "b/EVAL.yaml": Figures(2, None, None, 1.5),
+    }
 
 
 def test_last__nothing_of_what_nobody_measured(tmp_path: Path) -> None:
@@ -420,7 +476,9 @@ def _write_until_killed(folder: Path, ready: Any) -> None:
 
 def test_processes__share_one_file(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_write, args=(tmp_path, number * 20, 20)) for number in range(4)]
+    workers = [
+        context.Process(target=_write, args=(tmp_path, number * 20, 20)) for number in range(4)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -452,10 +510,14 @@ def test_processes__one_that_is_killed_leaves_the_file_whole(tmp_path: Path) -> 
 
 def test_get__many_at_once(tmp_path: Path) -> None:
     async def work(opened: Cache) -> list[Trace | None]:
-        await asyncio.gather(*(opened.put(key(number), answer(str(number))) for number in range(100)))
+        await asyncio.gather(
+            *(opened.put(key(number), answer(str(number))) for number in range(100))
+        )
         return await asyncio.gather(*(opened.get(key(number)) for number in range(100)))
 
-    assert [found.output for found in using(tmp_path, work) if found] == [str(number) for number in range(100)]
+    assert [found.output for found in using(tmp_path, work) if found] == [
+        str(number) for number in range(100)
+    ]
 
 
 def test_get__one_that_is_given_up_leaves_the_others(tmp_path: Path) -> None:
@@ -494,7 +556,9 @@ def test_check_folder__a_folder_of_its_own(tmp_path: Path) -> None:
         ("strange", False, "something that is no folder"),
     ],
 )
-def test_check_folder__refuses_what_a_change_could_bring(tmp_path: Path, name: str, tracked: bool, problem: str) -> None:
+def test_check_folder__refuses_what_a_change_could_bring(
+    tmp_path: Path, name: str, tracked: bool, problem: str
+) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "link").symlink_to(tmp_path)

@@ -1,4 +1,5 @@
-"""What a stored reply depends on: each change makes another key, and nothing of this machine does."""
+"""What a stored reply depends on: each change makes another key, and nothing of this machine
+does."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -8,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentevals_action.caching.files import CacheFiles
-from agentevals_action.caching.keys import CacheKeys, Key
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.target import Price, Target
-from agentevals_action.providers.base import Request
+from agentevals_action.targets.base import Request
+from agentevals_action.targets.cache.file_digests import CacheFiles
+from agentevals_action.targets.cache.keys import CacheKeys, Key
 from tests.support import suites, targets
 
 MODEL = {"provider": "openai", "model": "m", "config": {"temperature": 0}}
@@ -27,7 +28,10 @@ FILES = {
 
 
 def files(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:
-    return suites.write(root, {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None})
+    return suites.write(
+        root,
+        {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None},
+    )
 
 
 def asked(root: Path, **fields: Any) -> Request:
@@ -38,7 +42,11 @@ def asked(root: Path, **fields: Any) -> Request:
         Block("json", {"b": 1, "a": [True, None]}),
     )
     call = ToolCall("search", {"q": "refund"}, "found", "call_1")
-    messages = [Message("system", "Be brief."), Message("user", content), Message("assistant", "", tool_calls=(call,))]
+    messages = [
+        Message("system", "Be brief."),
+        Message("user", content),
+        Message("assistant", "", tool_calls=(call,)),
+    ]
     return replace(targets.request(root, *messages, folder=root / "evals"), **fields)
 
 
@@ -47,7 +55,9 @@ def model(**changes: Any) -> Target:
 
 
 def agent(*globs: str, named: Sequence[str] = ("agent/run.py",), **changes: Any) -> Target:
-    return replace(targets.target({**AGENT, **changes}), cache_key=globs or ("agent/**",), files=tuple(named))
+    return replace(
+        targets.target({**AGENT, **changes}), cache_key=globs or ("agent/**",), files=tuple(named)
+    )
 
 
 def key(
@@ -59,11 +69,16 @@ def key(
     apart: Sequence[Path] = (),
 ) -> Key | None:
     options = targets.options(target.definition)
-    return CacheKeys(allowed or {}, notice, CacheFiles(apart)).key(target, options, request, tuple(secrets))
+    return CacheKeys(allowed or {}, notice, CacheFiles(apart)).key(
+        target, options, request, tuple(secrets)
+    )
 
 
 def test_key__the_same_in_two_folders_and_for_head_and_base(tmp_path: Path) -> None:
-    one, other = files(tmp_path / "one"), files(tmp_path / "a much longer name" / "other", {"other.txt": "changed"})
+    one, other = (
+        files(tmp_path / "one"),
+        files(tmp_path / "a much longer name" / "other", {"other.txt": "changed"}),
+    )
     for target in (model(), agent()):
         found = key(target, asked(one))
         assert found is not None
@@ -84,9 +99,28 @@ def test_key__another_for_each_thing_that_a_model_is_asked(tmp_path: Path) -> No
         (model(), replace(request, attempt=1)),
         (model(), replace(request, messages=[user, call])),
         (model(), replace(request, messages=[user, system, call])),
-        (model(), replace(request, messages=[system, replace(user, content=user.content[:-1]), call])),
-        (model(), replace(request, messages=[system, replace(user, content=(*user.content[:-1], Block("json", {"b": 1}))), call])),
-        (model(), replace(request, messages=[replace(system, content=(Block("text", "Be brief."),)), user, call])),
+        (
+            model(),
+            replace(request, messages=[system, replace(user, content=user.content[:-1]), call]),
+        ),
+        (
+            model(),
+            replace(
+                request,
+                messages=[
+                    system,
+                    replace(user, content=(*user.content[:-1], Block("json", {"b": 1}))),
+                    call,
+                ],
+            ),
+        ),
+        (
+            model(),
+            replace(
+                request,
+                messages=[replace(system, content=(Block("text", "Be brief."),)), user, call],
+            ),
+        ),
         (model(), replace(request, messages=[system, user, replace(call, tool_calls=())])),
         (model(), asked(files(tmp_path / "terms", {"evals/terms.txt": "Forty days."}))),
         (model(), asked(files(tmp_path / "picture", {"evals/picture.png": "others"}))),
@@ -110,7 +144,13 @@ def test_key__not_of_what_no_reply_depends_on(tmp_path: Path) -> None:
         requests_per_minute=7,
     )
     assert key(other, asked(root)) == plain
-    assert key(model(), asked(root, eval_id="second", conversation_id="c", metadata={"a": 1}, timeout=1)) == plain
+    assert (
+        key(
+            model(),
+            asked(root, eval_id="second", conversation_id="c", metadata={"a": 1}, timeout=1),
+        )
+        == plain
+    )
 
 
 def test_key__a_file_changed_while_we_run_is_another_question(tmp_path: Path) -> None:
@@ -127,7 +167,10 @@ def test_key__a_file_that_cannot_be_read_is_for_the_provider_to_tell(tmp_path: P
 
 def test_key__seal_and_digest_follow_the_secrets(tmp_path: Path) -> None:
     request = asked(files(tmp_path))
-    found = [key(model(), request, secrets) for secrets in ([], ["sk-1"], ["sk-2"], ["sk-1", "sk-2"], ["sk-1sk-2"])]
+    found = [
+        key(model(), request, secrets)
+        for secrets in ([], ["sk-1"], ["sk-2"], ["sk-1", "sk-2"], ["sk-1sk-2"])
+    ]
     assert len({one.seal for one in found if one}) == len({one.digest for one in found if one}) == 5
     assert key(model(), request, ["sk-2", "sk-1", ""]) == found[3]
     assert "seal" not in repr(found[1])
@@ -137,7 +180,11 @@ def test_key__a_token_in_a_header_seals_too(tmp_path: Path) -> None:
     request = asked(files(tmp_path))
     service = {"provider": "http", "url": "http://localhost/ask"}
     found = [
-        key(replace(targets.target({**service, "headers": headers}), cache_key=("agent/**",)), request, ())
+        key(
+            replace(targets.target({**service, "headers": headers}), cache_key=("agent/**",)),
+            request,
+            (),
+        )
         for headers in ({"Authorization": "Bearer one"}, {"Authorization": "Bearer two"}, {})
     ]
     assert len({one.seal for one in found if one}) == 3
@@ -145,7 +192,13 @@ def test_key__a_token_in_a_header_seals_too(tmp_path: Path) -> None:
 
 def test_key__none_for_what_must_not_be_cached(tmp_path: Path) -> None:
     root = files(tmp_path)
-    assert key(targets.target({"provider": "mock", "responses": [{"pattern": "a", "response": "b"}]}), asked(root)) is None
+    assert (
+        key(
+            targets.target({"provider": "mock", "responses": [{"pattern": "a", "response": "b"}]}),
+            asked(root),
+        )
+        is None
+    )
     assert key(model(), asked(root, workspace=root)) is None
     assert key(agent(), asked(root, workspace=root)) is None
     assert key(agent(), asked(root, conversation_id="c")) is None
@@ -180,7 +233,9 @@ def test_key__another_for_each_thing_that_is_behind_an_agent(tmp_path: Path) -> 
 def test_key__only_the_variables_that_an_agent_is_handed(tmp_path: Path) -> None:
     request = asked(files(tmp_path))
     target = agent(env=["MODE"])
-    assert key(target, request, allowed={"MODE": "a", "OTHER": "1"}) == key(target, request, allowed={"MODE": "a", "OTHER": "2"})
+    assert key(target, request, allowed={"MODE": "a", "OTHER": "1"}) == key(
+        target, request, allowed={"MODE": "a", "OTHER": "2"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +264,10 @@ def test_key__a_glob_of_no_use_is_told_once(tmp_path: Path, globs: list[str], wh
     told: list[str] = []
     keys = CacheKeys({}, told.append)
     target = agent(*globs)
-    assert [keys.key(target, targets.options(AGENT), asked(root, attempt=sample), ()) for sample in range(2)] == [None, None]
+    assert [
+        keys.key(target, targets.options(AGENT), asked(root, attempt=sample), ())
+        for sample in range(2)
+    ] == [None, None]
     (sentence,) = told
     assert sentence.startswith("Replies of the target `default` are not cached: ")
     assert why in sentence
@@ -246,4 +304,8 @@ def test_key__what_an_agent_writes_meanwhile_is_not_what_it_is_made_of(tmp_path:
 
 def test_key__a_folder_alone_names_all_below_it(tmp_path: Path) -> None:
     root = files(tmp_path)
-    assert key(agent("agent"), asked(root)) == key(agent("./agent/**"), asked(root)) == key(agent("agent/**/*"), asked(root))
+    assert (
+        key(agent("agent"), asked(root))
+        == key(agent("./agent/**"), asked(root))
+        == key(agent("agent/**/*"), asked(root))
+    )

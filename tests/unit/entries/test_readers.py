@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agentevals_action.entries.entry import Before, Checked, Entry, Shown
 from agentevals_action.entries.reading import reader_of
-from agentevals_action.entries.refusals import Refused
+from agentevals_action.suites.files.validation_errors import Refused
 
 
 class Point(Entry):
@@ -83,7 +83,11 @@ def test_reader__makes_floats_of_whole_numbers_and_tuples_of_lists() -> None:
         (float, [float("inf"), float("nan"), 10**400], "write a finite number"),
         (Annotated[int, Meta(ge=1)], [0, -1], "write a number that is 1 or more"),
         (Annotated[float, Meta(gt=0)], [0, 0.0, -0.0], "write a number over 0"),
-        (Annotated[float, Meta(le=3_600_000)], [3_600_001], "write a number that is 3600000 or less"),
+        (
+            Annotated[float, Meta(le=3_600_000)],
+            [3_600_001],
+            "write a number that is 3600000 or less",
+        ),
         (Annotated[float, Meta(lt=0.1)], [0.1], "write a number under 0.1"),
         (Literal["a"], [None, "b", 1, ["a"]], "write `a`"),
         (Literal["a", "b", "c"], [None, "", "A", True, ["a"], {"a": 1}], "write `a`, `b` or `c`"),
@@ -93,21 +97,33 @@ def test_reader__makes_floats_of_whole_numbers_and_tuples_of_lists() -> None:
         (Annotated[tuple[str, ...], Meta(max_length=1)], [["a", "b"]], "write at most 1 items"),
         (dict[str, Any], [None, "a", [], 1], "write an object"),
         (Point, [None, "a", [], 1], "write an object"),
-        (bool | Annotated[float, Meta(gt=0)] | None, [0], "write `true` or `false` or a number over 0"),
+        (
+            bool | Annotated[float, Meta(gt=0)] | None,
+            [0],
+            "write `true` or `false` or a number over 0",
+        ),
         (str | tuple[str, ...] | None, [1, {}], "write a text or a list"),
     ],
 )
-def test_reader__refuses_with_what_could_stand_there(annotation: Any, values: list[Any], words: str) -> None:
+def test_reader__refuses_with_what_could_stand_there(
+    annotation: Any, values: list[Any], words: str
+) -> None:
     assert [refused(annotation, value) for value in values] == [[words]] * len(values)
 
 
 def test_list__every_item_is_told_by_its_position() -> None:
-    assert refused(tuple[str, ...], ["a", 1, "b", None]) == ["`[1]`: write a text", "`[3]`: write a text"]
+    assert refused(tuple[str, ...], ["a", 1, "b", None]) == [
+        "`[1]`: write a text",
+        "`[3]`: write a text",
+    ]
 
 
 def test_object__names_and_values_are_told() -> None:
     names = dict[Annotated[str, Meta(min_length=1)], Annotated[int, Meta(ge=1)]]
-    assert refused(names, {"a": 0, "": 1, "b": 2}) == ["`a`: write a number that is 1 or more", "``: write a text that is not empty"]
+    assert refused(names, {"a": 0, "": 1, "b": 2}) == [
+        "`a`: write a number that is 1 or more",
+        "``: write a text that is not empty",
+    ]
 
 
 def test_choice__where_a_type_got_further_the_others_are_not_told() -> None:
@@ -121,7 +137,9 @@ def test_choice__what_is_said_is_told_once() -> None:
         raise ValueError("it is amiss; mend it")
 
     assert refused(Annotated[str, Checked(check)] | None, "a") == ["it is amiss; mend it"]
-    assert refused(Annotated[str | tuple[str, ...], Checked(check)] | None, ["a"]) == ["it is amiss; mend it"]
+    assert refused(Annotated[str | tuple[str, ...], Checked(check)] | None, ["a"]) == [
+        "it is amiss; mend it"
+    ]
 
 
 def test_before__makes_what_the_type_takes_and_the_written_value_is_told() -> None:
@@ -161,12 +179,19 @@ def test_entry_inside__is_read_and_one_that_was_made_stays() -> None:
     point = Point(x=1.0)
     assert read(Place, {"name": "a", "point": {"x": 1}}) == Place(name="a", point=point)
     assert read(Place, {"name": "a", "point": point}).point is point
-    assert refused(Place, {"point": {"x": [], "y": 1}}) == ["`name`: it is missing", "`point.x`: write a number"]
+    assert refused(Place, {"point": {"x": [], "y": 1}}) == [
+        "`name`: it is missing",
+        "`point.x`: write a number",
+    ]
 
 
 def test_schema__says_what_is_taken() -> None:
     definitions: dict[str, Any] = {}
-    annotated = Annotated[str, Meta(min_length=1), Meta(extra_json_schema={"format": "date"})] | tuple[Point, ...] | None
+    annotated = (
+        Annotated[str, Meta(min_length=1), Meta(extra_json_schema={"format": "date"})]
+        | tuple[Point, ...]
+        | None
+    )
     assert reader_of(annotated).schema(definitions) == {
         "anyOf": [
             {"type": "string", "minLength": 1, "format": "date"},
@@ -176,12 +201,23 @@ def test_schema__says_what_is_taken() -> None:
     }
     assert definitions["Point"]["required"] == ["x"]
     assert reader_of(Annotated[int, Shown({"const": 1})]).schema({}) == {"const": 1}
-    assert reader_of(Annotated[float, Meta(gt=0, le=1)]).schema({}) == {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    assert reader_of(Annotated[float, Meta(gt=0, le=1)]).schema({}) == {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "maximum": 1,
+    }
     names = reader_of(dict[Annotated[str, Meta(min_length=1)], Any]).schema({})
-    assert names == {"type": "object", "additionalProperties": True, "propertyNames": {"minLength": 1}}
+    assert names == {
+        "type": "object",
+        "additionalProperties": True,
+        "propertyNames": {"minLength": 1},
+    }
 
 
-@pytest.mark.parametrize("annotation", [list[str], list, dict, tuple, tuple[int, str], tuple[()], set[str], bytes, object, Path])
+@pytest.mark.parametrize(
+    "annotation",
+    [list[str], list, dict, tuple, tuple[int, str], tuple[()], set[str], bytes, object, Path],
+)
 def test_type__that_no_file_can_hold(annotation: Any) -> None:
     with pytest.raises(TypeError, match="no file can hold"):
         reader_of(annotation)

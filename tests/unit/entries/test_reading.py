@@ -1,4 +1,5 @@
-"""Entries: all that is wrong at once, what checks see, what a whole entry becomes, and the data that it is."""
+"""Entries: all that is wrong at once, what checks see, what a whole entry becomes, and the data
+that it is."""
 
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -9,8 +10,8 @@ from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Aside, Entry, Schema, Seen, Written, checks
 from agentevals_action.entries.reading import entry_schema, fields_of, read_entry, to_data
-from agentevals_action.entries.refusals import MISSING, Refusal, Refused, dotted
-from agentevals_action.paths import Folder
+from agentevals_action.suites.files.validation_errors import MISSING, Refusal, Refused, dotted
+from agentevals_action.system.paths import Folder
 
 HERE = Folder(Path("/repository"), Path("/repository/evals"))
 
@@ -40,7 +41,9 @@ class Limit(Entry):
     def completed(self, written: Written) -> Self:
         if self.most == self.least:
             raise ValueError("nothing lies between them; write two numbers")
-        return replace(self, place=f"{written.folder.path.name if written.folder else '-'} {written.value}")
+        return replace(
+            self, place=f"{written.folder.path.name if written.folder else '-'} {written.value}"
+        )
 
     @classmethod
     def refined(cls, schema: Schema) -> Schema:
@@ -54,13 +57,17 @@ class Job(Entry):
     limit: Annotated[Limit | None, Meta(description="How often.")] = None
     words: Annotated[tuple[str, ...], Meta(description="Its words.")] = ()
     config: Annotated[dict[str, Any], Meta(description="Anything.")] = field(default_factory=dict)
-    parts: Annotated[tuple[Any, ...], Aside(is_read=True), Meta(description="What is no data.")] = ()
+    parts: Annotated[
+        tuple[Any, ...], Aside(is_read=True), Meta(description="What is no data.")
+    ] = ()
 
     @checks("words", "config")
     @classmethod
     def _first(cls, value: Any, _seen: Seen) -> Any:
         if "bad" in value:
-            raise Refused(Refusal((list(value).index("bad"),), "bad", said="it is bad; leave it out"))
+            raise Refused(
+                Refusal((list(value).index("bad"),), "bad", said="it is bad; leave it out")
+            )
         return value
 
 
@@ -83,7 +90,9 @@ def refusals(model: type[Entry], value: Any) -> list[tuple[tuple[str | int, ...]
 
 
 def test_read_entry__all_that_is_wrong_at_once_in_the_order_of_the_fields() -> None:
-    assert refusals(Job, {"words": ["a", 1, None], "limit": {"least": "x"}, "unknown": 1, "config": []}) == [
+    assert refusals(
+        Job, {"words": ["a", 1, None], "limit": {"least": "x"}, "unknown": 1, "config": []}
+    ) == [
         (("name",), MISSING, "`name`: it is missing"),
         (("limit", "most"), MISSING, "`limit.most`: it is missing"),
         (("limit", "least"), "x", "`limit.least`: write a whole number"),
@@ -109,8 +118,12 @@ def test_read_entry__what_is_refused_is_said_without_the_value() -> None:
 
 
 def test_checks__see_what_was_declared_before_and_is_right_defaults_too() -> None:
-    assert refusals(Limit, {"most": 1, "least": 2}) == [(("least",), 2, "`least`: it is over `most`; write less")]
-    assert refusals(Limit, {"most": "many", "least": 2}) == [(("most",), "many", "`most`: write a whole number")]
+    assert refusals(Limit, {"most": 1, "least": 2}) == [
+        (("least",), 2, "`least`: it is over `most`; write less")
+    ]
+    assert refusals(Limit, {"most": "many", "least": 2}) == [
+        (("most",), "many", "`most`: write a whole number")
+    ]
     seen: list[tuple[dict[str, Any], Folder | None]] = []
 
     class Looking(Job):
@@ -124,13 +137,21 @@ def test_checks__see_what_was_declared_before_and_is_right_defaults_too() -> Non
 
     read_entry(Looking, {"name": "a", "last": 2, "limit": 3}, HERE)
     read_entry(Looking, {"name": "a"}, HERE)
-    expected = {"name": "a", "limit": Limit(most=3, place="evals 3"), "words": (), "config": {}, "parts": ()}
+    expected = {
+        "name": "a",
+        "limit": Limit(most=3, place="evals 3"),
+        "words": (),
+        "config": {},
+        "parts": (),
+    }
     assert seen == [(expected, HERE)]  # a field that is not given is not checked
 
 
 def test_checks__those_of_the_base_run_first_and_may_refuse_what_lies_inside() -> None:
     assert read_entry(UrgentJob, {"words": ["a"]}).words == ("a", "soon")
-    assert refusals(UrgentJob, {"words": ["a", "bad"]}) == [(("words", 1), "bad", "`words[1]`: it is bad; leave it out")]
+    assert refusals(UrgentJob, {"words": ["a", "bad"]}) == [
+        (("words", 1), "bad", "`words[1]`: it is bad; leave it out")
+    ]
 
 
 def test_checks__of_what_no_file_holds_are_no_declaration() -> None:
@@ -174,7 +195,9 @@ def test_fields__of_a_type_that_no_file_can_hold_are_named() -> None:
 
 def test_fields__of_a_subclass_keep_the_order_of_the_base() -> None:
     assert list(fields_of(UrgentJob)) == ["name", "limit", "words", "config", "parts", "hours"]
-    assert refusals(UrgentJob, {"name": "at"}) == [(("name",), "at", "`name`: write a text of 3 characters or more")]
+    assert refusals(UrgentJob, {"name": "at"}) == [
+        (("name",), "at", "`name`: write a text of 3 characters or more")
+    ]
     assert read_entry(UrgentJob, {}).name == "now"
 
 
@@ -186,13 +209,19 @@ def test_completed__sees_what_is_written_and_its_folder() -> None:
 
 
 def test_completed__not_while_a_field_is_wrong() -> None:
-    assert refusals(Limit, {"most": 0, "least": -1}) == [(("least",), -1, "`least`: write a number that is 0 or more")]
+    assert refusals(Limit, {"most": 0, "least": -1}) == [
+        (("least",), -1, "`least`: write a number that is 0 or more")
+    ]
 
 
 def test_long_form__a_shorter_form_is_read_and_one_that_is_refused_is_told_as_written() -> None:
     assert read_entry(Job, {"name": "a", "limit": 4}).limit == Limit(most=4, place="- 4")
-    assert refusals(Job, {"name": "a", "limit": "none"}) == [(("limit",), "none", "`limit`: there is always a limit; write a number")]
-    assert refusals(Job, {"name": "a", "limit": -1}) == [(("limit", "most"), -1, "`limit.most`: write a number that is 0 or more")]
+    assert refusals(Job, {"name": "a", "limit": "none"}) == [
+        (("limit",), "none", "`limit`: there is always a limit; write a number")
+    ]
+    assert refusals(Job, {"name": "a", "limit": -1}) == [
+        (("limit", "most"), -1, "`limit.most`: write a number that is 0 or more")
+    ]
 
 
 def test_aside__no_file_sets_it_and_it_is_no_data() -> None:
@@ -200,19 +229,33 @@ def test_aside__no_file_sets_it_and_it_is_no_data() -> None:
     assert read_entry(Limit, {"most": 1, "place": "elsewhere"}, HERE).place.startswith("evals")
     assert to_data(read_entry(Limit, 1, HERE)) == {"most": 1, "least": 0}
     job = read_entry(Job, {"name": "a", "parts": [1, "b"]})
-    assert (job.parts, to_data(job)) == ((1, "b"), {"name": "a", "limit": None, "words": [], "config": {}})
+    assert (job.parts, to_data(job)) == (
+        (1, "b"),
+        {"name": "a", "limit": None, "words": [], "config": {}},
+    )
 
 
 def test_to_data__in_the_order_of_the_fields_as_a_file_could_hold_it() -> None:
-    data = {"config": {"b": (1, {"c": None}), "a": 1}, "words": ["x"], "limit": {"least": 1, "most": 2}, "name": "a"}
+    data = {
+        "config": {"b": (1, {"c": None}), "a": 1},
+        "words": ["x"],
+        "limit": {"least": 1, "most": 2},
+        "name": "a",
+    }
     assert repr(to_data(read_entry(Job, data))) == (
         "{'name': 'a', 'limit': {'most': 2, 'least': 1}, 'words': ['x'], 'config': {'b': [1, {'c': None}], 'a': 1}}"
     )
 
 
 def test_to_data__without_defaults_of_entries_inside_neither() -> None:
-    job = read_entry(Job, {"name": "a", "limit": {"most": 2, "least": 0}, "words": [], "config": {"k": None}})
-    assert to_data(job, defaults=False) == {"name": "a", "limit": {"most": 2}, "config": {"k": None}}
+    job = read_entry(
+        Job, {"name": "a", "limit": {"most": 2, "least": 0}, "words": [], "config": {"k": None}}
+    )
+    assert to_data(job, defaults=False) == {
+        "name": "a",
+        "limit": {"most": 2},
+        "config": {"k": None},
+    }
     assert to_data(UrgentJob(), defaults=False) == {}
 
 
@@ -231,10 +274,28 @@ def test_entry_schema__properties_defaults_and_definitions() -> None:
         "description": "What is done.",
         "properties": {
             "name": {"type": "string", "minLength": 1, "description": "Its name."},
-            "limit": {"anyOf": [{"$ref": "#/definitions/Limit"}, {"type": "null"}], "description": "How often."},
-            "words": {"type": "array", "items": {"type": "string"}, "default": [], "description": "Its words."},
-            "config": {"type": "object", "additionalProperties": True, "default": {}, "description": "Anything."},
-            "parts": {"type": "array", "items": {}, "default": [], "description": "What is no data."},
+            "limit": {
+                "anyOf": [{"$ref": "#/definitions/Limit"}, {"type": "null"}],
+                "description": "How often.",
+            },
+            "words": {
+                "type": "array",
+                "items": {"type": "string"},
+                "default": [],
+                "description": "Its words.",
+            },
+            "config": {
+                "type": "object",
+                "additionalProperties": True,
+                "default": {},
+                "description": "Anything.",
+            },
+            "parts": {
+                "type": "array",
+                "items": {},
+                "default": [],
+                "description": "What is no data.",
+            },
         },
         "required": ["name"],
     }

@@ -1,4 +1,5 @@
-"""`code_judge` with real programs: what they are given, and every way in which they can answer or fail to."""
+"""`code_judge` with real programs: what they are given, and every way in which they can answer or
+fail to."""
 
 import asyncio
 import json
@@ -9,12 +10,12 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import to_data
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.system.paths import Folder
 from tests.support import cases
 
 
@@ -22,7 +23,12 @@ def judged(code: str, tmp_path: Path, **given: Any) -> EvaluatorResult:
     """What comes of a judge written in Python."""
     common = {key: given.pop(key) for key in ("negate", "config", "threshold") if key in given}
     fields = {key: given.pop(key) for key in ("timeout_seconds",) if key in given}
-    return cases.grade("code_judge", {"script": [sys.executable, "-c", code], **fields}, cases.case(root=tmp_path, **given), **common)
+    return cases.grade(
+        "code_judge",
+        {"script": [sys.executable, "-c", code], **fields},
+        cases.case(root=tmp_path, **given),
+        **common,
+    )
 
 
 def refused(result: EvaluatorResult) -> str:
@@ -36,28 +42,47 @@ def refused(result: EvaluatorResult) -> str:
 def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
     code = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"
     messages = (
-        Message("assistant", "", tool_calls=(ToolCall("search", {"camelCase_key": 1}, id="c1", duration_ms=5),)),
+        Message(
+            "assistant",
+            "",
+            tool_calls=(ToolCall("search", {"camelCase_key": 1}, id="c1", duration_ms=5),),
+        ),
         Message("tool", "found", tool_call_id="c1"),
         Message("assistant", "the answer"),
     )
     trace = Trace(
-        messages, tool_calls=messages[0].tool_calls, llm_call_count=2, input_tokens=10, output_tokens=5, cost_usd=0.5, duration_ms=9.0
+        messages,
+        tool_calls=messages[0].tool_calls,
+        llm_call_count=2,
+        input_tokens=10,
+        output_tokens=5,
+        cost_usd=0.5,
+        duration_ms=9.0,
     )
     result = judged(
         code,
         tmp_path,
         trace=trace,
         asked=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
-        expected=[{"role": "assistant", "content": "first"}, {"role": "assistant", "content": "hi"}],
+        expected=[
+            {"role": "assistant", "content": "first"},
+            {"role": "assistant", "content": "hi"},
+        ],
         criteria="greets",
         note="read me",
         metadata={"someKey": {"innerKey": 1}},
         config={"myKey": 1},
     )
     got = result.details
-    texts = {"question": "@[System]:\nBe brief.\n\n@[User]:\nhello", "answer": "the answer", "reference": "hi"}
+    texts = {
+        "question": "@[System]:\nBe brief.\n\n@[User]:\nhello",
+        "answer": "the answer",
+        "reference": "hi",
+    }
     assert got["question"] == texts["question"]
-    assert {got[key] for key in ("candidateAnswer", "output", "answer", "candidate_answer")} == {texts["answer"]}
+    assert {got[key] for key in ("candidateAnswer", "output", "answer", "candidate_answer")} == {
+        texts["answer"]
+    }
     assert {got[key] for key in ("referenceAnswer", "reference_answer")} == {texts["reference"]}
     assert {got[key] for key in ("criteria", "expected_outcome")} == {"greets"}
     assert got["input"] == got["inputMessages"] == got["input_messages"]
@@ -66,7 +91,11 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
     assert [message["content"] for message in got["expected_output"]] == ["first", "hi"]
     assert got["messages"] == got["outputMessages"] == got["output_messages"]
     assert got["messages"][0]["tool_calls"][0]["input"] == {"camelCase_key": 1}
-    assert (got["config"], got["metadata"], got["note"]) == ({"myKey": 1}, {"someKey": {"innerKey": 1}}, "read me")
+    assert (got["config"], got["metadata"], got["note"]) == (
+        {"myKey": 1},
+        {"someKey": {"innerKey": 1}},
+        "read me",
+    )
     assert got["traceSummary"] == {
         "eventCount": 1,
         "toolNames": ["search"],
@@ -97,7 +126,9 @@ def test_payload__names_the_files_of_the_input(tmp_path: Path) -> None:
 
 
 def test_payload__unreadable_file_is_an_error(tmp_path: Path) -> None:
-    assert "gone.txt" in refused(judged("pass", tmp_path, asked=(cases.file_message(tmp_path / "gone.txt"),)))
+    assert "gone.txt" in refused(
+        judged("pass", tmp_path, asked=(cases.file_message(tmp_path / "gone.txt"),))
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,11 +145,18 @@ def test_payload__unreadable_file_is_an_error(tmp_path: Path) -> None:
             ("a",),
             ("b (no b)",),
         ),
-        ('{"assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false}]}', 0.5, ("a",), ("b",)),
+        (
+            '{"assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false}]}',
+            0.5,
+            ("a",),
+            ("b",),
+        ),
         ('{"score": 0.3, "details": {"score": 1.0}}', 0.3, (), ()),
     ],
 )
-def test_object__counts_as_printed(tmp_path: Path, printed: str, score: float, hits: tuple[str, ...], misses: tuple[str, ...]) -> None:
+def test_object__counts_as_printed(
+    tmp_path: Path, printed: str, score: float, hits: tuple[str, ...], misses: tuple[str, ...]
+) -> None:
     result = judged(f"print({printed!r})", tmp_path)
     assert (result.score, result.hits, result.misses, result.error) == (score, hits, misses, None)
 
@@ -156,9 +194,16 @@ def test_object__counts_as_printed(tmp_path: Path, printed: str, score: float, h
     ],
 )
 @pytest.mark.parametrize("negate", [False, True])
-def test_object__that_cannot_be_read_is_an_error_also_negated(tmp_path: Path, printed: str, negate: bool) -> None:
+def test_object__that_cannot_be_read_is_an_error_also_negated(
+    tmp_path: Path, printed: str, negate: bool
+) -> None:
     message = refused(
-        judged(f"import sys; print('the reason', file=sys.stderr); print({printed!r})", tmp_path, negate=negate, threshold=0.8)
+        judged(
+            f"import sys; print('the reason', file=sys.stderr); print({printed!r})",
+            tmp_path,
+            negate=negate,
+            threshold=0.8,
+        )
     )
     assert "the reason" in message
 
@@ -186,32 +231,51 @@ def test_crash__is_an_error_also_negated(tmp_path: Path, negate: bool) -> None:
 
 
 def test_crash__after_an_object_is_an_error(tmp_path: Path) -> None:
-    assert "exited with code 2" in refused(judged("print('{\"score\": 1}'); raise SystemExit(2)", tmp_path))
+    assert "exited with code 2" in refused(
+        judged("print('{\"score\": 1}'); raise SystemExit(2)", tmp_path)
+    )
 
 
 def test_crash__by_a_signal_is_an_error(tmp_path: Path) -> None:
-    assert "signal 9" in refused(judged("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path, negate=True))
+    assert "signal 9" in refused(
+        judged("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path, negate=True)
+    )
 
 
-@pytest.mark.parametrize(("own", "told"), [({}, "over 0.5 s"), ({"timeout_seconds": 0.25}, "over 0.25 s")])
-def test_time_limit__is_the_tests_or_its_own(tmp_path: Path, own: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(
+    ("own", "told"), [({}, "over 0.5 s"), ({"timeout_seconds": 0.25}, "over 0.25 s")]
+)
+def test_time_limit__is_the_tests_or_its_own(
+    tmp_path: Path, own: dict[str, Any], told: str
+) -> None:
     code = "import sys, time; print('{\"score\": 1}', flush=True); print('still here', file=sys.stderr, flush=True); time.sleep(60)"
     message = refused(judged(code, tmp_path, timeout=0.5, negate=True, **own))
     assert told in message
 
 
 def test_program__missing_is_an_error(tmp_path: Path) -> None:
-    message = refused(cases.grade("code_judge", {"script": ["./no-such-judge"]}, cases.case(root=tmp_path), negate=True))
+    message = refused(
+        cases.grade(
+            "code_judge", {"script": ["./no-such-judge"]}, cases.case(root=tmp_path), negate=True
+        )
+    )
     assert "'./no-such-judge' cannot be started (No such file or directory)" in message
 
 
 def test_folder__missing_is_an_error(tmp_path: Path) -> None:
-    message = refused(cases.grade("code_judge", {"script": ["true"], "cwd": "build"}, cases.case(root=tmp_path)))
+    message = refused(
+        cases.grade("code_judge", {"script": ["true"], "cwd": "build"}, cases.case(root=tmp_path))
+    )
     assert "folder build does not exist" in message
 
 
-@pytest.mark.parametrize(("cwd", "where"), [(None, "evals"), ("judges", "evals/judges"), ("/", "."), ("../other", "other")])
-def test_folder__is_that_of_the_file_that_declares_it(tmp_path: Path, cwd: str | None, where: str) -> None:
+@pytest.mark.parametrize(
+    ("cwd", "where"),
+    [(None, "evals"), ("judges", "evals/judges"), ("/", "."), ("../other", "other")],
+)
+def test_folder__is_that_of_the_file_that_declares_it(
+    tmp_path: Path, cwd: str | None, where: str
+) -> None:
     for name in ("evals/judges", "other"):
         (tmp_path / name).mkdir(parents=True)
     code = "import json, os; print(json.dumps({'score': 1, 'hits': [os.getcwd()]}))"
@@ -235,7 +299,9 @@ def test_environment__is_what_the_case_allows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["raise ValueError", "print('{')", "import os; os.abort()"])
-def test_failure__with_names_withheld_says_how_to_let_them_through(tmp_path: Path, code: str) -> None:
+def test_failure__with_names_withheld_says_how_to_let_them_through(
+    tmp_path: Path, code: str
+) -> None:
     message = refused(judged(code, tmp_path, withheld=("MY_API_KEY", "OTHER_TOKEN")))
     assert "MY_API_KEY, OTHER_TOKEN" in message
     assert "input `env`" in message
@@ -251,7 +317,9 @@ def test_success__says_nothing_of_withheld_names(tmp_path: Path) -> None:
 
 
 def test_output__of_half_a_surrogate_pair_can_be_written_down(tmp_path: Path) -> None:
-    result = judged(r"""print('{"score": 1, "hits": ["\\ud800"], "details": {"a": ["\\udfff"]}}')""", tmp_path)
+    result = judged(
+        r"""print('{"score": 1, "hits": ["\\ud800"], "details": {"a": ["\\udfff"]}}')""", tmp_path
+    )
     assert (result.score, result.hits, result.details) == (1.0, ("?",), {"a": ["?"]})
 
 
@@ -267,7 +335,10 @@ def test_metadata__that_is_no_json_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("python3 judge.py --level 'very strict'", ("python3", "judge.py", "--level", "very strict")),
+        (
+            "python3 judge.py --level 'very strict'",
+            ("python3", "judge.py", "--level", "very strict"),
+        ),
         ('grep -q "a|b && c"', ("grep", "-q", "a|b && c")),
         ("python3 \\\n  judge.py\n", ("python3", "judge.py")),
         (["grep", "-q", "a | b"], ("grep", "-q", "a | b")),
@@ -305,7 +376,13 @@ def test_script__that_is_no_single_command_is_refused(script: object, told: str)
 def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: Path) -> None:
     root, evals = tmp_path / "repo", tmp_path / "repo" / "evals"
     (evals / "judges" / "deep").mkdir(parents=True)
-    for name in ("judges/check.py", "judges/shared.py", "judges/deep/far.py", "tool.sh", "beside_tool.sh"):
+    for name in (
+        "judges/check.py",
+        "judges/shared.py",
+        "judges/deep/far.py",
+        "tool.sh",
+        "beside_tool.sh",
+    ):
         (evals / name).write_text("")
     (tmp_path / "outside.py").write_text("")
     (evals / "judges" / "link_out.py").symlink_to(tmp_path / "outside.py")
@@ -330,6 +407,13 @@ def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: P
 
 
 def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
-    dumped = to_data(cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path))
-    assert dumped == {"script": ["python3", "judge.py"], "cwd": "/", "timeout_seconds": None, "target": None}
+    dumped = to_data(
+        cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path)
+    )
+    assert dumped == {
+        "script": ["python3", "judge.py"],
+        "cwd": "/",
+        "timeout_seconds": None,
+        "target": None,
+    }
     assert str(tmp_path) not in json.dumps(dumped)

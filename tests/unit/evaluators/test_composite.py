@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Composite
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Evaluator, Gate
-from agentevals_action.scoring import score_sample
+from agentevals_action.results.scoring import score_sample
+from agentevals_action.suites.files.validation_errors import Refused
 from tests.support import cases
 
 
@@ -39,7 +39,9 @@ def untraced(name: str, **common: Any) -> Evaluator:
     return cases.evaluator("skill_trigger", {"skill": "pdf"}, name=name, **common)
 
 
-def composite(*children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any) -> Evaluator:
+def composite(
+    *children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any
+) -> Evaluator:
     made = read_entry(Composite, {"evaluators": children, **fields})
     return cases.declared(made, name=name, **(common or {}))
 
@@ -84,11 +86,16 @@ def test_aggregator__decides_the_score(aggregator: Mapping[str, Any], score: flo
 
 
 def test_children__are_kept_with_their_hits_and_misses_in_order() -> None:
-    result = graded(composite(has("beta", "b"), composite(has("alpha", "a"), name="in"), has("gamma", "c")))
+    result = graded(
+        composite(has("beta", "b"), composite(has("alpha", "a"), name="in"), has("gamma", "c"))
+    )
     assert [child.name for child in result.evaluator_results] == ["b", "in", "c"]
     assert [child.name for child in result.evaluator_results[1].evaluator_results] == ["a"]
     assert result.hits == result.evaluator_results[1].hits
-    assert result.misses == (*result.evaluator_results[0].misses, *result.evaluator_results[2].misses)
+    assert result.misses == (
+        *result.evaluator_results[0].misses,
+        *result.evaluator_results[2].misses,
+    )
     assert result.reasoning == "weighted_average: b 0 × 1, in 1 × 1, c 0 × 1"
 
 
@@ -108,11 +115,21 @@ def test_children__own_fields_count() -> None:
 
 def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
     ran = cases.evaluator("code_judge", {"script": ["touch", "ran"]}, tmp_path, name="ran")
-    gate = composite(ran, has("safe"), says(0.59, "judge"), aggregator={"type": "safety_gate", "required": ["safe", "judge"]})
+    gate = composite(
+        ran,
+        has("safe"),
+        says(0.59, "judge"),
+        aggregator={"type": "safety_gate", "required": ["safe", "judge"]},
+    )
 
     result = graded(gate, root=tmp_path)
 
-    assert (result.score, result.passed, result.gates_failed, result.error) == (0, False, ("m",), None)
+    assert (result.score, result.passed, result.gates_failed, result.error) == (
+        0,
+        False,
+        ("m",),
+        None,
+    )
     assert [child.name for child in result.evaluator_results] == ["safe", "judge"]
     assert result.reasoning == "safety_gate: closed by safe 0, judge 0.59; not run: ran"
     assert not (tmp_path / "ran").exists()
@@ -120,7 +137,11 @@ def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
 
 
 def test_safety_gate__open_is_the_average_of_all(tmp_path: Path) -> None:
-    gate = composite(says(0, "style", weight=3), says(0.6, "safe"), aggregator={"type": "safety_gate", "required": ["safe"]})
+    gate = composite(
+        says(0, "style", weight=3),
+        says(0.6, "safe"),
+        aggregator={"type": "safety_gate", "required": ["safe"]},
+    )
 
     result = graded(gate)
 
@@ -130,7 +151,9 @@ def test_safety_gate__open_is_the_average_of_all(tmp_path: Path) -> None:
 
 
 def test_safety_gate__is_named_itself_at_any_depth() -> None:
-    gate = composite(has("safe", "b"), name="gate", aggregator={"type": "safety_gate", "required": ["b"]})
+    gate = composite(
+        has("safe", "b"), name="gate", aggregator={"type": "safety_gate", "required": ["b"]}
+    )
     result = graded(composite(has("alpha"), composite(gate, name="in"), name="out"))
     assert result.gates_failed == ("out/in/gate",)
     assert (result.score, result.passed) == (0.5, False)
@@ -138,7 +161,9 @@ def test_safety_gate__is_named_itself_at_any_depth() -> None:
 
 def test_gate_of_a_child__fails_the_composite_at_any_depth() -> None:
     result = graded(nested(30))
-    assert result.gates_failed == ("/".join([*(f"m{level}" for level in reversed(range(30))), "b"]),)
+    assert result.gates_failed == (
+        "/".join([*(f"m{level}" for level in reversed(range(30))), "b"]),
+    )
     assert (result.score, result.passed) == (0.5, False)
 
 
@@ -150,18 +175,28 @@ def test_gates__each_once_in_suite_order() -> None:
         common={"threshold": 0.9},
     )
     assert graded(gate).gates_failed == ("m", "m/first")
-    plain = composite(has("x", "a", threshold=0.8), says(0.9, "b", threshold=0.95), common={"threshold": 0.8})
+    plain = composite(
+        has("x", "a", threshold=0.8), says(0.9, "b", threshold=0.95), common={"threshold": 0.8}
+    )
     assert graded(plain).gates_failed == ("m", "m/a", "m/b")
 
 
 def test_gate_names__as_declared() -> None:
-    inner = composite(has("x", "a", threshold=0.8), name="in", aggregator={"type": "safety_gate", "required": ["a"]})
+    inner = composite(
+        has("x", "a", threshold=0.8),
+        name="in",
+        aggregator={"type": "safety_gate", "required": ["a"]},
+    )
     assert inner.options.inner_gates() == (("", None), ("a", cases.HERE))  # type: ignore[attr-defined]  # options of a composite
 
 
-@pytest.mark.parametrize("aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}])
+@pytest.mark.parametrize(
+    "aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}]
+)
 def test_error__of_a_child_is_the_composites(aggregator: Mapping[str, Any]) -> None:
-    result = graded(composite(has("alpha", "a"), composite(broken("judge"), name="in"), aggregator=aggregator))
+    result = graded(
+        composite(has("alpha", "a"), composite(broken("judge"), name="in"), aggregator=aggregator)
+    )
     assert (result.score, result.passed, result.gates_failed) == (None, None, ())
     assert result.error is not None
     assert result.error.kind == "evaluator"
@@ -181,19 +216,31 @@ def test_error__beside_a_failed_gate_loses_neither() -> None:
     assert (result.score, result.passed, result.gates_failed) == (None, False, ("m/b",))
     assert result.error is not None
     assert score_sample([result]) == (None, "fail", ("m/b",))
-    outer = graded(composite(composite(broken("judge"), has("beta", "b", threshold=0.8), name="in"), has("alpha")))
+    outer = graded(
+        composite(
+            composite(broken("judge"), has("beta", "b", threshold=0.8), name="in"), has("alpha")
+        )
+    )
     assert outer.gates_failed == ("m/in/b",)
 
 
 def test_error__of_what_a_safety_gate_requires_still_runs_the_others() -> None:
     required = {"type": "safety_gate", "required": ["judge"]}
-    result = graded(composite(broken("judge"), has("beta", "b", threshold=0.8), aggregator=required))
+    result = graded(
+        composite(broken("judge"), has("beta", "b", threshold=0.8), aggregator=required)
+    )
     assert (result.score, result.gates_failed) == (None, ("m/b",))
     assert graded(composite(broken("judge"), has("alpha"), aggregator=required)).gates_failed == ()
 
 
 def test_error__beside_a_closed_safety_gate_is_kept() -> None:
-    result = graded(composite(broken("judge"), has("beta", "b"), aggregator={"type": "safety_gate", "required": ["judge", "b"]}))
+    result = graded(
+        composite(
+            broken("judge"),
+            has("beta", "b"),
+            aggregator={"type": "safety_gate", "required": ["judge", "b"]},
+        )
+    )
     assert (result.score, result.passed, result.gates_failed) == (0, False, ("m",))
     assert result.error is not None
     assert score_sample([result]) == (0, "fail", ("m",))
@@ -219,17 +266,30 @@ def test_threshold__with_an_error_cannot_be_told() -> None:
 
 
 def test_negated__turns_the_score_and_swaps_hits_and_misses() -> None:
-    plain, negated = composite(has("alpha"), has("beta")), composite(has("alpha"), has("beta"), common={"negate": True})
-    assert (graded(negated).hits, graded(negated).misses) == (graded(plain).misses, graded(plain).hits)
+    plain, negated = (
+        composite(has("alpha"), has("beta")),
+        composite(has("alpha"), has("beta"), common={"negate": True}),
+    )
+    assert (graded(negated).hits, graded(negated).misses) == (
+        graded(plain).misses,
+        graded(plain).hits,
+    )
     assert graded(composite(says(0.3, "a"), common={"negate": True})).score == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}])
-def test_negated__what_the_trace_lacks_counts_against_it_either_way(aggregator: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}]
+)
+def test_negated__what_the_trace_lacks_counts_against_it_either_way(
+    aggregator: Mapping[str, Any],
+) -> None:
     negated = {"negate": True}
     assert graded(composite(untraced("t"), aggregator=aggregator)).score == 0
     assert graded(composite(untraced("t"), aggregator=aggregator, common=negated)).score == 0
-    assert graded(composite(untraced("t", negate=True), aggregator=aggregator, common=negated)).score == 0
+    assert (
+        graded(composite(untraced("t", negate=True), aggregator=aggregator, common=negated)).score
+        == 0
+    )
     inside = composite(untraced("t"), aggregator=aggregator, name="in", common=negated)
     assert graded(composite(inside, aggregator=aggregator)).score == 0
     assert graded(composite(inside, aggregator=aggregator, common=negated)).score == 0
@@ -240,7 +300,17 @@ def test_negated__what_is_known_is_told_from_what_is_not() -> None:
     assert graded(composite(*children)).score == 0.5
     assert graded(composite(*children, common={"negate": True})).score == 0
     assert graded(composite(has("beta", "b"), untraced("t"), common={"negate": True})).score == 0.5
-    assert graded(composite(has("beta", "b"), untraced("t"), aggregator={"type": "minimum"}, common={"negate": True})).score == 1
+    assert (
+        graded(
+            composite(
+                has("beta", "b"),
+                untraced("t"),
+                aggregator={"type": "minimum"},
+                common={"negate": True},
+            )
+        ).score
+        == 1
+    )
     assert graded(composite(*children, threshold=1, common={"negate": True})).score == 0
 
 
@@ -250,9 +320,18 @@ def test_negated__what_is_known_is_told_from_what_is_not() -> None:
         ({"evaluators": ()}, "at least one item"),
         ({"evaluators": (has("a"), has("a"))}, "same name"),
         ({"evaluators": ({"type": "contains", "value": "x"},)}, "write an object"),
-        ({"evaluators": (has("a"),), "aggregator": {"weights": {"b": 1}}}, "there is no evaluator `b` in it"),
-        ({"evaluators": (has("a"),), "aggregator": {"type": "safety_gate", "required": ["b"]}}, "there is no evaluator `b` in it"),
-        ({"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5}, "keep one of them"),
+        (
+            {"evaluators": (has("a"),), "aggregator": {"weights": {"b": 1}}},
+            "there is no evaluator `b` in it",
+        ),
+        (
+            {"evaluators": (has("a"),), "aggregator": {"type": "safety_gate", "required": ["b"]}},
+            "there is no evaluator `b` in it",
+        ),
+        (
+            {"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5},
+            "keep one of them",
+        ),
         ({"evaluators": (has("a"),), "threshold": None}, "it is empty"),
         ({"evaluators": (has("a"),), "threshold": 1.1}, "1 or less"),
     ],
@@ -263,5 +342,15 @@ def test_options__refuse(fields: Mapping[str, Any], said: str) -> None:
 
 
 def test_every__walks_in_suite_order() -> None:
-    tree = composite(has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d"))
-    assert [evaluator.name for evaluator in base.every(tree)] == ["m", "a", "in", "b", "in2", "c", "d"]
+    tree = composite(
+        has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d")
+    )
+    assert [evaluator.name for evaluator in base.every(tree)] == [
+        "m",
+        "a",
+        "in",
+        "b",
+        "in2",
+        "c",
+        "d",
+    ]

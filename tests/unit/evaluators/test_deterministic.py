@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from agentevals_action.entries.refusals import Refused
-from agentevals_action.evaluators import base
-from agentevals_action.grading import patterns
+from agentevals_action.evaluators import base, patterns
+from agentevals_action.suites.files.validation_errors import Refused
 from tests.support import cases
 
 GRADED = [
@@ -55,7 +54,9 @@ GRADED = [
 
 
 @pytest.mark.parametrize(("kind", "data", "output", "score"), GRADED)
-def test_score__is_one_or_nought(kind: str, data: dict[str, object], output: str, score: float) -> None:
+def test_score__is_one_or_nought(
+    kind: str, data: dict[str, object], output: str, score: float
+) -> None:
     result = cases.grade(kind, data, cases.case(output))
     assert (result.score, result.error) == (score, None)
     assert bool(result.hits) == (score == 1) or kind == "contains_all" or kind == "icontains_all"
@@ -63,8 +64,12 @@ def test_score__is_one_or_nought(kind: str, data: dict[str, object], output: str
 
 
 @pytest.mark.parametrize(("kind", "data", "output", "score"), GRADED)
-def test_negate__turns_the_score_and_swaps_hits_and_misses(kind: str, data: dict[str, object], output: str, score: float) -> None:
-    plain, negated = (cases.grade(kind, data, cases.case(output), negate=negate) for negate in (False, True))
+def test_negate__turns_the_score_and_swaps_hits_and_misses(
+    kind: str, data: dict[str, object], output: str, score: float
+) -> None:
+    plain, negated = (
+        cases.grade(kind, data, cases.case(output), negate=negate) for negate in (False, True)
+    )
     assert (negated.score, negated.hits, negated.misses) == (1 - score, plain.misses, plain.hits)
 
 
@@ -87,7 +92,9 @@ def test_words__are_one_line_and_cut() -> None:
 
 
 def test_is_json__says_where_it_breaks() -> None:
-    assert cases.grade("is_json", {}, cases.case('{\n "a": }')).misses == ("is not valid JSON: Expecting value at line 2, column 7",)
+    assert cases.grade("is_json", {}, cases.case('{\n "a": }')).misses == (
+        "is not valid JSON: Expecting value at line 2, column 7",
+    )
 
 
 def test_is_json__too_deep_to_tell_is_an_error() -> None:
@@ -128,7 +135,9 @@ def test_regex__runaway_pattern_is_an_error_also_negated() -> None:
         ("regex", {"value": "a", "flags": "g"}, "'g' is no flag"),
     ],
 )
-def test_options__that_check_nothing_or_mean_nothing_are_refused(kind: str, data: dict[str, object], told: str) -> None:
+def test_options__that_check_nothing_or_mean_nothing_are_refused(
+    kind: str, data: dict[str, object], told: str
+) -> None:
     with pytest.raises(Refused) as refused:
         cases.options(kind, data)
     assert len(refused.value.refusals) == 1
@@ -158,7 +167,9 @@ def test_regex__runaway_pattern_holds_up_no_other_test(monkeypatch: pytest.Monke
     monkeypatch.setattr(patterns, "TIME_LIMIT", 0.2)
 
     async def both() -> bool:
-        slow = asyncio.create_task(base.grade(cases.evaluator("regex", {"value": "(a|aa)+$"}), cases.case("a" * 60 + "b")))
+        slow = asyncio.create_task(
+            base.grade(cases.evaluator("regex", {"value": "(a|aa)+$"}), cases.case("a" * 60 + "b"))
+        )
         await asyncio.sleep(0)
         await base.grade(cases.evaluator("contains", {"value": "b"}), cases.case("b"))
         waited = not slow.done()

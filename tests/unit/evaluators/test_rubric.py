@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.evaluators.base import Options
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.suites.files.validation_errors import Refused
 from tests.support import cases
 
 
@@ -21,7 +21,12 @@ class Placed(dict[str, Any]):
 def checked(criteria: list[Any], *checks: dict[str, Any], **common: Any) -> EvaluatorResult:
     """What comes of a judge that gives these checks."""
     reply = json.dumps({"checks": checks, "overall_reasoning": "ok"})
-    return cases.grade("rubric", {"rubrics": criteria, "prompt": "{{answer}}"}, cases.case(reply, ask=cases.echo), **common)
+    return cases.grade(
+        "rubric",
+        {"rubrics": criteria, "prompt": "{{answer}}"},
+        cases.case(reply, ask=cases.echo),
+        **common,
+    )
 
 
 def met(name: str, satisfied: bool = True) -> dict[str, Any]:
@@ -37,36 +42,68 @@ RANGES = {"0": "bad", "5": "fair", "10": "good"}
 
 def test_score__is_the_weighted_mean() -> None:
     result = checked(
-        [{"id": "right", "outcome": "Is right", "weight": 3}, {"id": "clear", "outcome": "Is clear"}], met("right"), met("clear", False)
+        [
+            {"id": "right", "outcome": "Is right", "weight": 3},
+            {"id": "clear", "outcome": "Is clear"},
+        ],
+        met("right"),
+        met("clear", False),
     )
-    assert (result.score, result.hits, result.misses) == (0.75, ("right: Is right",), ("clear: Is clear",))
+    assert (result.score, result.hits, result.misses) == (
+        0.75,
+        ("right: Is right",),
+        ("clear: Is clear",),
+    )
     assert (result.reasoning, result.gates_failed) == ("ok", ())
-    assert result.details == {"checks": [{"id": "right", "score": 1.0, "reasoning": ""}, {"id": "clear", "score": 0.0, "reasoning": ""}]}
+    assert result.details == {
+        "checks": [
+            {"id": "right", "score": 1.0, "reasoning": ""},
+            {"id": "clear", "score": 0.0, "reasoning": ""},
+        ]
+    }
 
 
 def test_score__is_the_plain_mean_when_no_criterion_weighs() -> None:
-    result = checked([{"id": "a", "outcome": "A", "weight": 0}, {"id": "b", "outcome": "B", "weight": 0}], met("a"), met("b", False))
+    result = checked(
+        [{"id": "a", "outcome": "A", "weight": 0}, {"id": "b", "outcome": "B", "weight": 0}],
+        met("a"),
+        met("b", False),
+    )
     assert result.score == 0.5
 
 
 def test_strings__are_named_by_position() -> None:
-    result = checked(["Greets", {"id": "own", "outcome": "O"}, "Names the user"], met("rubric-3"), met("own"), met("rubric-1", False))
+    result = checked(
+        ["Greets", {"id": "own", "outcome": "O"}, "Names the user"],
+        met("rubric-3"),
+        met("own"),
+        met("rubric-1", False),
+    )
     assert (result.misses, round(result.score or 0, 6)) == (("rubric-1: Greets",), 0.666667)
 
 
 def test_ranges__are_points_of_ten() -> None:
-    criteria = [{"id": "a", "outcome": "A", "weight": 3, "score_ranges": RANGES}, {"id": "b", "outcome": "B", "score_ranges": RANGES}]
+    criteria = [
+        {"id": "a", "outcome": "A", "weight": 3, "score_ranges": RANGES},
+        {"id": "b", "outcome": "B", "score_ranges": RANGES},
+    ]
     result = checked(criteria, rated("a", 9), rated("b", 5))
     assert (result.score, result.hits, result.misses) == (0.8, ("a: A (9/10)",), ("b: B (5/10)",))
 
 
 @pytest.mark.parametrize(
     "ranges",
-    [{0: "bad", 5: "fair", 10: "good"}, RANGES, [{"score_range": [0, 4], "outcome": "bad"}, {"score_range": [5, 10], "outcome": "good"}]],
+    [
+        {0: "bad", 5: "fair", 10: "good"},
+        RANGES,
+        [{"score_range": [0, 4], "outcome": "bad"}, {"score_range": [5, 10], "outcome": "good"}],
+    ],
 )
 def test_ranges__in_each_form_ask_for_points(ranges: Any) -> None:
     heard: list[str] = []
-    given = cases.case("a", ask=cases.saying('{"checks": [{"id": "rubric-1", "score": 7}]}', heard=heard))
+    given = cases.case(
+        "a", ask=cases.saying('{"checks": [{"id": "rubric-1", "score": 7}]}', heard=heard)
+    )
     result = cases.grade("rubric", {"rubrics": [{"outcome": "A", "score_ranges": ranges}]}, given)
     assert result.score == 0.7
     assert "give a `score` from 0 to 10, where\n    0" in heard[0]
@@ -91,7 +128,9 @@ def test_ranges__in_each_form_ask_for_points(ranges: Any) -> None:
         ({"required": True, "min_score": 0.3}, met("g"), False),
     ],
 )
-def test_gate__fails_at_nought_or_under_its_threshold(fields: dict[str, Any], check: dict[str, Any], failed: bool) -> None:
+def test_gate__fails_at_nought_or_under_its_threshold(
+    fields: dict[str, Any], check: dict[str, Any], failed: bool
+) -> None:
     criteria = [{"id": "g", "outcome": "G", **fields}, {"id": "other", "outcome": "O", "weight": 9}]
     result = checked(criteria, check, met("other"), name="quality")
     assert result.gates_failed == (("quality/g",) if failed else ())
@@ -121,7 +160,10 @@ def test_two_gates__are_named_in_the_order_of_the_suite() -> None:
     assert checked(criteria, met("a", False), met("b", False)).gates_failed == ("e/b", "e/a")
 
 
-CRITERIA: list[dict[str, Any]] = [{"id": "a", "outcome": "A"}, {"id": "b", "outcome": "B", "score_ranges": RANGES}]
+CRITERIA: list[dict[str, Any]] = [
+    {"id": "a", "outcome": "A"},
+    {"id": "b", "outcome": "B", "score_ranges": RANGES},
+]
 
 
 @pytest.mark.parametrize(
@@ -146,23 +188,32 @@ CRITERIA: list[dict[str, Any]] = [{"id": "a", "outcome": "A"}, {"id": "b", "outc
     ],
 )
 @pytest.mark.parametrize("negate", [False, True])
-def test_checks__that_do_not_tell_are_a_judge_error_also_negated(checks: list[Any], negate: bool) -> None:
+def test_checks__that_do_not_tell_are_a_judge_error_also_negated(
+    checks: list[Any], negate: bool
+) -> None:
     result = checked(CRITERIA, *checks, negate=negate)
     assert result.score is None
     assert result.error is not None
     assert result.error.kind == "judge"
 
 
-@pytest.mark.parametrize("reply", ["fine", '{"checks": 1}', '{"checks": [{"id": "a", "satisfied": true}', '{"score": 1}', ""])
+@pytest.mark.parametrize(
+    "reply",
+    ["fine", '{"checks": 1}', '{"checks": [{"id": "a", "satisfied": true}', '{"score": 1}', ""],
+)
 def test_reply__without_checks_is_a_judge_error(reply: str) -> None:
-    result = cases.grade("rubric", {"rubrics": ["A"], "prompt": "{{answer}}"}, cases.case(reply, ask=cases.echo))
+    result = cases.grade(
+        "rubric", {"rubrics": ["A"], "prompt": "{{answer}}"}, cases.case(reply, ask=cases.echo)
+    )
     assert result.error is not None
     assert result.error.kind == "judge"
 
 
 def test_checks__left_out_may_be_given_when_asked_again() -> None:
     heard: list[str] = []
-    ask = cases.saying('{"checks": []}', '{"checks": [{"id": "rubric-1", "satisfied": true}]}', heard=heard)
+    ask = cases.saying(
+        '{"checks": []}', '{"checks": [{"id": "rubric-1", "satisfied": true}]}', heard=heard
+    )
     assert cases.grade("rubric", {"rubrics": ["A"]}, cases.case("x", ask=ask)).score == 1
     assert "`checks` leaves out rubric-1" in heard[1]
 
@@ -171,10 +222,16 @@ def test_checks__of_nothing_that_was_asked_are_let_be() -> None:
     assert checked([{"id": "a", "outcome": "A"}], met("a"), met("invented", False)).score == 1
 
 
-@pytest.mark.parametrize("answer", ["fine", '{"checks": [{"id": "a", "satisfied": true}, {"id": "b", "score": 10}]}'])
+@pytest.mark.parametrize(
+    "answer", ["fine", '{"checks": [{"id": "a", "satisfied": true}, {"id": "b", "score": 10}]}']
+)
 def test_packaged_prompt__said_back_never_scores(answer: str) -> None:
     result = cases.grade(
-        "rubric", {"rubrics": CRITERIA}, cases.case(answer, ask=cases.echo, criteria="c", expected=answer, asked=answer, note=answer)
+        "rubric",
+        {"rubrics": CRITERIA},
+        cases.case(
+            answer, ask=cases.echo, criteria="c", expected=answer, asked=answer, note=answer
+        ),
     )
     assert result.score is None
     assert result.error is not None
@@ -190,7 +247,12 @@ def test_packaged_prompt__says_what_each_criterion_asks() -> None:
     ]
     criteria[2] = {**CRITERIA[1], "id": "c"}
     reply = json.dumps({"checks": [met("a"), met("b"), rated("c", 10)]})
-    assert cases.grade("rubric", {"rubrics": criteria}, cases.case("x", ask=cases.saying(reply, heard=heard))).score == 1
+    assert (
+        cases.grade(
+            "rubric", {"rubrics": criteria}, cases.case("x", ask=cases.saying(reply, heard=heard))
+        ).score
+        == 1
+    )
     entries = heard[0].partition("<rubric ")[2].partition("</rubric ")[0].split("\n- id: ")[1:]
     assert [entry.splitlines()[0] for entry in entries] == ["a", "b", "c"]
     assert "satisfied only when" in entries[0]
@@ -204,7 +266,10 @@ def test_own_prompt__has_the_criteria() -> None:
     ask = cases.saying('{"checks": [{"id": "rubric-1", "satisfied": true}]}', heard=heard)
     cases.grade(
         "rubric",
-        {"rubrics": ["Greets"], "prompt": "{% for r in rubrics %}{{r.id}}={{r.outcome}}{% endfor %}: {{answer}}"},
+        {
+            "rubrics": ["Greets"],
+            "prompt": "{% for r in rubrics %}{{r.id}}={{r.outcome}}{% endfor %}: {{answer}}",
+        },
         cases.case("x", ask=ask),
     )
     assert heard == ["rubric-1=Greets: x"]
@@ -239,8 +304,22 @@ def test_own_prompt__has_the_criteria() -> None:
         ([{"outcome": "A", "score_ranges": {11: "x"}}], "a whole number from 0 to 10"),
         ([{"outcome": "A", "score_ranges": {"five": "x"}}], "a whole number from 0 to 10"),
         ([{"outcome": "A", "score_ranges": {"5": 5}}], "with no text"),
-        ([{"outcome": "A", "score_ranges": [{"score_range": [4, 0], "outcome": "x"}]}], "the lower score first"),
-        ([{"outcome": "A", "score_ranges": [{"score_range": [0, 5], "outcome": "x"}, {"score_range": [5, 9], "outcome": "y"}]}], "5 twice"),
+        (
+            [{"outcome": "A", "score_ranges": [{"score_range": [4, 0], "outcome": "x"}]}],
+            "the lower score first",
+        ),
+        (
+            [
+                {
+                    "outcome": "A",
+                    "score_ranges": [
+                        {"score_range": [0, 5], "outcome": "x"},
+                        {"score_range": [5, 9], "outcome": "y"},
+                    ],
+                }
+            ],
+            "5 twice",
+        ),
         ([{"outcome": "A", "score_ranges": [{"outcome": "x"}]}], "each entry"),
     ],
 )

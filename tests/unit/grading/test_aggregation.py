@@ -7,29 +7,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refusal, Refused
-from agentevals_action.grading import aggregation
-from agentevals_action.grading.aggregation import Aggregator
-from agentevals_action.scoring import weighted_mean
+from agentevals_action.evaluators import aggregation
+from agentevals_action.evaluators.aggregation import Aggregator
+from agentevals_action.results.scoring import weighted_mean
+from agentevals_action.suites.files.validation_errors import Refusal, Refused
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 100)), min_size=1, max_size=6)
 
 
 def made(kind: str, **fields: Any) -> Aggregator:
-    return read_entry(Aggregator, {"type": kind, **({"required": ["a"]} if kind == "safety_gate" else {}), **fields})
+    return read_entry(
+        Aggregator,
+        {"type": kind, **({"required": ["a"]} if kind == "safety_gate" else {}), **fields},
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "score"),
-    [("weighted_average", 0.8), ("minimum", 0.5), ("maximum", 0.9), ("safety_gate", 0.8), ("all_or_nothing", 0)],
+    [
+        ("weighted_average", 0.8),
+        ("minimum", 0.5),
+        ("maximum", 0.9),
+        ("safety_gate", 0.8),
+        ("all_or_nothing", 0),
+    ],
 )
 def test_combine__by_kind(kind: str, score: float) -> None:
     assert made(kind).combine([(0.9, 3), (0.5, 1)]) == pytest.approx(score)
 
 
-@pytest.mark.parametrize(("threshold", "score"), [(0.5, 0.8), (0.51, 0), (0.5000000001, 0.8), (0.01, 0.8), (1, 0)])
-def test_all_or_nothing__is_the_mean_when_all_reach_the_threshold(threshold: float, score: float) -> None:
-    assert made("all_or_nothing", threshold=threshold).combine([(0.9, 3), (0.5, 1)]) == pytest.approx(score)
+@pytest.mark.parametrize(
+    ("threshold", "score"), [(0.5, 0.8), (0.51, 0), (0.5000000001, 0.8), (0.01, 0.8), (1, 0)]
+)
+def test_all_or_nothing__is_the_mean_when_all_reach_the_threshold(
+    threshold: float, score: float
+) -> None:
+    assert made("all_or_nothing", threshold=threshold).combine(
+        [(0.9, 3), (0.5, 1)]
+    ) == pytest.approx(score)
 
 
 def test_all_or_nothing__asks_for_0_8_by_default() -> None:
@@ -42,18 +57,30 @@ def test_combine__lies_between_the_scores(pairs: list[tuple[float, float]]) -> N
     scores = [score for score, _ in pairs]
     assert made("minimum").combine(pairs) == min(scores)
     assert made("maximum").combine(pairs) == max(scores)
-    assert made("weighted_average").combine(pairs) == made("safety_gate").combine(pairs) == weighted_mean(pairs)
+    assert (
+        made("weighted_average").combine(pairs)
+        == made("safety_gate").combine(pairs)
+        == weighted_mean(pairs)
+    )
     assert made("all_or_nothing").combine(pairs) in (0, weighted_mean(pairs))
 
 
-@pytest.mark.parametrize(("score", "closes"), [(0, True), (0.5999, True), (0.6, False), (0.1 * 6, False), (1, False)])
+@pytest.mark.parametrize(
+    ("score", "closes"), [(0, True), (0.5999, True), (0.6, False), (0.1 * 6, False), (1, False)]
+)
 def test_gate__closes_under_0_6(score: float, closes: bool) -> None:
     assert aggregation.closes_gate(score) is closes
 
 
 @pytest.mark.parametrize(
     ("passed", "share", "score"),
-    [([True, False], 0.5, 1), ([True, False, False], 0.5, 0), ([True, True, False], 2 / 3, 1), ([False], 0.01, 0), ([True] * 3, 1, 1)],
+    [
+        ([True, False], 0.5, 1),
+        ([True, False, False], 0.5, 0),
+        ([True, True, False], 2 / 3, 1),
+        ([False], 0.01, 0),
+        ([True] * 3, 1, 1),
+    ],
 )
 def test_enough_pass__by_the_fraction(passed: list[bool], share: float, score: float) -> None:
     assert aggregation.enough_pass(passed, share) == score
@@ -62,15 +89,30 @@ def test_enough_pass__by_the_fraction(passed: list[bool], share: float, score: f
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"type": "safty_gate"}, "there is no aggregator 'safty_gate'; did you mean `safety_gate`?"),
-        ({"type": "zzz"}, "there is no aggregator 'zzz'; write one of `weighted_average`, `minimum`"),
-        ({"type": "threshold", "threshold": 0.5}, "the aggregator 'threshold' of AgentV is not supported; write `type: assert-set`"),
+        (
+            {"type": "safty_gate"},
+            "there is no aggregator 'safty_gate'; did you mean `safety_gate`?",
+        ),
+        (
+            {"type": "zzz"},
+            "there is no aggregator 'zzz'; write one of `weighted_average`, `minimum`",
+        ),
+        (
+            {"type": "threshold", "threshold": 0.5},
+            "the aggregator 'threshold' of AgentV is not supported; write `type: assert-set`",
+        ),
         ({"type": "llm-grader"}, "the aggregator 'llm-grader' of AgentV is not supported"),
         ({"type": "safety_gate"}, "without `required` holds nothing back"),
         ({"type": "safety_gate", "required": []}, "without `required` holds nothing back"),
         ({"type": "minimum", "weights": {"a": 1}}, "it does not belong to `minimum`"),
-        ({"required": ["a"]}, "it does not belong to `weighted_average`; write `type: safety_gate`"),
-        ({"threshold": 0.5}, "it does not belong to `weighted_average`; write `type: all_or_nothing`"),
+        (
+            {"required": ["a"]},
+            "it does not belong to `weighted_average`; write `type: safety_gate`",
+        ),
+        (
+            {"threshold": 0.5},
+            "it does not belong to `weighted_average`; write `type: all_or_nothing`",
+        ),
         ({"type": "all_or_nothing", "threshold": 0}, "over 0"),
         ({"type": "all_or_nothing", "threshold": None}, "a number"),
         ({"weights": {"a": -1}}, "0 or more"),
@@ -86,12 +128,22 @@ def test_aggregator__refuses(fields: dict[str, Any], said: str) -> None:
 def test_aggregator__tells_every_field_that_is_out_of_place() -> None:
     with pytest.raises(Refused) as refused:
         read_entry(Aggregator, {"type": "maximum", "weights": {}, "required": [], "threshold": 0.5})
-    assert [refusal.steps for refusal in refused.value.refusals] == [("weights",), ("required",), ("threshold",)]
+    assert [refusal.steps for refusal in refused.value.refusals] == [
+        ("weights",),
+        ("required",),
+        ("threshold",),
+    ]
 
 
 def test_unknown__names_by_their_place() -> None:
     aggregator = made("safety_gate", required=["safe", "sfae"], weights={"safe": 1, "x{y}": 2})
     assert aggregator.unknown(["safe", "b"]) == [
-        Refusal(("weights", "x{y}"), "x{y}", said="there is no evaluator `x{y}` in it; write one of `safe`, `b`"),
-        Refusal(("required", 1), "sfae", said="there is no evaluator `sfae` in it; did you mean `safe`?"),
+        Refusal(
+            ("weights", "x{y}"),
+            "x{y}",
+            said="there is no evaluator `x{y}` in it; write one of `safe`, `b`",
+        ),
+        Refusal(
+            ("required", 1), "sfae", said="there is no evaluator `sfae` in it; did you mean `safe`?"
+        ),
     ]

@@ -6,21 +6,31 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.grading import assignment
+from agentevals_action.evaluators.tool_trajectory import assignment
 
 tables = st.integers(0, 5).flatmap(
-    lambda width: st.lists(st.lists(st.sampled_from([0, 0, 1, 2, 5]), min_size=width, max_size=width), max_size=4)
+    lambda width: st.lists(
+        st.lists(st.sampled_from([0, 0, 1, 2, 5]), min_size=width, max_size=width), max_size=4
+    )
 )
 
 
-def best(values: Sequence[Sequence[int]], *, ordered: bool, row: int = 0, used: frozenset[int] = frozenset()) -> int:
+def best(
+    values: Sequence[Sequence[int]],
+    *,
+    ordered: bool,
+    row: int = 0,
+    used: frozenset[int] = frozenset(),
+) -> int:
     """The largest sum, by trying every choice."""
     if row == len(values):
         return 0
     largest = best(values, ordered=ordered, row=row + 1, used=used)
     for column, value in enumerate(values[row]):
         if value and column not in used and not (ordered and used and column < max(used)):
-            largest = max(largest, value + best(values, ordered=ordered, row=row + 1, used=used | {column}))
+            largest = max(
+                largest, value + best(values, ordered=ordered, row=row + 1, used=used | {column})
+            )
     return largest
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.grading import dates
+from agentevals_action.evaluators.field_accuracy import dates
 
 DAY = datetime(2025, 1, 15, tzinfo=UTC)
 
@@ -14,7 +14,15 @@ DAY = datetime(2025, 1, 15, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text",
     [
-        *("2025-01-15", "20250115", "2025-01-15T00:00:00Z", "2025-01-15 00:00", "2025-01-14T19:00:00-05:00", "2025-1-15", "2025/01/15"),
+        *(
+            "2025-01-15",
+            "20250115",
+            "2025-01-15T00:00:00Z",
+            "2025-01-15 00:00",
+            "2025-01-14T19:00:00-05:00",
+            "2025-1-15",
+            "2025/01/15",
+        ),
         *(
             "15-JAN-2025",
             "15-Jan-2025",
@@ -32,7 +40,15 @@ DAY = datetime(2025, 1, 15, tzinfo=UTC)
             "Wednesday, January 15, 2025 at 12:00 AM",
             "15.01.2025",
         ),
-        *("01/15/2025", "15/01/2025", "01-15-2025", "15-01-2025", " 2025-01-15 ", "2025-01-15T00:00:00.000+00:00", "2025.01.15"),
+        *(
+            "01/15/2025",
+            "15/01/2025",
+            "01-15-2025",
+            "15-01-2025",
+            " 2025-01-15 ",
+            "2025-01-15T00:00:00.000+00:00",
+            "2025.01.15",
+        ),
     ],
 )
 def test_date__is_read_in_every_clear_form(text: str) -> None:
@@ -43,12 +59,27 @@ def test_date__with_a_time_is_another_instant() -> None:
     assert dates.read_dates("15 Jan 2025 3:04:05 PM +01:30") == (
         datetime(2025, 1, 15, 15, 4, 5, tzinfo=timezone(timedelta(hours=1, minutes=30))),
     )
-    assert dates.read_dates("2025-01-15T10:00:00Z") == dates.read_dates("Jan 15, 2025 12:00 +0200") != (DAY,)
+    assert (
+        dates.read_dates("2025-01-15T10:00:00Z")
+        == dates.read_dates("Jan 15, 2025 12:00 +0200")
+        != (DAY,)
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "soon", "2025", "2025-02-30", "32 Jan 2025", "15 Foo 2025", "13/13/2025", "15-JAN-25", "1736899200", "15 Jan 2025 13:00 PM"],
+    [
+        "",
+        "soon",
+        "2025",
+        "2025-02-30",
+        "32 Jan 2025",
+        "15 Foo 2025",
+        "13/13/2025",
+        "15-JAN-25",
+        "1736899200",
+        "15 Jan 2025 13:00 PM",
+    ],
 )
 def test_date__is_none(text: str) -> None:
     assert dates.read_dates(text) == ()
@@ -103,13 +134,23 @@ def test_format__is_refused(form: str, said: str) -> None:
     assert said in str(refused.value)
 
 
-@given(st.dates(min_value=date(1000, 1, 1)), st.sampled_from(["YYYY-MM-DD", "DD MMMM YYYY", "MMM D, YYYY", "DD.MM.YYYY", "MM/DD/YYYY"]))
+@given(
+    st.dates(min_value=date(1000, 1, 1)),
+    st.sampled_from(["YYYY-MM-DD", "DD MMMM YYYY", "MMM D, YYYY", "DD.MM.YYYY", "MM/DD/YYYY"]),
+)
 def test_format__reads_what_it_writes(day: date, form: str) -> None:
     month = day.strftime("%B")
     written = form.replace("YYYY", f"{day.year:04}").replace("DD", f"{day.day:02}")
-    written = written.replace("MMMM", "#").replace("MMM", "@").replace("MM", f"{day.month:02}").replace("D", str(day.day))
+    written = (
+        written.replace("MMMM", "#")
+        .replace("MMM", "@")
+        .replace("MM", f"{day.month:02}")
+        .replace("D", str(day.day))
+    )
     written = written.replace("#", month).replace("@", month[:3])
-    assert dates.read_dates(written, [form]) == (datetime(day.year, day.month, day.day, tzinfo=UTC),)
+    assert dates.read_dates(written, [form]) == (
+        datetime(day.year, day.month, day.day, tzinfo=UTC),
+    )
 
 
 @given(st.text(max_size=40))

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.grading import fields, patterns
-from agentevals_action.grading.replies import UnreadableReply
+from agentevals_action.evaluators import patterns
+from agentevals_action.evaluators.field_accuracy import fields
+from agentevals_action.evaluators.judges.replies import UnreadableReply
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Block, Message
 
@@ -21,7 +22,12 @@ def holds(expected: Any, given: Any, **more: Any) -> bool:
     return fields.compare(comparison, {"a": expected}, {"a": given}).holds
 
 
-def score(output: str, *comparisons: fields.Comparison, expected: Any, aggregation: Any = "weighted_average") -> Score:
+def score(
+    output: str,
+    *comparisons: fields.Comparison,
+    expected: Any,
+    aggregation: Any = "weighted_average",
+) -> Score:
     return fields.score_fields(comparisons, aggregation, expected, output)
 
 
@@ -123,9 +129,17 @@ def test_contains__looks_in_texts_and_lists(expected: Any, given: Any, same: boo
 
 @pytest.mark.parametrize(
     ("expected", "given", "same"),
-    [("^INV-\\d+$", "INV-42", True), ("^INV-\\d+$", "inv-42", False), ("^4", 42, True), ("x", ["x"], False), ("(?<n>a)\\k<n>", "aa", True)],
+    [
+        ("^INV-\\d+$", "INV-42", True),
+        ("^INV-\\d+$", "inv-42", False),
+        ("^4", 42, True),
+        ("x", ["x"], False),
+        ("(?<n>a)\\k<n>", "aa", True),
+    ],
 )
-def test_regex__has_the_expected_value_as_its_pattern(expected: Any, given: Any, same: bool) -> None:
+def test_regex__has_the_expected_value_as_its_pattern(
+    expected: Any, given: Any, same: bool
+) -> None:
     assert holds(expected, given, match="regex") is same
 
 
@@ -158,7 +172,9 @@ def test_regex__that_runs_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
         (0.1, 0.3, {"tolerance": 0.2}, True),
     ],
 )
-def test_numeric_tolerance__is_counted_in_digits(expected: Any, given: Any, more: dict[str, Any], same: bool) -> None:
+def test_numeric_tolerance__is_counted_in_digits(
+    expected: Any, given: Any, more: dict[str, Any], same: bool
+) -> None:
     assert holds(expected, given, match="numeric_tolerance", **more) is same
 
 
@@ -176,7 +192,9 @@ def test_numeric_tolerance__is_counted_in_digits(expected: Any, given: Any, more
         ("2025-01-15", 20250115, {}, False),
     ],
 )
-def test_date__is_the_same_instant(expected: Any, given: Any, more: dict[str, Any], same: bool) -> None:
+def test_date__is_the_same_instant(
+    expected: Any, given: Any, more: dict[str, Any], same: bool
+) -> None:
     assert holds(expected, given, match="date", **more) is same
 
 
@@ -208,7 +226,10 @@ def test_score__is_weighted_and_tells_each_field() -> None:
     )
     assert graded.value == 0.5
     assert graded.hits == ("n is 100.004, expected 100 ± 0.01",)
-    assert graded.misses == ('name is "Acme", expected "Acme Ltd"', 'date is missing, expected the date "2025-01-15"')
+    assert graded.misses == (
+        'name is "Acme", expected "Acme Ltd"',
+        'date is missing, expected the date "2025-01-15"',
+    )
     assert graded.details == {"fields": {"n": 1.0, "name": 0.0, "date": 0.0}}
 
 
@@ -223,11 +244,21 @@ def test_score__is_weighted_and_tells_each_field() -> None:
     ],
 )
 def test_aggregation__makes_the_score(aggregation: str, output: str, value: float) -> None:
-    assert score(output, field("a"), field("b"), expected={"a": 1, "b": 2}, aggregation=aggregation).value == value
+    assert (
+        score(
+            output, field("a"), field("b"), expected={"a": 1, "b": 2}, aggregation=aggregation
+        ).value
+        == value
+    )
 
 
 def test_weights__all_0_are_the_plain_mean() -> None:
-    assert score('{"a": 1}', field("a", weight=0), field("b", weight=0), expected={"a": 1, "b": 2}).value == 0.5
+    assert (
+        score(
+            '{"a": 1}', field("a", weight=0), field("b", weight=0), expected={"a": 1, "b": 2}
+        ).value
+        == 0.5
+    )
 
 
 def test_required__missing_is_0_and_wrong_is_not() -> None:
@@ -248,6 +279,13 @@ def test_no_json__is_all_fields_missing_and_said() -> None:
     )
 
 
-@pytest.mark.parametrize("output", ["[" * 5000 + "]" * 5000, '{"a": ' * 600 + "1" + "}" * 600, 'so {"a": ' + "[" * 700 + "]" * 700 + "}"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "[" * 5000 + "]" * 5000,
+        '{"a": ' * 600 + "1" + "}" * 600,
+        'so {"a": ' + "[" * 700 + "]" * 700 + "}",
+    ],
+)
 def test_deep_json__is_no_crash(output: str) -> None:
     assert score(output, field("a"), expected={"a": 1}).value == 0

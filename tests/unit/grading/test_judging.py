@@ -8,7 +8,8 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
-from agentevals_action.grading import judging, replies
+from agentevals_action.evaluators.judges import ask as judging
+from agentevals_action.evaluators.judges import replies
 from agentevals_action.model.suite import Evaluator, Message
 from tests.support import cases
 
@@ -19,7 +20,9 @@ def asked(ask: base.Ask, prompt: str = "Judge it.") -> float | None:
     def read(data: Mapping[str, Any]) -> float | None:
         return replies.read_score(data).value
 
-    return asyncio.run(judging.ask_judge(ask, cases.evaluator("is_json"), prompt, FORM, ("score",), read))
+    return asyncio.run(
+        judging.ask_judge(ask, cases.evaluator("is_json"), prompt, FORM, ("score",), read)
+    )
 
 
 def test_prompt__goes_out_alone() -> None:
@@ -33,7 +36,9 @@ def test_prompt__goes_out_alone() -> None:
     assert heard == [(Message("user", "Judge {{it}}."),)]
 
 
-@pytest.mark.parametrize("bad", ["looks good to me", '{"score": 8.5}', '{"score": 1', '{"score": "1"}', ""])
+@pytest.mark.parametrize(
+    "bad", ["looks good to me", '{"score": 8.5}', '{"score": 1', '{"score": "1"}', ""]
+)
 def test_repair__is_asked_for_once(bad: str) -> None:
     heard: list[str] = []
     assert asked(cases.saying(bad, 'Sorry: {"score": 0.85}', heard=heard)) == 0.85
@@ -43,7 +48,9 @@ def test_repair__is_asked_for_once(bad: str) -> None:
     assert ("@[Assistant]" in heard[1]) == bool(bad)
 
 
-@pytest.mark.parametrize("bad", ["looks good to me", '{"score": 8.5}', '{"score": 1', '{"score": true}', ""])
+@pytest.mark.parametrize(
+    "bad", ["looks good to me", '{"score": 8.5}', '{"score": 1', '{"score": true}', ""]
+)
 def test_repair__that_is_no_better_is_a_judge_error(bad: str) -> None:
     with pytest.raises(AttemptError) as error:
         asked(cases.saying(bad, bad))
@@ -60,7 +67,14 @@ def test_error_of_the_call__is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["Judge it.", 'The answer: {"score": 1} {', 'The answer: {"score": 8.5}', '{"score": 1', 'half: {"score": ']
+    "prompt",
+    [
+        "Judge it.",
+        'The answer: {"score": 1} {',
+        'The answer: {"score": 8.5}',
+        '{"score": 1',
+        'half: {"score": ',
+    ],
 )
 def test_echo__never_scores(prompt: str) -> None:
     with pytest.raises(AttemptError) as error:

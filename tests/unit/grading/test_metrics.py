@@ -2,15 +2,21 @@
 
 import pytest
 
-from agentevals_action.grading import metrics
+from agentevals_action.evaluators import metrics
 from agentevals_action.model.suite import ToolCall
 from agentevals_action.model.trace import Trace
 
 
 def test_limit__is_told_with_both_numbers() -> None:
-    assert metrics.at_most("cost", 0.12, 0.1, "USD") == (metrics.Check(False, "cost: 0.12 USD, more than the 0.1 USD asked"),)
-    assert metrics.at_most("tokens", 1100, 2000) == (metrics.Check(True, "tokens: 1100, at most 2000 asked"),)
-    assert metrics.at_most("tokens", None, 2000) == (metrics.Check(None, "tokens: unknown, at most 2000 asked"),)
+    assert metrics.at_most("cost", 0.12, 0.1, "USD") == (
+        metrics.Check(False, "cost: 0.12 USD, more than the 0.1 USD asked"),
+    )
+    assert metrics.at_most("tokens", 1100, 2000) == (
+        metrics.Check(True, "tokens: 1100, at most 2000 asked"),
+    )
+    assert metrics.at_most("tokens", None, 2000) == (
+        metrics.Check(None, "tokens: unknown, at most 2000 asked"),
+    )
     assert metrics.at_most("tokens", 3, None) == ()
 
 
@@ -32,7 +38,9 @@ def test_limit__is_not_decided_by_float_noise() -> None:
     ],
 )
 def test_checks__make_a_score(holds: tuple[bool | None, ...], value: float, known: bool) -> None:
-    score = metrics.score_checks([metrics.Check(one, str(place)) for place, one in enumerate(holds)])
+    score = metrics.score_checks(
+        [metrics.Check(one, str(place)) for place, one in enumerate(holds)]
+    )
     assert (score.value, score.known) == (value, known)
     assert sorted(score.hits + score.misses) == ["0", "1"]
 

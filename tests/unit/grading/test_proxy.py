@@ -1,4 +1,5 @@
-"""The target proxy of a code judge: real programs and real HTTP on the loopback, with a target that answers from here."""
+"""The target proxy of a code judge: real programs and real HTTP on the loopback, with a target that
+answers from here."""
 
 import asyncio
 import json
@@ -13,8 +14,13 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
-from agentevals_action.grading.proxy import MAX_BODY, MAX_HEAD, TargetProxy, target_proxy
-from agentevals_action.messages import prompt_text
+from agentevals_action.evaluators.code_judge.target_proxy import (
+    MAX_BODY,
+    MAX_HEAD,
+    TargetProxy,
+    target_proxy,
+)
+from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -39,7 +45,9 @@ def say(score, **details):
 
 async def echoing(name: str, messages: Sequence[Message]) -> Trace:
     """A target that says its own name and what it was sent."""
-    return Trace((Message("assistant", f"{name}: {prompt_text(messages)}"),), input_tokens=3, output_tokens=2)
+    return Trace(
+        (Message("assistant", f"{name}: {prompt_text(messages)}"),), input_tokens=3, output_tokens=2
+    )
 
 
 def judges(ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing) -> base.Judges:
@@ -47,11 +55,16 @@ def judges(ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing) 
 
 
 def judged(
-    code: str, tmp_path: Path, target: Any = True, ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing
+    code: str,
+    tmp_path: Path,
+    target: Any = True,
+    ask: Callable[[str, Sequence[Message]], Awaitable[Trace]] = echoing,
 ) -> EvaluatorResult:
     """What comes of a judge written in Python that may use `ask` and `say`."""
     fields = {"script": [sys.executable, "-c", CLIENT + code], "target": target}
-    return cases.grade("code_judge", fields, cases.case("sunny", root=tmp_path, judges=lambda _: judges(ask)))
+    return cases.grade(
+        "code_judge", fields, cases.case("sunny", root=tmp_path, judges=lambda _: judges(ask))
+    )
 
 
 def test_judge__asks_the_judge_target(tmp_path: Path) -> None:
@@ -64,7 +77,11 @@ say(1, status=status, reply=reply)
     text = "judge: @[System]:\nBe strict.\n\n@[User]:\nIs this kind? sunny"
     assert result.details == {
         "status": 200,
-        "reply": {"rawText": text, "output": [{"role": "assistant", "content": text}], "tokenUsage": {"input": 3, "output": 2}},
+        "reply": {
+            "rawText": text,
+            "output": [{"role": "assistant", "content": text}],
+            "tokenUsage": {"input": 3, "output": 2},
+        },
     }
 
 
@@ -78,7 +95,12 @@ say(1, status=status, texts=[one["rawText"] for one in reply["responses"]], info
     assert result.details == {
         "status": 200,
         "texts": ["judge: a", "other: b", "judge: c"],
-        "info": {"targetName": "judge", "maxCalls": 7, "callCount": 3, "availableTargets": ["default", "judge", "other"]},
+        "info": {
+            "targetName": "judge",
+            "maxCalls": 7,
+            "callCount": 3,
+            "availableTargets": ["default", "judge", "other"],
+        },
     }
 
 
@@ -93,9 +115,13 @@ say(1, said=said, told=reply["error"])
     assert "the limit of 2 calls is reached" in result.details["told"]
 
 
-@pytest.mark.parametrize(("target", "most"), [(True, 50), ({}, 50), ({"max_calls": 3}, 3), ({"max_calls": 0}, 0)])
+@pytest.mark.parametrize(
+    ("target", "most"), [(True, 50), ({}, 50), ({"max_calls": 3}, 3), ({"max_calls": 0}, 0)]
+)
 def test_judge__limit_as_written(tmp_path: Path, target: Any, most: int) -> None:
-    assert judged('say(1, most=ask("/info")[1]["maxCalls"])', tmp_path, target).details == {"most": most}
+    assert judged('say(1, most=ask("/info")[1]["maxCalls"])', tmp_path, target).details == {
+        "most": most
+    }
 
 
 def test_judge__batch_over_the_limit_makes_no_call(tmp_path: Path) -> None:
@@ -109,7 +135,11 @@ say(1, status=status, calls=ask("/info")[1]["callCount"])
 def test_judge__without_a_target_has_no_proxy(tmp_path: Path) -> None:
     code = 'import os; print(any(name.startswith("AGENTV_") for name in os.environ), end=""); raise SystemExit(1)'
     for fields in ({}, {"target": False}):
-        result = cases.grade("code_judge", {"script": [sys.executable, "-c", code], **fields}, cases.case(root=tmp_path))
+        result = cases.grade(
+            "code_judge",
+            {"script": [sys.executable, "-c", code], **fields},
+            cases.case(root=tmp_path),
+        )
         assert result.misses == ("False",)
 
 
@@ -117,7 +147,11 @@ def test_judge__that_fails_over_a_refusal_says_which(tmp_path: Path) -> None:
     async def failing(name: str, messages: Sequence[Message]) -> Trace:
         raise AttemptError("judge", f"the judge `{name}` could not be asked: out of order")
 
-    result = judged('status, reply = ask("/invoke", {"question": "a"})\nsys.exit(str(status))', tmp_path, ask=failing)
+    result = judged(
+        'status, reply = ask("/invoke", {"question": "a"})\nsys.exit(str(status))',
+        tmp_path,
+        ask=failing,
+    )
     assert result.score is None
     assert result.error is not None
     assert result.error.message.startswith("the judge exited with code 1: 502")
@@ -128,7 +162,9 @@ def test_judge__that_has_no_judge_target_is_an_error(tmp_path: Path) -> None:
     def none(_: object) -> base.Judges:
         raise AttemptError("configuration", "there is no judge for this test")
 
-    result = cases.grade("code_judge", {"script": ["true"], "target": True}, cases.case(root=tmp_path, judges=none))
+    result = cases.grade(
+        "code_judge", {"script": ["true"], "target": True}, cases.case(root=tmp_path, judges=none)
+    )
     assert (result.score, result.error and result.error.kind) == (None, "configuration")
 
 
@@ -168,10 +204,17 @@ async def _exchange(proxy: TargetProxy, sent: bytes) -> tuple[int, dict[str, Any
     return int(head.split()[1]), json.loads(body)
 
 
-def raw(method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None, token: str = "") -> bytes:
+def raw(
+    method: str,
+    path: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    token: str = "",
+) -> bytes:
     own = {"Authorization": f"Bearer {token}", "Content-Length": str(len(body)), **(headers or {})}
     return (
-        f"{method} {path} HTTP/1.1\r\n{''.join(f'{name}: {value}' + chr(13) + chr(10) for name, value in own.items())}\r\n".encode() + body
+        f"{method} {path} HTTP/1.1\r\n{''.join(f'{name}: {value}' + chr(13) + chr(10) for name, value in own.items())}\r\n".encode()
+        + body
     )
 
 
@@ -196,7 +239,11 @@ def exchange(make: Callable[[str], bytes]) -> tuple[int, dict[str, Any]]:
         ("/invoke", b'{"question": ""}', "`question`"),
         ("/invoke", b'{"question": 3}', "`question`"),
         ("/invoke", b'{"question": "a", "systemPrompt": []}', "must be strings"),
-        ("/invoke", b'{"question": "a", "target": "gone"}', "there is no target 'gone'; known are default, judge, other"),
+        (
+            "/invoke",
+            b'{"question": "a", "target": "gone"}',
+            "there is no target 'gone'; known are default, judge, other",
+        ),
         ("/invokeBatch", b'{"question": "a"}', "`requests` must be a list"),
         ("/invokeBatch", b'{"requests": [{"question": "a"}, 3]}', "requests[1] must be an object"),
     ],
@@ -208,10 +255,20 @@ def test_proxy__bad_input_is_400_and_says_why(path: str, body: bytes, told: str)
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Authorization": "Bearer wrong"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer ünkown"}, {}]
+    "headers",
+    [
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer ünkown"},
+        {},
+    ],
 )
-@pytest.mark.parametrize(("method", "path"), [("GET", "/info"), ("POST", "/invoke"), ("GET", "/unknown")])
-def test_proxy__without_its_token_is_401(method: str, path: str, headers: Mapping[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/info"), ("POST", "/invoke"), ("GET", "/unknown")]
+)
+def test_proxy__without_its_token_is_401(
+    method: str, path: str, headers: Mapping[str, str]
+) -> None:
     assert exchange(lambda _: raw(method, path, b'{"question": "a"}', headers))[0] == 401
 
 
@@ -221,14 +278,29 @@ def test_proxy__without_its_token_is_401(method: str, path: str, headers: Mappin
         (lambda token: raw("GET", "/", token=token), 404),
         (lambda token: raw("GET", "/invoke", token=token), 405),
         (lambda token: raw("POST", "/info", token=token), 405),
-        (lambda token: raw("POST", "/invoke", token=token, headers={"Transfer-Encoding": "chunked"}), 411),
+        (
+            lambda token: raw(
+                "POST", "/invoke", token=token, headers={"Transfer-Encoding": "chunked"}
+            ),
+            411,
+        ),
         (lambda token: raw("POST", "/invoke", token=token, headers={"Content-Length": "-1"}), 400),
-        (lambda token: raw("POST", "/invoke", token=token, headers={"Content-Length": "9" * 5_000}), 413),
+        (
+            lambda token: raw(
+                "POST", "/invoke", token=token, headers={"Content-Length": "9" * 5_000}
+            ),
+            413,
+        ),
         (lambda token: raw("POST", "/invoke", b"x" * (MAX_BODY + 1), token=token), 413),
         (lambda token: raw("GET", "/info", token=token, headers={"X": "x" * MAX_HEAD}), 431),
         (lambda token: b"hello\r\n\r\n", 400),
         (lambda token: raw("GET", "/info?x=1", token=token), 200),
-        (lambda token: raw("POST", "/invoke", b'{"question": "a"}', {"Expect": "100-continue"}, token), 100),
+        (
+            lambda token: raw(
+                "POST", "/invoke", b'{"question": "a"}', {"Expect": "100-continue"}, token
+            ),
+            100,
+        ),
     ],
 )
 def test_proxy__other_requests(make: Callable[[str], bytes], status: int) -> None:
@@ -257,7 +329,10 @@ def test_proxy__calls_side_by_side_do_not_pass_the_limit_together() -> None:
     async def talk() -> list[int]:
         async with target_proxy(judges(), 3) as proxy:
             sent = raw("POST", "/invoke", b'{"question": "a"}', token=proxy.token)
-            return sorted(status for status, _ in await asyncio.gather(*(_exchange(proxy, sent) for _ in range(8))))
+            return sorted(
+                status
+                for status, _ in await asyncio.gather(*(_exchange(proxy, sent) for _ in range(8)))
+            )
 
     assert asyncio.run(talk()) == [200] * 3 + [429] * 5
 

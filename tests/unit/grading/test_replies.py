@@ -9,13 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.grading import replies
+from agentevals_action.evaluators.judges import replies
 
 LEAVES = (
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
 )
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=8
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
 )
 OBJECTS = st.dictionaries(st.text(max_size=8), VALUES, max_size=4)
 PROSE = st.text(st.characters(codec="utf-8", exclude_characters='{}[]",:'), max_size=60)
@@ -77,14 +85,20 @@ def test_find_object__refuses_what_is_missing_or_broken(text: str) -> None:
 
 
 @given(before=PROSE, data=OBJECTS, score=st.floats(0, 1), after=PROSE)
-def test_find_object__finds_any_object_among_prose(before: str, data: dict[str, Any], score: float, after: str) -> None:
+def test_find_object__finds_any_object_among_prose(
+    before: str, data: dict[str, Any], score: float, after: str
+) -> None:
     data = {**data, "score": score}
     assert found(f"{before}{json.dumps(data)}{after}") == data
 
 
 @given(data=OBJECTS, cut=st.integers(1, 10_000))
-def test_find_object__takes_nothing_from_an_object_that_was_cut_off(data: dict[str, Any], cut: int) -> None:
-    text = json.dumps({**data, "details": {"score": 1, "inner": {"score": 1}}, "score": 0.25}, indent=1)
+def test_find_object__takes_nothing_from_an_object_that_was_cut_off(
+    data: dict[str, Any], cut: int
+) -> None:
+    text = json.dumps(
+        {**data, "details": {"score": 1, "inner": {"score": 1}}, "score": 0.25}, indent=1
+    )
     with pytest.raises(replies.UnreadableReply):
         found(text[: -min(cut, len(text) - 1)])
 
@@ -95,9 +109,13 @@ def test_find_object__takes_nothing_from_an_object_that_was_cut_off(data: dict[s
     junk=st.sampled_from(["", '"', "}", "{", ",", "]", "\\", "'", ":", "x"]),
     width=st.integers(0, 3),
 )
-def test_find_object__takes_nothing_from_inside_a_damaged_object(data: dict[str, Any], at: int, junk: str, width: int) -> None:
+def test_find_object__takes_nothing_from_inside_a_damaged_object(
+    data: dict[str, Any], at: int, junk: str, width: int
+) -> None:
     inner = {"score": 1, "mark": "inner"}
-    text = json.dumps({"first": inner, **data, "details": {"deep": inner}, "score": 0.25, "list": [inner, inner]})
+    text = json.dumps(
+        {"first": inner, **data, "details": {"deep": inner}, "score": 0.25, "list": [inner, inner]}
+    )
     at %= len(text)
     try:
         value = found(text[:at] + junk + text[at + width :])
@@ -113,7 +131,9 @@ def test_find_object__never_fails_otherwise(text: str) -> None:
             assert "score" in found(given_text)
 
 
-@pytest.mark.parametrize("unit", ['{"', '{"a" ', '{"}', '"\\', '{"\\"', '{"a": {"b": ,}} ', '{"score": 1} '])
+@pytest.mark.parametrize(
+    "unit", ['{"', '{"a" ', '{"}', '"\\', '{"\\"', '{"a": {"b": ,}} ', '{"score": 1} ']
+)
 def test_find_object__takes_time_in_proportion_to_the_text(unit: str) -> None:
     started = time.process_time()
     with contextlib.suppress(replies.UnreadableReply):

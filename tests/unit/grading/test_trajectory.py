@@ -1,4 +1,5 @@
-"""Trajectories: each mode's score, arguments, durations, and the best way to give calls to what is expected."""
+"""Trajectories: each mode's score, arguments, durations, and the best way to give calls to what is
+expected."""
 
 import itertools
 from collections.abc import Sequence
@@ -8,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.grading import trajectory
+from agentevals_action.evaluators.tool_trajectory import matching
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
 
-def item(tool: str, **fields: Any) -> trajectory.Expectation:
-    return trajectory.Expectation(tool=tool, **fields)
+def item(tool: str, **fields: Any) -> matching.Expectation:
+    return matching.Expectation(tool=tool, **fields)
 
 
 def call(tool: str, duration: float | None = None, **arguments: Any) -> ToolCall:
@@ -25,10 +26,15 @@ def named(tools: str) -> tuple[ToolCall, ...]:
     return tuple(call(tool) for tool in tools)
 
 
-def score(mode: Any, expected: str | Sequence[trajectory.Expectation], calls: str | Sequence[ToolCall], **more: Any) -> Score:
+def score(
+    mode: Any,
+    expected: str | Sequence[matching.Expectation],
+    calls: str | Sequence[ToolCall],
+    **more: Any,
+) -> Score:
     items = tuple(item(tool) for tool in expected) if isinstance(expected, str) else tuple(expected)
-    plan = trajectory.Plan(mode, items, **more)
-    return trajectory.score_calls(plan, named(calls) if isinstance(calls, str) else calls)
+    plan = matching.Plan(mode, items, **more)
+    return matching.score_calls(plan, named(calls) if isinstance(calls, str) else calls)
 
 
 @pytest.mark.parametrize(
@@ -66,21 +72,30 @@ def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> Non
 
 @pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
 def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
-    graded = trajectory.score_calls(trajectory.Plan(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
+    graded = matching.score_calls(matching.Plan(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
     assert (graded.value, graded.hits, len(graded.misses), graded.known) == (0, (), 2, False)
-    assert all("unknown whether it was called, the reply shows no tool calls" in miss for miss in graded.misses)
+    assert all(
+        "unknown whether it was called, the reply shows no tool calls" in miss
+        for miss in graded.misses
+    )
 
 
 def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
-    graded = trajectory.score_calls(trajectory.Plan("exact"), None)
-    assert (graded.value, graded.misses) == (0, ("unknown which tools were called, the reply shows no tool calls",))
+    graded = matching.score_calls(matching.Plan("exact"), None)
+    assert (graded.value, graded.misses) == (
+        0,
+        ("unknown which tools were called, the reply shows no tool calls",),
+    )
 
 
 def test_minimums__count_every_call_of_the_tool() -> None:
     graded = score("any_order", "a", "aab", minimums={"a": 2, "b": 2, "c": 1})
     assert graded.value == 1 / 2
     assert graded.hits == ('called "a"', 'called "a" 2 times, at least 2 asked')
-    assert graded.misses == ('called "b" once, fewer than the 2 asked', 'called "c" 0 times, fewer than the 1 asked')
+    assert graded.misses == (
+        'called "b" once, fewer than the 2 asked',
+        'called "c" 0 times, fewer than the 1 asked',
+    )
 
 
 def test_misses__say_why() -> None:
@@ -92,14 +107,21 @@ def test_misses__say_why() -> None:
         'did not call "b" often enough',
         'did not call "c"',
     )
-    assert score("in_order", "ab", "ba").misses == ('all the expected tools were called, but not in the order "a", "b"',)
-    assert score("exact", "ab", "ba").misses == ('call 1 is "b", expected "a"', 'call 2 is "a", expected "b"')
+    assert score("in_order", "ab", "ba").misses == (
+        'all the expected tools were called, but not in the order "a", "b"',
+    )
+    assert score("exact", "ab", "ba").misses == (
+        'call 1 is "b", expected "a"',
+        'call 2 is "a", expected "b"',
+    )
     assert score("exact", "a", "abb").misses == ('2 more calls than expected: "b"',)
     assert score("exact", "ab", "a").misses == ('call 2 is missing, expected "b"',)
     assert score("exact", [item("a", args={"n": 1})], [call("a", n=2)]).misses == (
         'call 1 is "a" with {"n": 2}, expected "a" with {"n": 1}',
     )
-    assert score("subset", [item("a", args={"n": 1})], [call("a", n=2), call("x"), call("x")]).misses == (
+    assert score(
+        "subset", [item("a", args={"n": 1})], [call("a", n=2), call("x"), call("x")]
+    ).misses == (
         '"a" is allowed with other arguments only (called once)',
         '"x" is not allowed (called 2 times)',
     )
@@ -134,14 +156,18 @@ def test_misses__say_why() -> None:
 )
 def test_arguments__are_compared(args: Any, how: Any, arguments: Any, same: bool) -> None:
     called = ToolCall("a", arguments)
-    assert trajectory.fits(item("a", args=args, args_match=how), called) is same
-    assert trajectory.fits(item("a", args=args), called, how) is same
-    assert not trajectory.fits(item("b", args=args, args_match=how), called)
+    assert matching.fits(item("a", args=args, args_match=how), called) is same
+    assert matching.fits(item("a", args=args), called, how) is same
+    assert not matching.fits(item("b", args=args, args_match=how), called)
 
 
 def test_arguments__by_the_item_before_the_default() -> None:
-    assert trajectory.fits(item("a", args={"n": 1}, args_match="superset"), call("a", n=1, m=2), "exact")
-    assert not trajectory.fits(item("a", args={"n": 1}, args_match="exact"), call("a", n=1, m=2), "ignore")
+    assert matching.fits(
+        item("a", args={"n": 1}, args_match="superset"), call("a", n=1, m=2), "exact"
+    )
+    assert not matching.fits(
+        item("a", args={"n": 1}, args_match="exact"), call("a", n=1, m=2), "ignore"
+    )
 
 
 def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
@@ -156,13 +182,18 @@ def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
     ("mode", "duration", "value"),
     [
         *((mode, 100, 1) for mode in ("any_order", "in_order", "exact", "superset", "subset")),
-        *((mode, 100.5, 1 / 2) for mode in ("any_order", "in_order", "exact", "superset", "subset")),
+        *(
+            (mode, 100.5, 1 / 2)
+            for mode in ("any_order", "in_order", "exact", "superset", "subset")
+        ),
     ],
 )
 def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: float) -> None:
     graded = score(mode, [item("a", max_duration_ms=100)], [call("a", duration)])
     assert graded.value == value
-    told = f'"a" took {duration:g} ms, ' + ("at most 100 ms asked" if value == 1 else "more than the 100 ms asked")
+    told = f'"a" took {duration:g} ms, ' + (
+        "at most 100 ms asked" if value == 1 else "more than the 100 ms asked"
+    )
     assert told in graded.hits + graded.misses
 
 
@@ -170,7 +201,12 @@ def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: fl
 def test_duration__unknown_is_a_warning_and_no_miss(mode: str) -> None:
     graded = score(mode, [item("a", max_duration_ms=100)], [call("a")])
     warning = 'how long "a" took is unknown, so its limit of 100 ms is not checked'
-    assert (graded.value, graded.misses, graded.reasoning, graded.details) == (1, (), warning, {"warnings": [warning]})
+    assert (graded.value, graded.misses, graded.reasoning, graded.details) == (
+        1,
+        (),
+        warning,
+        {"warnings": [warning]},
+    )
 
 
 def test_duration__of_a_call_that_was_not_made_is_a_miss() -> None:
@@ -187,11 +223,16 @@ def test_duration__goes_to_the_item_that_asks_for_it() -> None:
 
 
 def test_out_of_order__is_0_whatever_the_durations() -> None:
-    assert score("in_order", [item("a", max_duration_ms=9), item("b")], [call("b"), call("a", 1)]).value == 0
+    assert (
+        score(
+            "in_order", [item("a", max_duration_ms=9), item("b")], [call("b"), call("a", 1)]
+        ).value
+        == 0
+    )
 
 
 items = st.builds(
-    trajectory.Expectation,
+    matching.Expectation,
     tool=st.sampled_from("ab"),
     args=st.sampled_from(["any", {"n": 1}, {"n": 1, "m": 1}]),
     max_duration_ms=st.sampled_from([None, None, 5.0]),
@@ -204,18 +245,30 @@ calls = st.builds(
 )
 
 
-def ways(expected: Sequence[trajectory.Expectation], made: Sequence[ToolCall], *, ordered: bool) -> list[tuple[int, int, int, int]]:
-    """Of every way to give calls to items: items that have one, limits kept, durations unknown, limits asked."""
+def ways(
+    expected: Sequence[matching.Expectation], made: Sequence[ToolCall], *, ordered: bool
+) -> list[tuple[int, int, int, int]]:
+    """Of every way to give calls to items: items that have one, limits kept, durations unknown,
+    limits asked."""
     found = []
     for places in itertools.product([None, *range(len(made))], repeat=len(expected)):
         taken = [place for place in places if place is not None]
-        fitting = all(place is None or trajectory.fits(one, made[place]) for one, place in zip(expected, places, strict=True))
+        fitting = all(
+            place is None or matching.fits(one, made[place])
+            for one, place in zip(expected, places, strict=True)
+        )
         if len(set(taken)) < len(taken) or not fitting or (ordered and taken != sorted(taken)):
             continue
-        timed = [(one.max_duration_ms, made[place].duration_ms) for one, place in zip(expected, places, strict=True) if place is not None]
+        timed = [
+            (one.max_duration_ms, made[place].duration_ms)
+            for one, place in zip(expected, places, strict=True)
+            if place is not None
+        ]
         kept = sum(most is not None and took is not None and took <= most for most, took in timed)
         unknown = sum(most is not None and took is None for most, took in timed)
-        found.append((len(taken), kept, unknown, sum(one.max_duration_ms is not None for one in expected)))
+        found.append(
+            (len(taken), kept, unknown, sum(one.max_duration_ms is not None for one in expected))
+        )
     return found
 
 
@@ -225,31 +278,49 @@ def share(way: tuple[int, int, int, int], count: int) -> float:
 
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
-def test_any_order__is_the_best_way_of_all(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
+def test_any_order__is_the_best_way_of_all(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
     graded = score("any_order", expected, made)
-    assert graded.value == pytest.approx(share(max(ways(expected, made, ordered=False)), len(expected)))
+    assert graded.value == pytest.approx(
+        share(max(ways(expected, made, ordered=False)), len(expected))
+    )
     assert score("superset", expected, made) == graded
 
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
-def test_in_order__is_the_best_subsequence_or_0(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
+def test_in_order__is_the_best_subsequence_or_0(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
     best, anyhow = max(ways(expected, made, ordered=True)), max(ways(expected, made, ordered=False))
     wrong_order = best[0] < anyhow[0] == len(expected)
-    assert score("in_order", expected, made).value == pytest.approx(0 if wrong_order else share(best, len(expected)))
+    assert score("in_order", expected, made).value == pytest.approx(
+        0 if wrong_order else share(best, len(expected))
+    )
 
 
 @given(st.lists(items, max_size=4), st.lists(calls, max_size=4))
-def test_exact__is_1_for_the_same_calls_alone(expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
-    same = len(expected) == len(made) and all(map(trajectory.fits, expected, made))
+def test_exact__is_1_for_the_same_calls_alone(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
+    same = len(expected) == len(made) and all(map(matching.fits, expected, made))
     kept = same and all(
-        one.max_duration_ms is None or done.duration_ms is None or done.duration_ms <= one.max_duration_ms
+        one.max_duration_ms is None
+        or done.duration_ms is None
+        or done.duration_ms <= one.max_duration_ms
         for one, done in zip(expected, made, strict=True)
     )
     assert (score("exact", expected, made).value == 1) is kept
 
 
-@given(st.sampled_from(["any_order", "in_order", "exact", "superset", "subset"]), st.lists(items, max_size=4), st.lists(calls, max_size=6))
-def test_score__is_1_exactly_when_nothing_is_missed(mode: str, expected: list[trajectory.Expectation], made: list[ToolCall]) -> None:
+@given(
+    st.sampled_from(["any_order", "in_order", "exact", "superset", "subset"]),
+    st.lists(items, max_size=4),
+    st.lists(calls, max_size=6),
+)
+def test_score__is_1_exactly_when_nothing_is_missed(
+    mode: str, expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
     graded = score(mode, expected, made)
     assert 0 <= graded.value <= 1  # type: ignore[operator]  # there is always a value
     assert (graded.value == 1) is (not graded.misses)

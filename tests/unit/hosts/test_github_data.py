@@ -1,4 +1,5 @@
-"""Results on a branch of the repository, over real HTTP: what is read, what is written, what is refused."""
+"""Results on a branch of the repository, over real HTTP: what is read, what is written, what is
+refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.baselines import history_format
 from agentevals_action.errors import HostError
-from agentevals_action.hosts import github_data
-from agentevals_action.hosts.github import GitHubHost, Target
-from agentevals_action.hosts.github_data import GitHubData
+from agentevals_action.github import data_branch
+from agentevals_action.github.data_branch import GitHubData
+from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.stored import history_files
 from tests.support import results
 from tests.support.github_git import Commit
 from tests.support.github_http import Fault
@@ -21,7 +22,7 @@ from tests.support.github_server import GitHubServer
 BRANCH, PATH = "agentevals-data", "evals/EVAL.yaml"
 C1, C2 = "1" * 40, "2" * 40
 T1, T2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"
-NAME = history_files.file_name(PATH)
+NAME = history_format.file_name(PATH)
 REF = rf"heads/{BRANCH}$"
 
 
@@ -32,7 +33,9 @@ def server() -> Iterator[GitHubServer]:
         yield server
 
 
-def memory(server: GitHubServer, waits: list[float] | None = None, branch: str = BRANCH, **changes: Any) -> GitHubData:
+def memory(
+    server: GitHubServer, waits: list[float] | None = None, branch: str = BRANCH, **changes: Any
+) -> GitHubData:
     target = Target("acme/agent", C1, server.token, server.url, server.graphql_url, **changes)
     return GitHubHost(target, (waits if waits is not None else []).append).memory(branch)
 
@@ -63,13 +66,19 @@ def test_later_writes__stand_on_the_earlier_and_are_never_forced(server: GitHubS
     memory(server).store([run()], C1, T1)
     assert memory(server).store([run()], C2, T2) == ()
     assert [len(commit.parents) for commit in server.git.log(BRANCH)] == [1, 1, 0]
-    assert (commits(server), commits(server, "other/EVAL.yaml"), server.git.forced) == ([C1, C2], [C1], 0)
+    assert (commits(server), commits(server, "other/EVAL.yaml"), server.git.forced) == (
+        [C1, C2],
+        [C1],
+        0,
+    )
 
 
 def test_same_results_again__write_nothing(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
     assert memory(server).store([run()], C1, T1) == ()
-    assert memory(server).store([results.run(results.result(verdict=None), path=PATH)], C2, T2) == ()
+    assert (
+        memory(server).store([results.run(results.result(verdict=None), path=PATH)], C2, T2) == ()
+    )
     assert (len(server.git.log(BRANCH)), len(server.routes("POST .*/git/commits"))) == (1, 1)
 
 
@@ -90,14 +99,25 @@ def test_branch_name__may_have_a_slash(server: GitHubServer) -> None:
 
 def test_large_files__are_sent_on_their_own(server: GitHubServer) -> None:
     many = [results.result(f"test-{number}", answer="x" * 60_000) for number in range(12)]
-    assert memory(server).store([results.run(*many, path=PATH), run(path="other/EVAL.yaml")], C1, T1) == ()
+    assert (
+        memory(server).store([results.run(*many, path=PATH), run(path="other/EVAL.yaml")], C1, T1)
+        == ()
+    )
     assert len(server.routes("POST .*/git/blobs")) == 1
     assert len(remembered(server).tests) == 12
 
 
 def test_other_files_of_the_branch__are_left_alone(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
-    server.git.put(BRANCH, {"notes.txt": "mine", "suites/notes.json": "mine too", "index.json": None, "README.md": None})
+    server.git.put(
+        BRANCH,
+        {
+            "notes.txt": "mine",
+            "suites/notes.json": "mine too",
+            "index.json": None,
+            "README.md": None,
+        },
+    )
     server.git.put(BRANCH, {"index.json": "damaged"})
     assert memory(server).store([run()], C2, T2) == ()
     assert {"notes.txt", "suites/notes.json", NAME, "README.md"} < server.git.files(BRANCH).keys()
@@ -122,9 +142,11 @@ def test_damaged_file__is_told_and_begun_anew(server: GitHubServer, content: str
     assert (commits(server), commits(server, "other/EVAL.yaml")) == ([C2], [C1])
 
 
-def test_file_that_is_too_large__is_not_fetched(server: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_is_too_large__is_not_fetched(
+    server: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory(server).store([run()], C1, T1)
-    monkeypatch.setattr(history_files, "FILE_BYTES", 100)
+    monkeypatch.setattr(history_format, "FILE_BYTES", 100)
     server.requests.clear()
     assert memory(server).read([PATH]).damaged == {PATH: "it is empty, too large or no text"}
     assert len(server.requests) == 1
@@ -133,7 +155,8 @@ def test_file_that_is_too_large__is_not_fetched(server: GitHubServer, monkeypatc
 def test_huge_answer__is_left_out_and_told(server: GitHubServer) -> None:
     (notice,) = memory(server).store([run(answer="x" * 1_000_000)], C1, T1)
     assert (
-        notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
+        notice
+        == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
     )
     assert len(server.git.files(BRANCH)[NAME]) < 1_000
 
@@ -150,7 +173,9 @@ def test_token_that_only_reads__is_a_notice_that_names_the_permission(server: Gi
     (notice,) = memory(server).store([run()], C1, T1)
     assert "lacks `contents: write` (GitHub answered 404: Not Found)" in notice
     (notice,) = memory(server, without_secrets="Dependabot caused this run").store([run()], C1, T1)
-    assert notice.endswith("its token only reads until the job says otherwise: add `contents: write` to its `permissions:`.")
+    assert notice.endswith(
+        "its token only reads until the job says otherwise: add `contents: write` to its `permissions:`."
+    )
 
 
 def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
@@ -161,21 +186,39 @@ def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
     with pytest.raises(HostError, match="could not be read: the token lacks `contents: read`"):
         memory(server).read([PATH])
     server.break_route(Fault("GET .*/git/trees/", 502, times=9))
-    with pytest.raises(HostError, match=r"`agentevals-data` could not be read: GitHub did not answer as it should \(502: Server Error\)$"):
+    with pytest.raises(
+        HostError,
+        match=r"`agentevals-data` could not be read: GitHub did not answer as it should \(502: Server Error\)$",
+    ):
         memory(server).read([PATH])
 
 
 def test_branch_that_is_not_listed_whole__is_neither_read_nor_written(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
     server.git.tree_limit = 2
-    with pytest.raises(HostError, match=r"`agentevals-data` could not be read: the branch holds more files than GitHub lists$"):
+    with pytest.raises(
+        HostError,
+        match=r"`agentevals-data` could not be read: the branch holds more files than GitHub lists$",
+    ):
         memory(server).read([PATH])
     (notice,) = memory(server).store([run()], C2, T2)
-    assert notice == "The results were not stored on `agentevals-data`: the branch holds more files than GitHub lists."
+    assert (
+        notice
+        == "The results were not stored on `agentevals-data`: the branch holds more files than GitHub lists."
+    )
     assert len(server.git.log(BRANCH)) == 1
 
 
-@pytest.mark.parametrize("route", [r"GET .*git/ref/", "GET .*/git/trees", "POST .*/git/trees", "POST .*/git/commits", "PATCH .*/git/refs"])
+@pytest.mark.parametrize(
+    "route",
+    [
+        r"GET .*git/ref/",
+        "GET .*/git/trees",
+        "POST .*/git/trees",
+        "POST .*/git/commits",
+        "PATCH .*/git/refs",
+    ],
+)
 @pytest.mark.parametrize("status", [0, 502])
 def test_short_trouble__is_waited_out(server: GitHubServer, route: str, status: int) -> None:
     memory(server).store([run()], C1, T1)
@@ -186,7 +229,9 @@ def test_short_trouble__is_waited_out(server: GitHubServer, route: str, status: 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("status", [0, 502])
-def test_write_whose_answer_was_lost__is_there_once(server: GitHubServer, first: bool, status: int) -> None:
+def test_write_whose_answer_was_lost__is_there_once(
+    server: GitHubServer, first: bool, status: int
+) -> None:
     if not first:
         memory(server).store([run()], C1, T1)
     server.break_route(Fault("(POST|PATCH) .*/git/refs", status, after_write=True))
@@ -199,15 +244,23 @@ def test_lasting_trouble__is_a_notice(server: GitHubServer) -> None:
     waits: list[float] = []
     server.break_route(Fault("POST .*/git/trees", 503, times=9))
     (notice,) = memory(server, waits).store([run()], C1, T1)
-    assert notice == "The results were not stored on `agentevals-data`: GitHub did not answer as it should (503: Server Error)."
+    assert (
+        notice
+        == "The results were not stored on `agentevals-data`: GitHub did not answer as it should (503: Server Error)."
+    )
     assert len(waits) == 3
 
 
 def test_rule_that_forbids_the_update__is_a_notice_after_a_few_tries(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
-    server.break_route(Fault("PATCH .*/git/refs", 422, times=99, message="Repository rule violations found"))
+    server.break_route(
+        Fault("PATCH .*/git/refs", 422, times=99, message="Repository rule violations found")
+    )
     (notice,) = memory(server).store([run()], C2, T2)
-    assert notice == "The results were not stored on `agentevals-data`: GitHub refused it (422: Repository rule violations found)."
+    assert (
+        notice
+        == "The results were not stored on `agentevals-data`: GitHub refused it (422: Repository rule violations found)."
+    )
     assert len(server.routes("PATCH")) == 3
 
 
@@ -236,14 +289,19 @@ def test_branch_that_moved__is_read_again(server: GitHubServer) -> None:
 def test_branch_that_appeared__is_written_on_top_of(server: GitHubServer) -> None:
     assert others(server, 1, first=True).store([run()], C1, T1) == ()
     assert server.git.files(BRANCH).keys() == {"suites/0.txt", NAME, "index.json", "README.md"}
-    assert [isinstance(commit, Commit) and len(commit.parents) for commit in server.git.log(BRANCH)] == [1, 0]
+    assert [
+        isinstance(commit, Commit) and len(commit.parents) for commit in server.git.log(BRANCH)
+    ] == [1, 0]
 
 
 def test_branch_that_never_stands_still__is_a_notice(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
     (notice,) = others(server, 99).store([run()], C2, T2)
-    assert notice == "The results were not stored on `agentevals-data`: too many others were writing to it."
-    assert len(server.routes("PATCH")) == github_data.TRIES
+    assert (
+        notice
+        == "The results were not stored on `agentevals-data`: too many others were writing to it."
+    )
+    assert len(server.routes("PATCH")) == data_branch.TRIES
 
 
 def test_branch_that_was_deleted_meanwhile__is_made_again(server: GitHubServer) -> None:

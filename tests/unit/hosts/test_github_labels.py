@@ -1,12 +1,13 @@
-"""The label that accepts regressions, over real HTTP: for which head it was put on, by whom, and what is said when that is not told."""
+"""The label that accepts regressions, over real HTTP: for which head it was put on, by whom, and
+what is said when that is not told."""
 
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from agentevals_action.hosts.github import GitHubHost, Target
-from agentevals_action.hosts.local import LocalHost
+from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.local import LocalHost
 from agentevals_action.model.quarantine import Acceptance
 from tests.support.github_http import Fault
 from tests.support.github_server import GitHubServer
@@ -30,7 +31,9 @@ def server() -> Iterator[GitHubServer]:
 
 
 def host(server: GitHubServer, head: str = HEAD, **changes: object) -> GitHubHost:
-    target = Target("acme/agent", head, server.token, server.url, server.graphql_url, pull=PULL, **changes)  # type: ignore[arg-type]  # Target's to hold
+    target = Target(
+        "acme/agent", head, server.token, server.url, server.graphql_url, pull=PULL, **changes
+    )  # type: ignore[arg-type]  # Target's to hold
     return GitHubHost(target, lambda seconds: None)
 
 
@@ -54,7 +57,9 @@ def test_acceptance__labels_are_told_apart_as_github_does(server: GitHubServer) 
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
 
 
-def test_acceptance__without_the_label_there_is_one_request_and_nothing_to_say(server: GitHubServer) -> None:
+def test_acceptance__without_the_label_there_is_one_request_and_nothing_to_say(
+    server: GitHubServer,
+) -> None:
     server.timeline.label(PULL, "documentation", "ada", 20)
     asked = host(server)
     assert asked.acceptance(LABEL) is None
@@ -93,7 +98,9 @@ def test_acceptance__ends_with_a_force_push(server: GitHubServer) -> None:
     assert "the head has changed since @ada" in notice(server, OTHER)
 
 
-def test_acceptance__a_commit_that_says_it_is_older_than_the_label_does_not_slip_under_it(server: GitHubServer) -> None:
+def test_acceptance__a_commit_that_says_it_is_older_than_the_label_does_not_slip_under_it(
+    server: GitHubServer,
+) -> None:
     course = server.timeline
     course.label(PULL, LABEL, "ada", 20)
     course.push(PULL, OTHER, 30, dated=2)
@@ -101,7 +108,9 @@ def test_acceptance__a_commit_that_says_it_is_older_than_the_label_does_not_slip
     assert "no check of this head had begun yet" in notice(server, OTHER)
 
 
-def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_accepted(server: GitHubServer) -> None:
+def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_accepted(
+    server: GitHubServer,
+) -> None:
     course = server.timeline
     course.push(PULL, FIRST, 15, forced=True, dated=-5)
     course.label(PULL, LABEL, "ada", 20)
@@ -110,7 +119,9 @@ def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_
     assert "no check of this head had begun yet" in notice(server)
 
 
-def test_acceptance__a_check_of_the_same_commit_on_another_branch_proves_nothing(server: GitHubServer) -> None:
+def test_acceptance__a_check_of_the_same_commit_on_another_branch_proves_nothing(
+    server: GitHubServer,
+) -> None:
     course = server.timeline
     course.label(PULL, LABEL, "ada", 20)
     course.check(OTHER, 15, branch="elsewhere")
@@ -135,7 +146,9 @@ def test_acceptance__who_has_left_github_is_named_as_github_does(server: GitHubS
     assert host(server).acceptance(LABEL) == Acceptance("ghost", LABEL)
 
 
-def test_acceptance__a_label_that_the_timeline_does_not_know_is_nobodys(server: GitHubServer) -> None:
+def test_acceptance__a_label_that_the_timeline_does_not_know_is_nobodys(
+    server: GitHubServer,
+) -> None:
     server.timeline.on[PULL] = {LABEL}
     assert "GitHub does not say who put it there" in notice(server)
 
@@ -145,7 +158,9 @@ def test_acceptance__all_pages_are_read(server: GitHubServer, limit: int, pages:
     course = server.timeline
     course.label(PULL, LABEL, "ada", 20)
     for minute in range(100):
-        course.add(PULL, 21 + minute / 10, "commented", body="hm", user={"login": "ada"}, source=None)
+        course.add(
+            PULL, 21 + minute / 10, "commented", body="hm", user={"login": "ada"}, source=None
+        )
     course.unlabel(PULL, LABEL, "ada", 40)
     course.label(PULL, LABEL, "grace", 41)
     server.page_limit = limit
@@ -154,13 +169,19 @@ def test_acceptance__all_pages_are_read(server: GitHubServer, limit: int, pages:
 
 
 @pytest.mark.parametrize(
-    ("permission", "grant"), [("pull-requests", "pull-requests: read"), ("checks", "checks: read")], ids=["timeline", "checks"]
+    ("permission", "grant"),
+    [("pull-requests", "pull-requests: read"), ("checks", "checks: read")],
+    ids=["timeline", "checks"],
 )
-def test_acceptance__a_refusal_accepts_nothing_and_says_what_to_grant(server: GitHubServer, permission: str, grant: str) -> None:
+def test_acceptance__a_refusal_accepts_nothing_and_says_what_to_grant(
+    server: GitHubServer, permission: str, grant: str
+) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.permissions |= {permission: "none", "issues": "none"}
     said = notice(server)
-    assert said.startswith("The label `agentevals:accept` accepts nothing, since it could not be told for which head it was put on: ")
+    assert said.startswith(
+        "The label `agentevals:accept` accepts nothing, since it could not be told for which head it was put on: "
+    )
     assert f"Add `{grant}` to the `permissions:` of the job." in said
 
 
@@ -172,7 +193,9 @@ def test_acceptance__trouble_is_repeated_and_then_told(server: GitHubServer) -> 
     assert "GitHub did not answer as it should" in notice(server)
 
 
-def test_acceptance__events_in_a_form_of_their_own_are_told_as_no_answer(server: GitHubServer) -> None:
+def test_acceptance__events_in_a_form_of_their_own_are_told_as_no_answer(
+    server: GitHubServer,
+) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.timeline.add(PULL, 21, "labeled", label={"name": LABEL}, actor="ada")
     assert "GitHub did not answer as it should" in notice(server)

@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.hosts.github_marker import Marker, read_marker
+from agentevals_action.github.github_marker import Marker, read_marker
 from agentevals_action.model.comparison import Outcome
 
 MARKER = Marker("agentevals", 50, 1, "a" * 40, Outcome.FAILED)
 
 
 @given(st.text(), st.integers(0, 10**18), st.integers(1, 10**6), st.sampled_from(Outcome))
-def test_marker__is_read_as_it_was_written(comment_id: str, run: int, attempt: int, outcome: Outcome) -> None:
+def test_marker__is_read_as_it_was_written(
+    comment_id: str, run: int, attempt: int, outcome: Outcome
+) -> None:
     marker = Marker(comment_id, run, attempt, "a" * 40, outcome)
     line = marker.line()
     assert "\n" not in line

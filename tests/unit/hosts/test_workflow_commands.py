@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.hosts import workflow_commands
-from agentevals_action.hosts.base import Annotation
+from agentevals_action.github import workflow_commands
+from agentevals_action.github.base import Annotation
 from tests.support.runner import read_outputs
 
 #: Characters that a comparison by culture passes over, and white space that the runner trims.
@@ -15,15 +15,20 @@ SPACES = [" ", "\t", "\u00a0", "\u2003", "\x0b", "\x0c", "\x85", "\u2028"]
 
 
 def runner_takes(line: str) -> bool:
-    """Whether the runner may take a line for a command: `::` first after white space, or `##[` anywhere; characters without weight
-    count as absent, as in a comparison by culture."""
+    """Whether the runner may take a line for a command: `::` first after white space, or `##[`
+    anywhere; characters without weight count as absent, as in a comparison by culture."""
     seen = "".join(char for char in line if char not in WEIGHTLESS)
     return seen.lstrip().startswith("::") or "##[" in seen
 
 
 def test_command__encodes_its_parts() -> None:
-    line = workflow_commands.command("error", "50% done:\r\nsee, there", file="evals/a,b:c.yaml", line=3, title="x\ny%")
-    assert line == "::error file=evals/a%2Cb%3Ac.yaml,line=3,title=x%0Ay%25::50%25 done:%0D%0Asee, there"
+    line = workflow_commands.command(
+        "error", "50% done:\r\nsee, there", file="evals/a,b:c.yaml", line=3, title="x\ny%"
+    )
+    assert (
+        line
+        == "::error file=evals/a%2Cb%3Ac.yaml,line=3,title=x%0Ay%25::50%25 done:%0D%0Asee, there"
+    )
 
 
 def test_command__leaves_out_what_is_empty() -> None:
@@ -69,14 +74,20 @@ def test_safe_log_line__begins_no_command(before: str, between: str, end: str) -
     assert lines == ["fine", f"| {before}:{between}:error::pwned"]
 
 
-@pytest.mark.parametrize("raw", ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"])
+@pytest.mark.parametrize(
+    "raw",
+    ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"],
+)
 def test_safe_log_line__holds_no_old_command(raw: str) -> None:
     safe = workflow_commands.safe_log_line(raw)
     assert not runner_takes(safe)
     assert safe.replace(" ", "") == raw.replace(" ", "")
 
 
-@pytest.mark.parametrize("line", ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"])
+@pytest.mark.parametrize(
+    "line",
+    ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"],
+)
 def test_safe_log_line__leaves_other_lines_alone(line: str) -> None:
     assert workflow_commands.safe_log_line(line) == line
 
@@ -86,7 +97,12 @@ def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
     path.write_text("earlier=1\n")
     hostile = "x\nend_0\npass-rate=1\noutcome<<EOF\npassed\nEOF"
     workflow_commands.write_outputs(path, {"outcome": "failed", "reason": hostile, "empty": ""})
-    assert dict(read_outputs(path.read_text())) == {"earlier": "1", "outcome": "failed", "reason": hostile, "empty": ""}
+    assert dict(read_outputs(path.read_text())) == {
+        "earlier": "1",
+        "outcome": "failed",
+        "reason": hostile,
+        "empty": "",
+    }
 
 
 def test_outputs__have_another_delimiter_each_time(tmp_path: Path) -> None:
@@ -117,7 +133,9 @@ def test_summary__stays_under_a_mebibyte_and_says_so(tmp_path: Path, before: int
     written = path.read_bytes()
     assert len(written) <= 1024 * 1024
     added = written[before:].decode()
-    assert added.endswith("\n\n**The summary is longer than the 1 MiB that GitHub takes: the rest is cut off.**\n")
+    assert added.endswith(
+        "\n\n**The summary is longer than the 1 MiB that GitHub takes: the rest is cut off.**\n"
+    )
     assert set(added.split("\n\n**")[0].splitlines()) == {"zeile ü😀"}
 
 

@@ -1,4 +1,5 @@
-"""What `claude-cli`, `codex-cli` and `copilot-cli` have in common; their streams have tests of their own."""
+"""What `claude-cli`, `codex-cli` and `copilot-cli` have in common; their streams have tests of
+their own."""
 
 import asyncio
 import os
@@ -8,15 +9,19 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Message
-from agentevals_action.paths import Folder
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.system.paths import Folder
 from tests.support import agent_programs, targets
 from tests.support.agent_runs import AgentRun
 
 NAMES = ("claude", "codex", "copilot")
-SAID = {"claude": agent_programs.claude_said, "codex": agent_programs.codex_said, "copilot": agent_programs.copilot_said}
+SAID = {
+    "claude": agent_programs.claude_said,
+    "codex": agent_programs.codex_said,
+    "copilot": agent_programs.copilot_said,
+}
 
 each = pytest.mark.parametrize("name", NAMES)
 
@@ -51,7 +56,18 @@ def test_complete__the_model_and_more_words(name: str, tmp_path: Path) -> None:
 @each
 def test_complete__gives_no_permission_that_was_not_asked_for(name: str, tmp_path: Path) -> None:
     words = " ".join(AgentRun(name, tmp_path).seen()["words"])
-    assert not any(sign in words for sign in ("--model", "allow", "skip-permissions", "sandbox", "bypass", "yolo", "full-auto"))
+    assert not any(
+        sign in words
+        for sign in (
+            "--model",
+            "allow",
+            "skip-permissions",
+            "sandbox",
+            "bypass",
+            "yolo",
+            "full-auto",
+        )
+    )
 
 
 @each
@@ -60,7 +76,9 @@ def test_complete__sees_a_scrubbed_environment(name: str, tmp_path: Path) -> Non
     every = AgentRun(name, tmp_path, allowed).seen()["environment"]
     assert {"AGENT_KEY", "AGENT_URL"} <= every.keys()
     assert "GITHUB_TOKEN" not in every
-    picked = AgentRun(name, tmp_path, allowed).seen(env=["AGENT_URL", "STAND_IN_SEEN"])["environment"]
+    picked = AgentRun(name, tmp_path, allowed).seen(env=["AGENT_URL", "STAND_IN_SEEN"])[
+        "environment"
+    ]
     assert "AGENT_URL" in picked
     assert "AGENT_KEY" not in picked
     error = AgentRun(name, tmp_path, allowed).refused(env=["OTHER_KEY"])
@@ -78,16 +96,23 @@ def test_complete__runs_in_the_workspace(name: str, tmp_path: Path) -> None:
     assert run.seen(request={"folder": suite}, command=command)["cwd"] == str(suite)
     seen = run.seen(request={"folder": suite, "workspace": workspace}, command=command)
     assert (seen["cwd"], seen["environment"]["WORKSPACE_PATH"]) == (str(workspace), str(workspace))
-    assert run.seen(request={"folder": suite, "workspace": workspace}, command=command, cwd=".")["cwd"] == str(suite)
+    assert run.seen(request={"folder": suite, "workspace": workspace}, command=command, cwd=".")[
+        "cwd"
+    ] == str(suite)
 
 
 @each
 def test_complete__a_command_may_be_one_text(name: str, tmp_path: Path) -> None:
-    assert AgentRun(name, tmp_path).answer(command=" ".join(agent_programs.program(name))).output == "hello"
+    assert (
+        AgentRun(name, tmp_path).answer(command=" ".join(agent_programs.program(name))).output
+        == "hello"
+    )
 
 
 @each
-def test_complete__a_program_that_is_not_installed_ends_the_target(name: str, tmp_path: Path) -> None:
+def test_complete__a_program_that_is_not_installed_ends_the_target(
+    name: str, tmp_path: Path
+) -> None:
     for command in ("no-such-agent-here", "./no-such-agent-here"):
         error = AgentRun(name, tmp_path).refused(command=command)
         assert isinstance(error, TargetDead)
@@ -115,15 +140,23 @@ def test_complete__no_login_ends_the_target(name: str, tmp_path: Path) -> None:
 
 
 @each
-def test_complete__no_login_told_before_there_is_a_stream_ends_the_target(name: str, tmp_path: Path) -> None:
+def test_complete__no_login_told_before_there_is_a_stream_ends_the_target(
+    name: str, tmp_path: Path
+) -> None:
     told = "Error: Authentication token found but could not be validated.\n\n  GitHub returned: Bad credentials\n"
     assert isinstance(AgentRun(name, tmp_path).printing(told, code=1).refused(), TargetDead)
-    assert isinstance(AgentRun(name, tmp_path).printing("", code=1, says="Not logged in\n").refused(), TargetDead)
+    assert isinstance(
+        AgentRun(name, tmp_path).printing("", code=1, says="Not logged in\n").refused(), TargetDead
+    )
 
 
 @each
 def test_complete__a_crash_is_an_error_with_the_last_lines(name: str, tmp_path: Path) -> None:
-    error = AgentRun(name, tmp_path).printing(SAID[name]("hello"), code=3, says="first\nTypeError: boom\n").refused()
+    error = (
+        AgentRun(name, tmp_path)
+        .printing(SAID[name]("hello"), code=3, says="first\nTypeError: boom\n")
+        .refused()
+    )
     assert (type(error), error.kind) == (AttemptError, "target")
     assert str(error).endswith("the command ended with exit code 3:\nfirst\nTypeError: boom")
 
@@ -132,7 +165,9 @@ def test_complete__a_crash_is_an_error_with_the_last_lines(name: str, tmp_path: 
 def test_complete__a_stream_that_is_cut_is_an_error(name: str, tmp_path: Path) -> None:
     whole = SAID[name]("hello")
     without_end = "".join(whole.splitlines(keepends=True)[:-1])
-    assert "its stream ended before the run did" in str(AgentRun(name, tmp_path).printing(without_end).refused())
+    assert "its stream ended before the run did" in str(
+        AgentRun(name, tmp_path).printing(without_end).refused()
+    )
     cut = AgentRun(name, tmp_path).printing(whole[:-20]).refused()
     assert "of its stream is no whole JSON: {" in str(cut)
     assert len(str(cut)) < 300
@@ -145,8 +180,13 @@ def test_complete__no_stream_is_an_error(name: str, stream: str, tmp_path: Path)
 
 
 @each
-def test_complete__what_stands_beside_the_stream_and_what_is_unknown_is_passed_over(name: str, tmp_path: Path) -> None:
-    unknown = agent_programs.lines({"type": "brand.new", "data": [1], "item": 5, "message": None}, {"type": "assistant.later", "data": "x"})
+def test_complete__what_stands_beside_the_stream_and_what_is_unknown_is_passed_over(
+    name: str, tmp_path: Path
+) -> None:
+    unknown = agent_programs.lines(
+        {"type": "brand.new", "data": [1], "item": 5, "message": None},
+        {"type": "assistant.later", "data": "x"},
+    )
     stream = f"Warning: an update is there\n\n{unknown}{SAID[name]('hello')}"
     assert AgentRun(name, tmp_path).printing(stream).answer().output == "hello"
 
@@ -159,12 +199,16 @@ def test_complete__a_huge_line_is_read(name: str, tmp_path: Path) -> None:
 
 @each
 def test_complete__nothing_said_is_an_error(name: str, tmp_path: Path) -> None:
-    assert "it succeeded without an answer" in str(AgentRun(name, tmp_path).printing(SAID[name]("")).refused())
+    assert "it succeeded without an answer" in str(
+        AgentRun(name, tmp_path).printing(SAID[name]("")).refused()
+    )
 
 
 @each
 def test_complete__a_time_out(name: str, tmp_path: Path) -> None:
-    error = AgentRun(name, tmp_path).refused(command=["sh", "-c", "echo thinking >&2; sleep 300"], request={"timeout": 0.5})
+    error = AgentRun(name, tmp_path).refused(
+        command=["sh", "-c", "echo thinking >&2; sleep 300"], request={"timeout": 0.5}
+    )
     assert (error.kind, str(error)) == ("timeout", "no answer within 0.5 s:\nthinking")
 
 
@@ -172,7 +216,9 @@ def test_complete__a_time_out(name: str, tmp_path: Path) -> None:
 def test_check__is_a_run(name: str, tmp_path: Path) -> None:
     async def check(*messages: str) -> None:
         definition = {"provider": f"{name}-cli", "command": agent_programs.program(name)}
-        provider = targets.options(definition).connect(targets.surroundings({"PATH": os.environ["PATH"]}))
+        provider = targets.options(definition).connect(
+            targets.surroundings({"PATH": os.environ["PATH"]})
+        )
         await provider.check(targets.request(tmp_path, *messages))
         await provider.close()
 
@@ -185,7 +231,13 @@ def test_check__is_a_run(name: str, tmp_path: Path) -> None:
 def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("x")
     (tmp_path / "mcp.json").write_text("x")
-    options = targets.options({"provider": f"{name}-cli", "command": "python3 agent.py", "args": ["--mcp-config=mcp.json", "/etc/passwd"]})
+    options = targets.options(
+        {
+            "provider": f"{name}-cli",
+            "command": "python3 agent.py",
+            "args": ["--mcp-config=mcp.json", "/etc/passwd"],
+        }
+    )
     assert options.files(Folder(tmp_path, tmp_path)) == ("agent.py", "mcp.json")
     assert options.variables() == ()
 
@@ -203,6 +255,8 @@ def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path
     ],
     ids=str,
 )
-def test_options__what_is_wrong_is_refused_on_loading(name: str, fields: dict[str, Any], problem: str) -> None:
+def test_options__what_is_wrong_is_refused_on_loading(
+    name: str, fields: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(Refused, match=problem):
         targets.options({"provider": f"{name}-cli", **fields})

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.anthropic import Anthropic
-from agentevals_action.providers.base import Provider
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.base import Provider
+from agentevals_action.targets.providers.anthropic import Anthropic
 from tests.support import targets
 from tests.support.anthropic_server import AnthropicServer, failure, message
 from tests.support.stand_in import Sent
 
 if TYPE_CHECKING:
-    import anthropic  # over a second's import, which each worker would do: the tests that need it have it imported
+    # over a second's import, which each worker would do: the tests that need it have it imported
+    import anthropic
 
-LOOK = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+LOOK = {
+    "name": "look",
+    "description": "Looks.",
+    "input_schema": {"type": "object", "properties": {"x": {"type": "integer"}}},
+}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": 1}}
 
 
@@ -32,11 +37,19 @@ def connect(url: str, variables: Mapping[str, str] | None = None, **fields: Any)
     return targets.options(definition).connect(targets.surroundings({}, variables=variables))
 
 
-def ask(url: str, *messages: Message | str, timeout: float = 30, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def ask(
+    url: str,
+    *messages: Message | str,
+    timeout: float = 30,
+    variables: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Trace:
     async def asked() -> Trace:
         provider = connect(url, variables, **fields)
         try:
-            return await provider.complete(targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout))
+            return await provider.complete(
+                targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout)
+            )
         finally:
             await provider.close()
 
@@ -62,9 +75,20 @@ def refused(reply: Sent, **fields: Any) -> AttemptError:
 
 def test_complete__what_is_sent_and_what_comes_back() -> None:
     with AnthropicServer({"hello": "hi"}, key="sk-1") as server:
-        trace = ask(server.url, Message("system", "brief"), "hello", api_key="sk-1", config={"temperature": 0, "stop_sequences": ["x"]})
+        trace = ask(
+            server.url,
+            Message("system", "brief"),
+            "hello",
+            api_key="sk-1",
+            config={"temperature": 0, "stop_sequences": ["x"]},
+        )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (328, 7, 300, None)
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+        328,
+        7,
+        300,
+        None,
+    )
     (received,) = server.requests
     assert (received.path, received.headers["anthropic-version"]) == ("/v1/messages", "2023-06-01")
     assert received.body == {
@@ -87,7 +111,9 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
         ({"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 3000}, 3000),
     ],
 )
-def test_complete__the_most_tokens_leave_room_beside_thinking(config: dict[str, Any], most: int) -> None:
+def test_complete__the_most_tokens_leave_room_beside_thinking(
+    config: dict[str, Any], most: int
+) -> None:
     with AnthropicServer(otherwise="hi") as server:
         ask(server.url, config=config)
     assert server.requests[0].body["max_tokens"] == most
@@ -96,17 +122,39 @@ def test_complete__the_most_tokens_leave_room_beside_thinking(config: dict[str, 
 def test_complete__tools_both_ways() -> None:
     asked = Message("assistant", "looking", tool_calls=(ToolCall("look", {"x": 0}),))
     with AnthropicServer(otherwise=message("again", USE, stop_reason="tool_use")) as server:
-        trace = ask(server.url, "see", asked, Message("tool", "nothing"), "look again", config={"tools": [LOOK]})
-    assert (trace.output, trace.tool_calls) == ("again", (ToolCall("look", {"x": 1}, id="toolu_1"),))
+        trace = ask(
+            server.url,
+            "see",
+            asked,
+            Message("tool", "nothing"),
+            "look again",
+            config={"tools": [LOOK]},
+        )
+    assert (trace.output, trace.tool_calls) == (
+        "again",
+        (ToolCall("look", {"x": 1}, id="toolu_1"),),
+    )
     assert server.requests[0].body["tools"] == [LOOK]
-    assert server.requests[0].body["messages"][2]["content"][0]["content"] == [{"type": "text", "text": "nothing"}]
+    assert server.requests[0].body["messages"][2]["content"][0]["content"] == [
+        {"type": "text", "text": "nothing"}
+    ]
 
 
 def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
     picture = base64.b64encode(b"GIF89a").decode()
     with AnthropicServer({"see": "seen"}) as server:
-        ask(server.url, Message("user", (Block("text", "see"), Block("image", picture), Block("file", "n.txt", tmp_path / "n.txt"))))
+        ask(
+            server.url,
+            Message(
+                "user",
+                (
+                    Block("text", "see"),
+                    Block("image", picture),
+                    Block("file", "n.txt", tmp_path / "n.txt"),
+                ),
+            ),
+        )
     assert server.requests[0].body["messages"][0]["content"] == [
         {"type": "text", "text": "see"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": picture}},
@@ -117,7 +165,12 @@ def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
 def test_complete__the_key_and_the_address_in_every_form() -> None:
     with AnthropicServer(otherwise="hi", key="sk-2") as server:
         assert ask(server.url, variables={"ANTHROPIC_API_KEY": "sk-2"}).output == "hi"
-        assert ask(server.url + "/v1", variables={"ANTHROPIC_API_KEY": "other"}, api_key="sk-2\n").output == "hi"
+        assert (
+            ask(
+                server.url + "/v1", variables={"ANTHROPIC_API_KEY": "other"}, api_key="sk-2\n"
+            ).output
+            == "hi"
+        )
         assert ask(server.url + "/v1/", api_key="sk-2").output == "hi"
     with AnthropicServer(otherwise="hi") as server:
         assert ask(server.url + "/").output == "hi"
@@ -130,10 +183,16 @@ def test_complete__the_version_of_the_api() -> None:
         assert ask(server.url, api_version="2026-10-21").output == "hi"
         with pytest.raises(AttemptError, match="temperature: Extra inputs are not permitted"):
             ask(server.url, api_version="2026-10-21", config={"temperature": 0})
-    assert [received.headers["anthropic-version"] for received in server.requests] == ["2023-06-01", "2026-10-21", "2026-10-21"]
+    assert [received.headers["anthropic-version"] for received in server.requests] == [
+        "2023-06-01",
+        "2026-10-21",
+        "2026-10-21",
+    ]
 
 
-@pytest.mark.parametrize(("status", "limited"), [(429, True), (500, False), (504, False), (529, False)])
+@pytest.mark.parametrize(
+    ("status", "limited"), [(429, True), (500, False), (504, False), (529, False)]
+)
 def test_complete__what_is_worth_repeating(status: int, limited: bool) -> None:
     error = refused(failure(status, "try later", {"retry-after": "7"}))
     assert isinstance(error, TransientError)
@@ -145,10 +204,18 @@ def test_complete__what_is_worth_repeating(status: int, limited: bool) -> None:
     ("reply", "hint"),
     [
         (failure(401, "invalid x-api-key"), "ANTHROPIC_API_KEY"),
-        (failure(403, "Your API key does not have permission to use the specified resource."), "ANTHROPIC_API_KEY"),
+        (
+            failure(403, "Your API key does not have permission to use the specified resource."),
+            "ANTHROPIC_API_KEY",
+        ),
         (failure(404, "model: m"), "knows the model m"),
         (failure(402, "There is an issue with your billing."), "no credit left"),
-        (failure(429, "Spend limit reached.", details={"error_code": "enforced_spend_limit_reached"}), "no credit left"),
+        (
+            failure(
+                429, "Spend limit reached.", details={"error_code": "enforced_spend_limit_reached"}
+            ),
+            "no credit left",
+        ),
     ],
 )
 def test_complete__what_ends_the_target(reply: Sent, hint: str) -> None:
@@ -181,19 +248,32 @@ def test_complete__an_error_names_the_host_and_never_the_key() -> None:
 
 
 def test_complete__what_cannot_be_sent_asks_nobody(tmp_path: Path) -> None:
-    with AnthropicServer(otherwise="hi") as server, pytest.raises(AttemptError, match="the prompt cannot be sent") as caught:
+    with (
+        AnthropicServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="the prompt cannot be sent") as caught,
+    ):
         ask(server.url, Message("user", (Block("file", "x", tmp_path / "x"),)))
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__the_time_limit() -> None:
-    with AnthropicServer(script=[Sent(hold=True)]) as server, pytest.raises(AttemptError, match=r"no answer within 0\.3 s"):
+    with (
+        AnthropicServer(script=[Sent(hold=True)]) as server,
+        pytest.raises(AttemptError, match=r"no answer within 0\.3 s"),
+    ):
         ask(server.url, timeout=0.3)
 
 
 def test_check__one_token_even_where_the_target_thinks() -> None:
     with AnthropicServer(otherwise=message(stop_reason="max_tokens")) as server:
-        check(server.url, config={"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 3000, "temperature": 1})
+        check(
+            server.url,
+            config={
+                "thinking": {"type": "enabled", "budget_tokens": 2000},
+                "max_tokens": 3000,
+                "temperature": 1,
+            },
+        )
     assert server.requests[0].body == {
         "max_tokens": 1,
         "temperature": 1,
@@ -248,26 +328,45 @@ def test_sdk__a_message_with_usage() -> None:
     from anthropic.types import TextBlock
 
     with AnthropicServer({"hello": "hi"}, key="sk-1") as server, sdk(server) as client:
-        reply = client.messages.create(model="m", max_tokens=5, system="brief", messages=[{"role": "user", "content": "hello"}])
+        reply = client.messages.create(
+            model="m", max_tokens=5, system="brief", messages=[{"role": "user", "content": "hello"}]
+        )
     assert [block.text for block in reply.content if isinstance(block, TextBlock)] == ["hi"]
     usage = reply.usage
-    assert (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens, usage.output_tokens) == (8, 20, 300, 7)
+    assert (
+        usage.input_tokens,
+        usage.cache_creation_input_tokens,
+        usage.cache_read_input_tokens,
+        usage.output_tokens,
+    ) == (8, 20, 300, 7)
 
 
 def test_sdk__tool_use_and_our_conversation_is_what_it_sends() -> None:
     from anthropic.types import ToolUseBlock
 
-    with AnthropicServer(otherwise=message(USE, stop_reason="tool_use")) as server, sdk(server) as client:
+    with (
+        AnthropicServer(otherwise=message(USE, stop_reason="tool_use")) as server,
+        sdk(server) as client,
+    ):
         reply = client.messages.create(
             model="m",
             max_tokens=8192,
             tools=[{"name": "look", "input_schema": {"type": "object"}}],
             messages=[
                 {"role": "user", "content": [{"type": "text", "text": "see"}]},
-                {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {"x": 0}}]},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {"x": 0}}],
+                },
                 {
                     "role": "user",
-                    "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "nothing"}]}],
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "1",
+                            "content": [{"type": "text", "text": "nothing"}],
+                        }
+                    ],
                 },
             ],
         )
@@ -287,11 +386,17 @@ def test_sdk__errors_are_of_the_vendors_kind() -> None:
     messages: list[anthropic.types.MessageParam] = [{"role": "user", "content": "hello"}]
     limit = failure(429, "This request would exceed your rate limit.", {"retry-after": "7"})
     with AnthropicServer(otherwise="hi", key="sk-1", model="m") as server:
-        with sdk(server, "wrong") as client, pytest.raises(anthropic.AuthenticationError, match="invalid x-api-key"):
+        with (
+            sdk(server, "wrong") as client,
+            pytest.raises(anthropic.AuthenticationError, match="invalid x-api-key"),
+        ):
             client.messages.create(model="m", max_tokens=5, messages=messages)
         with sdk(server) as client, pytest.raises(anthropic.NotFoundError, match="model: gone"):
             client.messages.create(model="gone", max_tokens=5, messages=messages)
-    with AnthropicServer(script=[limit, failure(529, "Overloaded")]) as server, sdk(server) as client:
+    with (
+        AnthropicServer(script=[limit, failure(529, "Overloaded")]) as server,
+        sdk(server) as client,
+    ):
         with pytest.raises(anthropic.RateLimitError) as caught:
             client.messages.create(model="m", max_tokens=5, messages=messages)
         assert caught.value.response.headers["retry-after"] == "7"

@@ -7,24 +7,31 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.azure import Azure
-from agentevals_action.providers.base import Provider
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.base import Provider
+from agentevals_action.targets.providers.azure import Azure
 from tests.support import targets
 from tests.support.openai_server import AzureServer, Reply, azure_failure, function_call
 
 DATE = "2024-10-21"
 
 
-def connected(endpoint: str, variables: Mapping[str, str] | None, fields: Mapping[str, Any]) -> Provider:
+def connected(
+    endpoint: str, variables: Mapping[str, str] | None, fields: Mapping[str, Any]
+) -> Provider:
     definition = {"provider": "azure", "endpoint": endpoint, "deployment": "my gpt", **fields}
     return targets.options(definition).connect(targets.surroundings({}, variables=variables))
 
 
-def ask(endpoint: str, *messages: Message | str, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def ask(
+    endpoint: str,
+    *messages: Message | str,
+    variables: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Trace:
     async def asked() -> Trace:
         provider = connected(endpoint, variables, fields)
         try:
@@ -54,9 +61,16 @@ def refused(reply: Reply, **fields: Any) -> AttemptError:
 
 def test_complete__what_is_sent_and_what_comes_back() -> None:
     with AzureServer({"hello": "hi"}, key="k1", model="my gpt") as server:
-        trace = ask(server.url, Message("system", "brief"), "hello", api_key="k1", config={"temperature": 0})
+        trace = ask(
+            server.url, Message("system", "brief"), "hello", api_key="k1", config={"temperature": 0}
+        )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (11, 7, 3, None)
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+        11,
+        7,
+        3,
+        None,
+    )
     (received,) = server.requests
     assert received.path == "/openai/v1/chat/completions"
     assert "authorization" not in received.headers
@@ -73,8 +87,14 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
     [
         ({}, "/openai/v1/chat/completions"),
         ({"api_version": "v1", "api_format": "responses"}, "/openai/v1/responses"),
-        ({"api_version": "preview", "api_format": "responses"}, "/openai/v1/responses?api-version=preview"),
-        ({"api_version": DATE}, f"/openai/deployments/my%20gpt/chat/completions?api-version={DATE}"),
+        (
+            {"api_version": "preview", "api_format": "responses"},
+            "/openai/v1/responses?api-version=preview",
+        ),
+        (
+            {"api_version": DATE},
+            f"/openai/deployments/my%20gpt/chat/completions?api-version={DATE}",
+        ),
         ({"api_version": DATE, "api_format": "responses"}, f"/openai/responses?api-version={DATE}"),
     ],
     ids=str,
@@ -88,7 +108,10 @@ def test_complete__where_it_is_asked(suffix: str, fields: dict[str, Any], path: 
 def test_complete__the_usual_variable_is_the_key_where_none_is_given() -> None:
     with AzureServer(otherwise="hi", key="k2") as server:
         assert ask(server.url, variables={"AZURE_OPENAI_API_KEY": "k2"}).output == "hi"
-        assert ask(server.url, variables={"AZURE_OPENAI_API_KEY": "other"}, api_key="k2\n").output == "hi"
+        assert (
+            ask(server.url, variables={"AZURE_OPENAI_API_KEY": "other"}, api_key="k2\n").output
+            == "hi"
+        )
 
 
 def test_complete__tools_and_pictures_both_ways() -> None:
@@ -100,7 +123,9 @@ def test_complete__tools_and_pictures_both_ways() -> None:
         Message("tool", "seen"),
     )
     reply = Reply(
-        message={"content": None, "tool_calls": [call]}, finish_reason="tool_calls", items=[function_call("look", '{"x": 2}', "c2")]
+        message={"content": None, "tool_calls": [call]},
+        finish_reason="tool_calls",
+        items=[function_call("look", '{"x": 2}', "c2")],
     )
     with AzureServer({"see": reply}) as server:
         traces = [ask(server.url, *messages, api_format=name) for name in ("chat", "responses")]
@@ -109,17 +134,38 @@ def test_complete__tools_and_pictures_both_ways() -> None:
     uri = f"data:image/gif;base64,{gif}"
     assert chat["messages"][0]["content"][1] == {"type": "image_url", "image_url": {"url": uri}}
     assert chat["messages"][2] == {"role": "tool", "content": "seen", "tool_call_id": "call_1_0"}
-    assert responses["input"][0]["content"][1] == {"type": "input_image", "detail": "auto", "image_url": uri}
-    assert responses["input"][2] == {"type": "function_call_output", "call_id": "call_1_0", "output": "seen"}
+    assert responses["input"][0]["content"][1] == {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": uri,
+    }
+    assert responses["input"][2] == {
+        "type": "function_call_output",
+        "call_id": "call_1_0",
+        "output": "seen",
+    }
 
 
 @pytest.mark.parametrize(
     ("reply", "hint"),
     [
-        (azure_failure(401, "Access denied due to invalid subscription key or wrong API endpoint.", "401"), "AZURE_OPENAI_API_KEY"),
-        (Reply(status=401, body={"statusCode": 401, "message": "Unauthorized."}), "AZURE_OPENAI_API_KEY"),
+        (
+            azure_failure(
+                401, "Access denied due to invalid subscription key or wrong API endpoint.", "401"
+            ),
+            "AZURE_OPENAI_API_KEY",
+        ),
+        (
+            Reply(status=401, body={"statusCode": 401, "message": "Unauthorized."}),
+            "AZURE_OPENAI_API_KEY",
+        ),
         (azure_failure(403, "Public access is disabled.", "AccessDenied"), "AZURE_OPENAI_API_KEY"),
-        (azure_failure(404, "The API deployment for this resource does not exist.", "DeploymentNotFound"), "a deployment named my gpt"),
+        (
+            azure_failure(
+                404, "The API deployment for this resource does not exist.", "DeploymentNotFound"
+            ),
+            "a deployment named my gpt",
+        ),
         (azure_failure(404, "Resource not found", "404"), "`endpoint` and `api_version`"),
     ],
     ids=["key", "gateway", "network", "deployment", "resource"],
@@ -138,10 +184,17 @@ def test_complete__a_rate_limit_says_when_to_come_again() -> None:
 
 
 def test_complete__a_filtered_prompt_or_answer_is_an_error_of_the_test() -> None:
-    found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
+    found = {
+        "hate": {"filtered": True, "severity": "high"},
+        "violence": {"filtered": False, "severity": "safe"},
+    }
     inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
     told = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
-    error = refused(azure_failure(400, told, "content_filter", type=None, param="prompt", status=400, innererror=inner))
+    error = refused(
+        azure_failure(
+            400, told, "content_filter", type=None, param="prompt", status=400, innererror=inner
+        )
+    )
     assert (type(error), error.kind) == (AttemptError, "target")
     assert "content management policy" in str(error)
     answer = refused(Reply("", finish_reason="content_filter"))
@@ -150,7 +203,9 @@ def test_complete__a_filtered_prompt_or_answer_is_an_error_of_the_test() -> None
 
 
 def test_complete__an_error_never_shows_the_key() -> None:
-    error = refused(azure_failure(401, "the key 0123456789abcdef is wrong", "401"), api_key="0123456789abcdef")
+    error = refused(
+        azure_failure(401, "the key 0123456789abcdef is wrong", "401"), api_key="0123456789abcdef"
+    )
     assert "0123456789abcdef" not in str(error) + error.hint
 
 
@@ -165,13 +220,21 @@ def test_check__a_short_call_and_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_and_other_spellings_are_known() -> None:
-    assert read_entry(Azure, {"endpoint": "res", "deployment": "d"}).variables() == ("AZURE_OPENAI_API_KEY",)
-    assert read_entry(Azure, {"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}).variables() == ()
+    assert read_entry(Azure, {"endpoint": "res", "deployment": "d"}).variables() == (
+        "AZURE_OPENAI_API_KEY",
+    )
+    assert (
+        read_entry(Azure, {"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}).variables()
+        == ()
+    )
     assert Azure.spellings == {"deployment": ("model",), "api_version": ("version",)}
 
 
 def test_options__a_name_is_the_resource_of_azure_itself() -> None:
-    assert read_entry(Azure, {"endpoint": "my-res", "deployment": "d"}).url == "https://my-res.openai.azure.com/openai/"
+    assert (
+        read_entry(Azure, {"endpoint": "my-res", "deployment": "d"}).url
+        == "https://my-res.openai.azure.com/openai/"
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,13 +245,33 @@ def test_options__a_name_is_the_resource_of_azure_itself() -> None:
         ({"endpoint": "x", "deployment": ""}, "a text that is not empty"),
         ({"endpoint": "my.resource", "deployment": "d"}, "write a URL"),
         ({"endpoint": "ftp://host", "deployment": "d"}, "write a URL"),
-        ({"endpoint": "https://h/openai/deployments/d/chat/completions", "deployment": "d"}, "end the URL before /openai"),
+        (
+            {"endpoint": "https://h/openai/deployments/d/chat/completions", "deployment": "d"},
+            "end the URL before /openai",
+        ),
         ({"endpoint": "https://h/?api-version=1", "deployment": "d"}, "end the URL before /openai"),
         ({"endpoint": "x", "deployment": "d", "api_version": "a&b"}, "write `v1`, or a date"),
-        ({"endpoint": "x", "deployment": "d", "api_format": "chatty"}, "write `chat` or `responses`"),
-        ({"endpoint": "x", "deployment": "d", "config": {"model": "m"}}, "use the field `deployment`"),
-        ({"endpoint": "x", "deployment": "d", "config": {"messages": []}}, "`messages` cannot be set"),
-        ({"endpoint": "x", "deployment": "d", "api_format": "responses", "config": {"input": ""}}, "`input` cannot be set"),
+        (
+            {"endpoint": "x", "deployment": "d", "api_format": "chatty"},
+            "write `chat` or `responses`",
+        ),
+        (
+            {"endpoint": "x", "deployment": "d", "config": {"model": "m"}},
+            "use the field `deployment`",
+        ),
+        (
+            {"endpoint": "x", "deployment": "d", "config": {"messages": []}},
+            "`messages` cannot be set",
+        ),
+        (
+            {
+                "endpoint": "x",
+                "deployment": "d",
+                "api_format": "responses",
+                "config": {"input": ""},
+            },
+            "`input` cannot be set",
+        ),
     ],
     ids=str,
 )

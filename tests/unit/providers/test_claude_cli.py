@@ -10,12 +10,29 @@ from tests.support.agent_runs import AgentRun
 
 Event = dict[str, Any]
 
-USAGE = {"input_tokens": 12, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 4000, "output_tokens": 250}
+USAGE = {
+    "input_tokens": 12,
+    "cache_creation_input_tokens": 300,
+    "cache_read_input_tokens": 4000,
+    "output_tokens": 250,
+}
 
 
 def said(own_id: str, *content: Event, at: str | None = None, parent: str | None = None) -> Event:
-    message = {"id": own_id, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": list(content), "usage": {}}
-    return {"type": "assistant", "message": message, "parent_tool_use_id": parent, "session_id": "s"} | ({"timestamp": at} if at else {})
+    message = {
+        "id": own_id,
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": list(content),
+        "usage": {},
+    }
+    return {
+        "type": "assistant",
+        "message": message,
+        "parent_tool_use_id": parent,
+        "session_id": "s",
+    } | ({"timestamp": at} if at else {})
 
 
 def text(words: str) -> Event:
@@ -28,11 +45,20 @@ def use(own_id: str, name: str, **given: Any) -> Event:
 
 def result_of(own_id: str, content: Any, at: str | None = None, **beside: Any) -> Event:
     block = {"type": "tool_result", "tool_use_id": own_id, "content": content}
-    return {"type": "user", "message": {"role": "user", "content": [block]}, **beside} | ({"timestamp": at} if at else {})
+    return {"type": "user", "message": {"role": "user", "content": [block]}, **beside} | (
+        {"timestamp": at} if at else {}
+    )
 
 
 def ended(answer: str | None = "done", **fields: Any) -> Event:
-    whole = {"type": "result", "subtype": "success", "is_error": False, "duration_ms": 5400, "duration_api_ms": 5000, "num_turns": 3}
+    whole = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "duration_ms": 5400,
+        "duration_api_ms": 5000,
+        "num_turns": 3,
+    }
     return {**whole, "result": answer, "total_cost_usd": 0.25, "usage": USAGE, **fields}
 
 
@@ -43,13 +69,26 @@ def claude(tmp_path: Path, *events: Event, code: int = 0) -> AgentRun:
 def test_command__claudes_own_words(tmp_path: Path) -> None:
     plain = AgentRun("claude", tmp_path).seen()["words"]
     assert plain == ["-p", "--output-format", "stream-json", "--verbose"]
-    more = AgentRun("claude", tmp_path).seen(system_prompt="be brief", append_system_prompt="and kind", max_turns=3)["words"]
-    assert more[4:] == ["--max-turns", "3", "--system-prompt", "be brief", "--append-system-prompt", "and kind"]
+    more = AgentRun("claude", tmp_path).seen(
+        system_prompt="be brief", append_system_prompt="and kind", max_turns=3
+    )["words"]
+    assert more[4:] == [
+        "--max-turns",
+        "3",
+        "--system-prompt",
+        "be brief",
+        "--append-system-prompt",
+        "and kind",
+    ]
 
 
 def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
     trace = AgentRun("claude", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == ("hello", (Message("assistant", "hello"),), ())
+    assert (trace.output, trace.messages, trace.tool_calls) == (
+        "hello",
+        (Message("assistant", "hello"),),
+        (),
+    )
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (123, 100, 7)
     assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (0.0125, 1234, 1)
 
@@ -63,7 +102,12 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
         said("m1", use("t1", "Bash", command="ls"), at="2026-07-28T16:53:51.000Z"),
         said("m1", use("t2", "Read", file_path="/a"), at="2026-07-28T16:53:51.000Z"),
         result_of("t1", "a\nb", at="2026-07-28T16:53:51.250Z"),
-        result_of("t2", [text("one"), text("two")], at="2026-07-28T16:53:59.000Z", tool_use_result={"durationMs": 40}),
+        result_of(
+            "t2",
+            [text("one"), text("two")],
+            at="2026-07-28T16:53:59.000Z",
+            tool_use_result={"durationMs": 40},
+        ),
         said("m2", use("t3", "mcp__files__find", q="*")),
         result_of("t3", [{"type": "image", "source": {}}]),
         said("m3", text("done")),
@@ -80,7 +124,12 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
         Message("assistant", "", tool_calls=calls[2:]),
         Message("assistant", "done"),
     )
-    assert (trace.llm_call_count, trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (3, 4312, 4000, 250)
+    assert (trace.llm_call_count, trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (
+        3,
+        4312,
+        4000,
+        250,
+    )
 
 
 def test_stream__a_sub_agents_calls_are_told_apart(tmp_path: Path) -> None:
@@ -93,8 +142,15 @@ def test_stream__a_sub_agents_calls_are_told_apart(tmp_path: Path) -> None:
         said("m2", text("done")),
         ended(),
     ).answer()
-    assert [(message.name, message.content) for message in trace.messages] == [(None, ""), ("subagent", "looking"), (None, "done")]
-    assert [(call.name, call.output) for call in trace.tool_calls or ()] == [("Task", "found"), ("Grep", "hit")]
+    assert [(message.name, message.content) for message in trace.messages] == [
+        (None, ""),
+        ("subagent", "looking"),
+        (None, "done"),
+    ]
+    assert [(call.name, call.output) for call in trace.tool_calls or ()] == [
+        ("Task", "found"),
+        ("Grep", "hit"),
+    ]
 
 
 def test_stream__the_reported_answer_counts(tmp_path: Path) -> None:
@@ -105,21 +161,38 @@ def test_stream__the_reported_answer_counts(tmp_path: Path) -> None:
 
 
 def test_stream__what_is_not_told_is_unknown(tmp_path: Path) -> None:
-    trace = claude(tmp_path, said("", text("done")), {"type": "result", "subtype": "success", "is_error": False}).answer()
+    trace = claude(
+        tmp_path,
+        said("", text("done")),
+        {"type": "result", "subtype": "success", "is_error": False},
+    ).answer()
     assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
     assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, 1)
 
 
 def test_stream__figures_of_the_wrong_type_are_unknown(tmp_path: Path) -> None:
     usage = {"input_tokens": "12", "output_tokens": -1, "cache_read_input_tokens": True}
-    trace = claude(tmp_path, said("m", text("done")), ended(usage=usage, total_cost_usd="free", duration_ms=-3)).answer()
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd, trace.duration_ms) == (None,) * 5
+    trace = claude(
+        tmp_path, said("m", text("done")), ended(usage=usage, total_cost_usd="free", duration_ms=-3)
+    ).answer()
+    assert (
+        trace.input_tokens,
+        trace.output_tokens,
+        trace.cached_tokens,
+        trace.cost_usd,
+        trace.duration_ms,
+    ) == (None,) * 5
 
 
 def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
     odd: list[Event] = [
         {"type": "assistant", "message": "text"},
-        {"type": "assistant", "message": {"content": [5, {"type": "tool_use"}, {"type": "tool_use", "name": 5}, {"type": 5}]}},
+        {
+            "type": "assistant",
+            "message": {
+                "content": [5, {"type": "tool_use"}, {"type": "tool_use", "name": 5}, {"type": 5}]
+            },
+        },
         {"type": "user", "message": {"content": [{"type": "tool_result"}]}, "timestamp": 5},
         {"type": "result", "usage": [], "errors": "x"},
     ]
@@ -130,7 +203,13 @@ REFUSED: list[tuple[str, str, int | None, type[AttemptError], bool]] = [
     ("Invalid API key · Fix external API key", "authentication_failed", 401, TargetDead, False),
     ("Not logged in · Please run /login", "authentication_failed", None, TargetDead, False),
     ("Credit balance is too low", "billing_error", 400, TargetDead, False),
-    ("There's an issue with the selected model (x). It may not exist", "model_not_found", 404, TargetDead, False),
+    (
+        "There's an issue with the selected model (x). It may not exist",
+        "model_not_found",
+        404,
+        TargetDead,
+        False,
+    ),
     ("API Error: 429 rate limited", "rate_limit", 429, TransientError, True),
     ("API Error: 529 Overloaded", "overloaded", 529, TransientError, False),
     ("API Error: 500 Internal server error", "server_error", 500, TransientError, False),
@@ -140,9 +219,18 @@ REFUSED: list[tuple[str, str, int | None, type[AttemptError], bool]] = [
 
 @pytest.mark.parametrize(("words", "error", "status", "kind", "limited"), REFUSED)
 def test_refusal__is_told_in_its_words_and_weighed(
-    tmp_path: Path, words: str, error: str, status: int | None, kind: type[AttemptError], limited: bool
+    tmp_path: Path,
+    words: str,
+    error: str,
+    status: int | None,
+    kind: type[AttemptError],
+    limited: bool,
 ) -> None:
-    caught = AgentRun("claude", tmp_path).printing(claude_refused(words, error, status), code=1).refused()
+    caught = (
+        AgentRun("claude", tmp_path)
+        .printing(claude_refused(words, error, status), code=1)
+        .refused()
+    )
     assert (type(caught), str(caught)) == (kind, f"Claude Code: {words}")
     assert getattr(caught, "limited", False) is limited
 
@@ -158,24 +246,39 @@ def test_refusal__is_told_in_its_words_and_weighed(
     ],
     ids=str,
 )
-def test_refusal__without_a_message_of_its_own(tmp_path: Path, fields: dict[str, Any], kind: type[AttemptError]) -> None:
+def test_refusal__without_a_message_of_its_own(
+    tmp_path: Path, fields: dict[str, Any], kind: type[AttemptError]
+) -> None:
     assert type(claude(tmp_path, ended(is_error=True, **fields), code=1).refused()) is kind
 
 
 def test_refusal__before_there_is_a_result(tmp_path: Path) -> None:
-    first_two = "".join(claude_refused("Not logged in", "authentication_failed", None).splitlines(keepends=True)[:2])
-    assert isinstance(AgentRun("claude", tmp_path).printing(first_two, code=1).refused(), TargetDead)
+    first_two = "".join(
+        claude_refused("Not logged in", "authentication_failed", None).splitlines(keepends=True)[:2]
+    )
+    assert isinstance(
+        AgentRun("claude", tmp_path).printing(first_two, code=1).refused(), TargetDead
+    )
 
 
 def test_end__too_many_turns_is_an_error_of_the_test(tmp_path: Path) -> None:
     stopped = ended(None, subtype="error_max_turns", is_error=False)
-    assert str(claude(tmp_path, said("m", text("still at it")), stopped).refused()) == "Claude Code: it stopped with `error_max_turns`"
+    assert (
+        str(claude(tmp_path, said("m", text("still at it")), stopped).refused())
+        == "Claude Code: it stopped with `error_max_turns`"
+    )
     told = ended(None, subtype="error_during_execution", is_error=True, errors=["boom", 5])
     assert str(claude(tmp_path, told, code=1).refused()) == "Claude Code: boom"
 
 
 def test_end__the_last_result_counts(tmp_path: Path) -> None:
-    trace = claude(tmp_path, said("m1", text("one")), ended("one"), said("m2", text("two")), ended("two", total_cost_usd=0.5)).answer()
+    trace = claude(
+        tmp_path,
+        said("m1", text("one")),
+        ended("one"),
+        said("m2", text("two")),
+        ended("two", total_cost_usd=0.5),
+    ).answer()
     assert (trace.output, trace.cost_usd) == ("two", 0.5)
 
 

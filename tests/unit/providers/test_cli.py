@@ -12,28 +12,51 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.paths import Folder
-from agentevals_action.providers.base import Provider
-from agentevals_action.providers.cli import Cli
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.system.paths import Folder
+from agentevals_action.targets.base import Provider
+from agentevals_action.targets.providers.cli import Cli
 from tests.support import targets
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
-def connect(command: Any, allowed: Mapping[str, str] | None = None, withheld: tuple[str, ...] = (), **fields: Any) -> Provider:
+def connect(
+    command: Any,
+    allowed: Mapping[str, str] | None = None,
+    withheld: tuple[str, ...] = (),
+    **fields: Any,
+) -> Provider:
     definition = {"provider": "cli", "command": command, **fields}
-    return targets.options(definition).connect(targets.surroundings(ENVIRONMENT, allowed, withheld=withheld))
+    return targets.options(definition).connect(
+        targets.surroundings(ENVIRONMENT, allowed, withheld=withheld)
+    )
 
 
-def answer(root: Path, command: Any, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> Trace:
-    return asyncio.run(connect(command, **fields).complete(targets.request(root, *(messages or ("hello",)), **(request or {}))))
+def answer(
+    root: Path,
+    command: Any,
+    *messages: Message | str,
+    request: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Trace:
+    return asyncio.run(
+        connect(command, **fields).complete(
+            targets.request(root, *(messages or ("hello",)), **(request or {}))
+        )
+    )
 
 
-def refused(root: Path, command: Any, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> AttemptError:
+def refused(
+    root: Path,
+    command: Any,
+    *messages: Message | str,
+    request: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> AttemptError:
     with pytest.raises(AttemptError) as caught:
         answer(root, command, *messages, request=request, **fields)
     return caught.value
@@ -45,7 +68,12 @@ def python(code: str, *words: str) -> list[str]:
 
 def test_complete__prompt_on_standard_input_answer_on_standard_output(tmp_path: Path) -> None:
     trace = answer(tmp_path, ["cat"], "hello\nthere")
-    assert (trace.output, trace.tool_calls, trace.llm_call_count, trace.cost_usd) == ("hello\nthere", None, 1, None)
+    assert (trace.output, trace.tool_calls, trace.llm_call_count, trace.cost_usd) == (
+        "hello\nthere",
+        None,
+        1,
+        None,
+    )
 
 
 def test_complete__a_string_is_a_script(tmp_path: Path) -> None:
@@ -53,7 +81,10 @@ def test_complete__a_string_is_a_script(tmp_path: Path) -> None:
 
 
 def test_complete__several_messages_are_headed_blocks(tmp_path: Path) -> None:
-    assert answer(tmp_path, ["cat"], Message("system", "brief"), "q").output == "@[System]:\nbrief\n\n@[User]:\nq"
+    assert (
+        answer(tmp_path, ["cat"], Message("system", "brief"), "q").output
+        == "@[System]:\nbrief\n\n@[User]:\nq"
+    )
 
 
 def test_complete__a_megabyte_by_standard_input_and_by_file(tmp_path: Path) -> None:
@@ -65,10 +96,16 @@ def test_complete__a_megabyte_by_standard_input_and_by_file(tmp_path: Path) -> N
 def test_complete__a_megabyte_by_argument_is_an_error_with_advice(tmp_path: Path) -> None:
     for command in (["echo", "{PROMPT}"], "echo {PROMPT}"):
         error = refused(tmp_path, command, "x" * 1_048_576)
-        assert (error.kind, "cannot be started" in str(error), "{PROMPT_FILE}" in error.hint) == ("target", True, True)
+        assert (error.kind, "cannot be started" in str(error), "{PROMPT_FILE}" in error.hint) == (
+            "target",
+            True,
+            True,
+        )
 
 
-@pytest.mark.parametrize("prompt", ["$(touch pwned)", "'; touch pwned; '", '"$(touch pwned)"', "a\n`touch pwned`\n-e"])
+@pytest.mark.parametrize(
+    "prompt", ["$(touch pwned)", "'; touch pwned; '", '"$(touch pwned)"', "a\n`touch pwned`\n-e"]
+)
 def test_complete__a_prompt_is_never_code(tmp_path: Path, prompt: str) -> None:
     assert answer(tmp_path, "printf '<%s>' {PROMPT}", prompt).output == f"<{prompt}>"
     assert answer(tmp_path, ["printf", "<%s>", "{PROMPT}"], prompt).output == f"<{prompt}>"
@@ -85,22 +122,33 @@ def test_complete__answer_from_the_output_file(tmp_path: Path) -> None:
 
 
 def test_complete__test_id_and_attempt(tmp_path: Path) -> None:
-    said = answer(tmp_path, ["echo", "{EVAL_ID}", "{ATTEMPT}"], request={"eval_id": "a b;c", "attempt": 2})
+    said = answer(
+        tmp_path, ["echo", "{EVAL_ID}", "{ATTEMPT}"], request={"eval_id": "a b;c", "attempt": 2}
+    )
     assert said.output == "a b;c 2"
 
 
 def test_complete__an_envelope_is_read(tmp_path: Path) -> None:
     envelope = '{"output": [{"role": "assistant", "content": "hi", "tool_calls": [{"tool": "t"}]}], "token_usage": {"input": 1, "output": 2}, "cost_usd": 0.5}'
     trace = answer(tmp_path, ["cat"], envelope)
-    assert (trace.output, trace.tool_calls, trace.input_tokens, trace.cost_usd) == ("hi", (ToolCall("t"),), 1, 0.5)
+    assert (trace.output, trace.tool_calls, trace.input_tokens, trace.cost_usd) == (
+        "hi",
+        (ToolCall("t"),),
+        1,
+        0.5,
+    )
 
 
 def test_complete__a_wrong_type_in_an_envelope_is_an_error(tmp_path: Path) -> None:
-    assert "`cost_usd` is not a number" in str(refused(tmp_path, ["cat"], '{"text": "hi", "cost_usd": "a lot"}'))
+    assert "`cost_usd` is not a number" in str(
+        refused(tmp_path, ["cat"], '{"text": "hi", "cost_usd": "a lot"}')
+    )
 
 
 def test_complete__binary_junk_is_an_answer(tmp_path: Path) -> None:
-    assert answer(tmp_path, python("import sys; sys.stdout.buffer.write(bytes(range(256)))")).output.startswith("\x00\x01")
+    assert answer(
+        tmp_path, python("import sys; sys.stdout.buffer.write(bytes(range(256)))")
+    ).output.startswith("\x00\x01")
 
 
 def test_complete__a_flood_is_an_error(tmp_path: Path) -> None:
@@ -111,7 +159,9 @@ def test_complete__a_flood_is_an_error(tmp_path: Path) -> None:
 
 def test_complete__an_exit_code_is_an_error_with_the_last_lines(tmp_path: Path) -> None:
     error = refused(tmp_path, "echo answer; seq 1 30 >&2; exit 3")
-    assert str(error) == "the command ended with exit code 3:\n" + "\n".join(map(str, range(21, 31)))
+    assert str(error) == "the command ended with exit code 3:\n" + "\n".join(
+        map(str, range(21, 31))
+    )
     assert (error.kind, error.hint) == ("target", "")
 
 
@@ -130,11 +180,16 @@ def test_complete__a_missing_program_is_an_error(tmp_path: Path) -> None:
 
 
 def test_complete__success_without_an_answer_is_an_error(tmp_path: Path) -> None:
-    assert str(refused(tmp_path, "echo; echo why >&2")) == "the command succeeded without an answer:\nwhy"
+    assert (
+        str(refused(tmp_path, "echo; echo why >&2"))
+        == "the command succeeded without an answer:\nwhy"
+    )
     assert "did not write {OUTPUT_FILE}" in str(refused(tmp_path, "echo {OUTPUT_FILE}"))
 
 
-@pytest.mark.parametrize("make", ["ln -s /etc/passwd {OUTPUT_FILE}", "mkfifo {OUTPUT_FILE}", "mkdir {OUTPUT_FILE}"])
+@pytest.mark.parametrize(
+    "make", ["ln -s /etc/passwd {OUTPUT_FILE}", "mkfifo {OUTPUT_FILE}", "mkdir {OUTPUT_FILE}"]
+)
 def test_complete__only_a_plain_output_file_is_read(tmp_path: Path, make: str) -> None:
     assert "{OUTPUT_FILE}" in str(refused(tmp_path, make))
 
@@ -151,7 +206,9 @@ def test_complete__a_time_out_tells_the_last_lines(tmp_path: Path) -> None:
 
 
 def test_complete__leaves_no_temporary_file(tmp_path: Path) -> None:
-    paths = answer(tmp_path, "echo {OUTPUT_FILE}, {PROMPT_FILE} | tee {OUTPUT_FILE}").output.split(", ")
+    paths = answer(tmp_path, "echo {OUTPUT_FILE}, {PROMPT_FILE} | tee {OUTPUT_FILE}").output.split(
+        ", "
+    )
     assert not any(Path(path).parent.exists() for path in paths)
     assert all(Path(path).is_relative_to(tempfile.gettempdir()) for path in paths)
 
@@ -165,8 +222,13 @@ def test_complete__runs_in_the_suites_folder_or_in_cwd(tmp_path: Path) -> None:
     assert answer(tmp_path, ["pwd"], request=request, cwd="/").output == str(tmp_path)
 
 
-@pytest.mark.parametrize(("cwd", "problem"), [("..", "leaves the repository"), ("nowhere", "there is no folder 'nowhere'")])
-def test_complete__a_folder_outside_or_missing_is_an_error(tmp_path: Path, cwd: str, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("cwd", "problem"),
+    [("..", "leaves the repository"), ("nowhere", "there is no folder 'nowhere'")],
+)
+def test_complete__a_folder_outside_or_missing_is_an_error(
+    tmp_path: Path, cwd: str, problem: str
+) -> None:
     error = refused(tmp_path, ["pwd"], cwd=cwd)
     assert (error.kind, problem in str(error)) == ("configuration", True)
 
@@ -189,14 +251,26 @@ def test_environment__the_targets_env_picks_from_those(tmp_path: Path) -> None:
     assert answer(tmp_path, SHOW, allowed=ALLOWED, env=[]).output == "PATH "
 
 
-def test_environment__a_name_that_the_workflow_does_not_let_through_is_an_error(tmp_path: Path) -> None:
+def test_environment__a_name_that_the_workflow_does_not_let_through_is_an_error(
+    tmp_path: Path,
+) -> None:
     error = refused(tmp_path, SHOW, allowed=ALLOWED, env=["AGENT_URL", "OPENAI_API_KEY"])
-    assert (error.kind, "OPENAI_API_KEY" in str(error), "AGENT_URL" in str(error)) == ("configuration", True, False)
+    assert (error.kind, "OPENAI_API_KEY" in str(error), "AGENT_URL" in str(error)) == (
+        "configuration",
+        True,
+        False,
+    )
     assert read_entry(Cli, {"command": "x", "env": ["A"]}).variables() == ("A",)
 
 
 def test_environment__the_runners_own_never_go_through(tmp_path: Path) -> None:
-    allowed = {**ALLOWED, "GITHUB_TOKEN": "ghs_1", "INPUT_GITHUB-TOKEN": "ghs_1", "ACTIONS_RUNTIME_TOKEN": "r", "GITHUB_ENV": "/x"}
+    allowed = {
+        **ALLOWED,
+        "GITHUB_TOKEN": "ghs_1",
+        "INPUT_GITHUB-TOKEN": "ghs_1",
+        "ACTIONS_RUNTIME_TOKEN": "r",
+        "GITHUB_ENV": "/x",
+    }
     assert answer(tmp_path, SHOW, allowed=allowed).output == "AGENT_KEY AGENT_URL PATH "
     assert "GITHUB_TOKEN" in str(refused(tmp_path, SHOW, allowed=allowed, env=["GITHUB_TOKEN"]))
 
@@ -205,12 +279,18 @@ def test_healthcheck__runs_once_before_the_first_call(tmp_path: Path) -> None:
     provider = connect("wc -l < checks", healthcheck="echo x >> checks")
 
     async def three() -> list[Trace]:
-        return list(await asyncio.gather(*(provider.complete(targets.request(tmp_path, "hello")) for _ in range(3))))
+        return list(
+            await asyncio.gather(
+                *(provider.complete(targets.request(tmp_path, "hello")) for _ in range(3))
+            )
+        )
 
     assert [trace.output.strip() for trace in asyncio.run(three())] == ["1", "1", "1"]
 
 
-@pytest.mark.parametrize("check", ["echo down >&2; exit 1", {"command": ["sh", "-c", "echo down >&2; exit 1"]}])
+@pytest.mark.parametrize(
+    "check", ["echo down >&2; exit 1", {"command": ["sh", "-c", "echo down >&2; exit 1"]}]
+)
 def test_healthcheck__failing_ends_the_target(tmp_path: Path, check: Any) -> None:
     error = refused(tmp_path, ["cat"], healthcheck=check)
     assert isinstance(error, TargetDead)
@@ -224,7 +304,8 @@ def test_healthcheck__its_own_time_limit(tmp_path: Path) -> None:
 
 
 class Health:
-    """`with Health(statuses) as url:` a server that answers its requests with these, in turn; `paths` are what it was asked for."""
+    """`with Health(statuses) as url:` a server that answers its requests with these, in turn;
+    `paths` are what it was asked for."""
 
     def __init__(self, *statuses: int) -> None:
         left, self.paths = list(statuses), list[str]()
@@ -241,7 +322,9 @@ class Health:
                 """Keeps quiet."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
+        )
 
     def __enter__(self) -> str:
         self._thread.start()
@@ -279,7 +362,10 @@ def test_healthcheck__failed_is_not_repeated(tmp_path: Path) -> None:
     provider = connect(["cat"], healthcheck="echo x >> checks; exit 1")
 
     async def three() -> list[BaseException | Trace]:
-        return await asyncio.gather(*(provider.complete(targets.request(tmp_path, "hello")) for _ in range(3)), return_exceptions=True)
+        return await asyncio.gather(
+            *(provider.complete(targets.request(tmp_path, "hello")) for _ in range(3)),
+            return_exceptions=True,
+        )
 
     assert all(isinstance(error, TargetDead) for error in asyncio.run(three()))
     assert (tmp_path / "checks").read_text() == "x\n"
@@ -293,12 +379,22 @@ def test_check__the_program_can_be_found(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\ntouch called\n")
     agent.chmod(0o755)
-    for command in ("./agent {PROMPT}", ["./agent"], "KEY=x cat", ["cat"], "cd . && x", "if true; then x; fi", "it's"):
+    for command in (
+        "./agent {PROMPT}",
+        ["./agent"],
+        "KEY=x cat",
+        ["cat"],
+        "cd . && x",
+        "if true; then x; fi",
+        "it's",
+    ):
         checked(tmp_path, command)
     assert [path.name for path in tmp_path.iterdir()] == ["agent"]
 
 
-@pytest.mark.parametrize("command", ["no-such-agent --x", ["no-such-agent"], "./no-such-agent", ["./no-such-agent"]])
+@pytest.mark.parametrize(
+    "command", ["no-such-agent --x", ["no-such-agent"], "./no-such-agent", ["./no-such-agent"]]
+)
 def test_check__a_missing_program_is_told(tmp_path: Path, command: Any) -> None:
     with pytest.raises(TargetDead, match=r"there is no command '(\./)?no-such-agent'") as caught:
         checked(tmp_path, command)
@@ -317,7 +413,9 @@ PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n pixel").
 ARGUMENTS = "import sys; print('|'.join(sys.argv[1:]))"
 
 
-@pytest.mark.parametrize("command", [python(ARGUMENTS, "{FILES}"), f'python3 -c "{ARGUMENTS}" {{FILES}}'])
+@pytest.mark.parametrize(
+    "command", [python(ARGUMENTS, "{FILES}"), f'python3 -c "{ARGUMENTS}" {{FILES}}']
+)
 def test_files__the_files_and_pictures_of_the_messages(tmp_path: Path, command: Any) -> None:
     note, picture = tmp_path / "a note.txt", tmp_path / "picture.png"
     note.write_text("noted")
@@ -329,18 +427,25 @@ def test_files__the_files_and_pictures_of_the_messages(tmp_path: Path, command: 
     )
     messages = (Message("system", (Block("file", "a note.txt", note),)), Message("user", blocks))
     assert answer(tmp_path, command, *messages).output.split("|") == [str(note), str(picture)]
-    assert answer(tmp_path, command, *messages, files_format="--file {basename}").output == "--file|a note.txt|--file|picture.png"
+    assert (
+        answer(tmp_path, command, *messages, files_format="--file {basename}").output
+        == "--file|a note.txt|--file|picture.png"
+    )
 
 
 def test_files__a_picture_that_is_written_out_becomes_a_file(tmp_path: Path) -> None:
     show = "import sys; path = sys.argv[1]; print(path, open(path, 'rb').read()[-5:])"
-    path, data = answer(tmp_path, python(show, "{FILES}"), Message("user", (Block("image", PIXEL),))).output.split(" ", 1)
+    path, data = answer(
+        tmp_path, python(show, "{FILES}"), Message("user", (Block("image", PIXEL),))
+    ).output.split(" ", 1)
     assert (Path(path).suffix, data, Path(path).exists()) == (".png", "b'pixel'", False)
 
 
 def test_files__a_picture_that_is_none_is_an_error(tmp_path: Path) -> None:
     error = refused(
-        tmp_path, ["echo", "{FILES}"], Message("user", (Block("image", "data:image/png;base64,AAAA", None), Block("image", "??")))
+        tmp_path,
+        ["echo", "{FILES}"],
+        Message("user", (Block("image", "data:image/png;base64,AAAA", None), Block("image", "??"))),
     )
     assert (error.kind, "the prompt cannot be read" in str(error)) == ("configuration", True)
 
@@ -354,18 +459,30 @@ def test_workspace__the_agent_runs_in_it_and_is_told_where(tmp_path: Path) -> No
     workspace.mkdir()
     request = {"folder": suite, "workspace": workspace}
     assert answer(tmp_path, WHERE, request=request).output == f"{workspace} {workspace} {workspace}"
-    assert answer(tmp_path, WHERE, request=request, cwd=".").output == f"{suite} {workspace} {workspace}"
+    assert (
+        answer(tmp_path, WHERE, request=request, cwd=".").output
+        == f"{suite} {workspace} {workspace}"
+    )
     assert answer(tmp_path, WHERE, request={"folder": suite}).output == str(suite)
 
 
 @pytest.mark.parametrize(
-    "command", [[sys.executable, "agent.py"], f"{sys.executable} agent.py", ["./agent.sh"], "./agent.sh", ["sh", "-c", "./agent.sh"]]
+    "command",
+    [
+        [sys.executable, "agent.py"],
+        f"{sys.executable} agent.py",
+        ["./agent.sh"],
+        "./agent.sh",
+        ["sh", "-c", "./agent.sh"],
+    ],
 )
 def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command: Any) -> None:
     suite, workspace = tmp_path / "a suite", tmp_path / "workspace"
     suite.mkdir()
     workspace.mkdir()
-    (suite / "agent.py").write_text("import os; print('the suite\\'s, in', os.path.basename(os.getcwd()))")
+    (suite / "agent.py").write_text(
+        "import os; print('the suite\\'s, in', os.path.basename(os.getcwd()))"
+    )
     (suite / "agent.sh").write_text('#!/bin/sh\necho "the suite\'s, in $(basename $PWD)"')
     (suite / "agent.sh").chmod(0o755)
     request = {"folder": suite, "workspace": workspace}
@@ -387,10 +504,16 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
         ({"command": "agent '{FILES}'"}, r"`\{FILES\}` stands in quotes"),
         ({"command": "agent 'x {PROMPT}'"}, "stands among other text in quotes"),
         ({"command": "agent", "files_format": "--file"}, "it says no file"),
-        ({"command": "agent", "provider_batching": True}, "`provider_batching` is not supported: each test is a call of its own"),
+        (
+            {"command": "agent", "provider_batching": True},
+            "`provider_batching` is not supported: each test is a call of its own",
+        ),
         ({"command": "agent", "env": "KEY"}, "env"),
         ({"command": "agent", "healthcheck": {"url": "ftp://x"}}, "begins with http"),
-        ({"command": "agent", "healthcheck": {"url": "http://x", "command": "x"}}, "give one of them"),
+        (
+            {"command": "agent", "healthcheck": {"url": "http://x", "command": "x"}},
+            "give one of them",
+        ),
         ({"command": "agent", "healthcheck": {}}, "give one of them"),
         ({"command": "agent", "healthcheck": ""}, "the command is empty"),
     ],
@@ -411,12 +534,20 @@ def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
     def named(**fields: Any) -> tuple[str, ...]:
         return tuple(read_entry(Cli, fields).files(Folder(tmp_path, suite)))
 
-    assert named(command=["python3", "../agent.py", "--config=config.json", "{PROMPT}", "run.sh"]) == (
+    assert named(
+        command=["python3", "../agent.py", "--config=config.json", "{PROMPT}", "run.sh"]
+    ) == (
         "agent.py",
         "evals/config.json",
         "evals/run.sh",
     )
-    assert named(command="./run.sh --config config.json > {OUTPUT_FILE} # agent.py") == ("evals/run.sh", "evals/config.json")
+    assert named(command="./run.sh --config config.json > {OUTPUT_FILE} # agent.py") == (
+        "evals/run.sh",
+        "evals/config.json",
+    )
     assert named(command=["agent.py", "run.sh"], cwd="/") == ("agent.py",)
-    assert named(command=["/etc/passwd", "../../etc/passwd", "../out/passwd", "x" * 10_000, "a\0b"]) == ()
+    assert (
+        named(command=["/etc/passwd", "../../etc/passwd", "../out/passwd", "x" * 10_000, "a\0b"])
+        == ()
+    )
     assert named(command="agent 'unclosed") == ()

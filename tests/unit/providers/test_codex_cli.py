@@ -21,17 +21,35 @@ def codex(tmp_path: Path, *events: Event, code: int = 0) -> AgentRun:
     return AgentRun("codex", tmp_path).printing(lines(*begun, *events), code)
 
 
-DONE: Event = {"type": "turn.completed", "usage": {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 2}}
+DONE: Event = {
+    "type": "turn.completed",
+    "usage": {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 2},
+}
 
 
 def test_command__codexs_own_words(tmp_path: Path) -> None:
     words = AgentRun("codex", tmp_path).seen(model="m", args=["--sandbox", "read-only"])["words"]
-    assert words == ["exec", "--json", "--color", "never", "--skip-git-repo-check", "--model", "m", "--sandbox", "read-only", "-"]
+    assert words == [
+        "exec",
+        "--json",
+        "--color",
+        "never",
+        "--skip-git-repo-check",
+        "--model",
+        "m",
+        "--sandbox",
+        "read-only",
+        "-",
+    ]
 
 
 def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
     trace = AgentRun("codex", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == ("hello", (Message("assistant", "hello"),), ())
+    assert (trace.output, trace.messages, trace.tool_calls) == (
+        "hello",
+        (Message("assistant", "hello"),),
+        (),
+    )
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (24763, 24448, 122)
     assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, 1)
 
@@ -42,16 +60,57 @@ def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
     trace = codex(
         tmp_path,
         item("reasoning", "item_0", text="**Looking**"),
-        {"type": "item.started", "item": {"id": "item_1", "type": "command_execution", "command": command, "status": "in_progress"}},
-        item("command_execution", "item_1", command=command, aggregated_output="a\n", exit_code=0, status="completed"),
+        {
+            "type": "item.started",
+            "item": {
+                "id": "item_1",
+                "type": "command_execution",
+                "command": command,
+                "status": "in_progress",
+            },
+        },
+        item(
+            "command_execution",
+            "item_1",
+            command=command,
+            aggregated_output="a\n",
+            exit_code=0,
+            status="completed",
+        ),
         item("file_change", "item_2", changes=changes, status="completed"),
         item(
-            "mcp_tool_call", "item_3", server="docs", tool="find", arguments={"q": 1}, result={"content": [{"type": "text", "text": "x"}]}
+            "mcp_tool_call",
+            "item_3",
+            server="docs",
+            tool="find",
+            arguments={"q": 1},
+            result={"content": [{"type": "text", "text": "x"}]},
         ),
-        item("mcp_tool_call", "item_4", server="docs", tool="get", arguments={}, error={"message": "gone"}, status="failed"),
-        item("mcp_tool_call", "item_5", server="docs", tool="n", arguments={}, result={"content": [], "structured_content": {"n": 1}}),
+        item(
+            "mcp_tool_call",
+            "item_4",
+            server="docs",
+            tool="get",
+            arguments={},
+            error={"message": "gone"},
+            status="failed",
+        ),
+        item(
+            "mcp_tool_call",
+            "item_5",
+            server="docs",
+            tool="n",
+            arguments={},
+            result={"content": [], "structured_content": {"n": 1}},
+        ),
         item("web_search", "item_6", query="weather"),
-        item("collab_tool_call", "item_7", tool="spawn_agent", prompt="help", agents_states={"a": {"status": "completed"}}),
+        item(
+            "collab_tool_call",
+            "item_7",
+            tool="spawn_agent",
+            prompt="help",
+            agents_states={"a": {"status": "completed"}},
+        ),
         item("todo_list", "item_8", items=[{"text": "x", "completed": True}]),
         item("error", "item_9", message="not fatal"),
         item("agent_message", "item_10", text="done"),
@@ -71,13 +130,27 @@ def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
 
 
 def test_stream__usage_is_of_the_whole_thread(tmp_path: Path) -> None:
-    later = {"type": "turn.completed", "usage": {"input_tokens": 30, "cached_input_tokens": 20, "output_tokens": 5}}
-    trace = codex(tmp_path, item("agent_message", text="one"), DONE, item("agent_message", text="two"), later).answer()
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.output) == (30, 20, 5, "two")
+    later = {
+        "type": "turn.completed",
+        "usage": {"input_tokens": 30, "cached_input_tokens": 20, "output_tokens": 5},
+    }
+    trace = codex(
+        tmp_path, item("agent_message", text="one"), DONE, item("agent_message", text="two"), later
+    ).answer()
+    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.output) == (
+        30,
+        20,
+        5,
+        "two",
+    )
 
 
 def test_stream__what_is_not_told_is_unknown(tmp_path: Path) -> None:
-    trace = codex(tmp_path, item("agent_message", text="done"), {"type": "turn.completed", "usage": {"input_tokens": "x"}}).answer()
+    trace = codex(
+        tmp_path,
+        item("agent_message", text="done"),
+        {"type": "turn.completed", "usage": {"input_tokens": "x"}},
+    ).answer()
     assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
 
 
@@ -93,24 +166,46 @@ def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
 
 def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
     again = {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized)"}
-    assert codex(tmp_path, again, item("agent_message", text="done"), DONE).answer().output == "done"
+    assert (
+        codex(tmp_path, again, item("agent_message", text="done"), DONE).answer().output == "done"
+    )
 
 
-BODY = {"type": "error", "status": 429, "error": {"type": "rate_limit_error", "message": "Rate limit reached"}}
-SPENT = {**BODY, "error": {"type": "rate_limit_error", "message": "You've hit your usage limit. Try again at 5:26 PM."}}
+BODY = {
+    "type": "error",
+    "status": 429,
+    "error": {"type": "rate_limit_error", "message": "Rate limit reached"},
+}
+SPENT = {
+    **BODY,
+    "error": {
+        "type": "rate_limit_error",
+        "message": "You've hit your usage limit. Try again at 5:26 PM.",
+    },
+}
 
 
 @pytest.mark.parametrize(
     ("message", "words", "kind", "limited"),
     [
-        ("unexpected status 401 Unauthorized: Missing bearer", "unexpected status 401 Unauthorized: Missing bearer", TargetDead, False),
+        (
+            "unexpected status 401 Unauthorized: Missing bearer",
+            "unexpected status 401 Unauthorized: Missing bearer",
+            TargetDead,
+            False,
+        ),
         (
             "The model `x` does not exist or you do not have access",
             "The model `x` does not exist or you do not have access",
             TargetDead,
             False,
         ),
-        (json.dumps(SPENT), "You've hit your usage limit. Try again at 5:26 PM.", TargetDead, False),
+        (
+            json.dumps(SPENT),
+            "You've hit your usage limit. Try again at 5:26 PM.",
+            TargetDead,
+            False,
+        ),
         (json.dumps(BODY), "Rate limit reached", TransientError, True),
         (
             "exceeded retry limit, last status: 429 Too Many Requests",
@@ -118,9 +213,24 @@ SPENT = {**BODY, "error": {"type": "rate_limit_error", "message": "You've hit yo
             TransientError,
             True,
         ),
-        ("unexpected status 503 Service Unavailable", "unexpected status 503 Service Unavailable", TransientError, False),
-        ("We're currently experiencing high demand", "We're currently experiencing high demand", TransientError, False),
-        ("stream disconnected before completion", "stream disconnected before completion", TransientError, False),
+        (
+            "unexpected status 503 Service Unavailable",
+            "unexpected status 503 Service Unavailable",
+            TransientError,
+            False,
+        ),
+        (
+            "We're currently experiencing high demand",
+            "We're currently experiencing high demand",
+            TransientError,
+            False,
+        ),
+        (
+            "stream disconnected before completion",
+            "stream disconnected before completion",
+            TransientError,
+            False,
+        ),
         ("context window exceeded", "context window exceeded", AttemptError, False),
         ("", "the agent did not say why", AttemptError, False),
     ],

@@ -20,26 +20,62 @@ def copilot(tmp_path: Path, *events: Any, code: int = 0) -> AgentRun:
 
 def test_command__copilots_own_words(tmp_path: Path) -> None:
     words = AgentRun("copilot", tmp_path).seen(model="m", args=["--allow-tool", "write"])["words"]
-    assert words == ["--output-format", "json", "--no-color", "--no-ask-user", "--model", "m", "--allow-tool", "write"]
+    assert words == [
+        "--output-format",
+        "json",
+        "--no-color",
+        "--no-ask-user",
+        "--model",
+        "m",
+        "--allow-tool",
+        "write",
+    ]
 
 
 def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
     trace = AgentRun("copilot", tmp_path).answer()
-    assert (trace.output, trace.messages, trace.tool_calls) == ("hello", (Message("assistant", "hello"),), ())
+    assert (trace.output, trace.messages, trace.tool_calls) == (
+        "hello",
+        (Message("assistant", "hello"),),
+        (),
+    )
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (None, None, 12)
     assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 9876, 1)
 
 
 def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path) -> None:
-    requests = [asked("c1", "bash", {"command": "ls"}), asked("c2", "view", '{"path": "/w/a.py"}'), asked("c3", "docs-find", "not json")]
+    requests = [
+        asked("c1", "bash", {"command": "ls"}),
+        asked("c2", "view", '{"path": "/w/a.py"}'),
+        asked("c3", "docs-find", "not json"),
+    ]
     trace = copilot(
         tmp_path,
         event("session.start", sessionId="s"),
         event("assistant.message", messageId="m1", content="I look.", toolRequests=requests),
-        event("tool.execution_start", at="2026-07-26T09:00:01.000Z", toolCallId="c1", toolName="bash", arguments={"command": "ls"}),
-        event("tool.execution_complete", at="2026-07-26T09:00:01.500Z", toolCallId="c1", success=True, result={"content": "a\n"}),
-        event("tool.execution_complete", toolCallId="c2", success=False, error={"message": "no such file", "code": "x"}),
-        event("tool.execution_start", toolCallId="c4", toolName="skill", arguments={"skill": "pdf"}),
+        event(
+            "tool.execution_start",
+            at="2026-07-26T09:00:01.000Z",
+            toolCallId="c1",
+            toolName="bash",
+            arguments={"command": "ls"},
+        ),
+        event(
+            "tool.execution_complete",
+            at="2026-07-26T09:00:01.500Z",
+            toolCallId="c1",
+            success=True,
+            result={"content": "a\n"},
+        ),
+        event(
+            "tool.execution_complete",
+            toolCallId="c2",
+            success=False,
+            error={"message": "no such file", "code": "x"},
+        ),
+        event(
+            "tool.execution_start", toolCallId="c4", toolName="skill", arguments={"skill": "pdf"}
+        ),
         event("assistant.message_delta", messageId="m2", deltaContent="do"),
         event("assistant.message", messageId="m2", content="done", toolRequests=[]),
         copilot_ended(),
@@ -61,30 +97,65 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
 def test_stream__a_sub_agents_messages_are_told_apart(tmp_path: Path) -> None:
     trace = copilot(
         tmp_path,
-        event("assistant.message", content="", toolRequests=[asked("c1", "task", {"prompt": "look"})], outputTokens=48),
+        event(
+            "assistant.message",
+            content="",
+            toolRequests=[asked("c1", "task", {"prompt": "look"})],
+            outputTokens=48,
+        ),
         event("assistant.message", content="notes", parentToolCallId="c1", outputTokens=30),
-        event("tool.execution_complete", toolCallId="c1", success=True, result={"content": "notes"}),
+        event(
+            "tool.execution_complete", toolCallId="c1", success=True, result={"content": "notes"}
+        ),
         event("assistant.message", content="done", outputTokens=212),
         copilot_ended(),
     ).answer()
-    assert [(message.name, message.content) for message in trace.messages] == [(None, ""), ("subagent", "notes"), (None, "done")]
+    assert [(message.name, message.content) for message in trace.messages] == [
+        (None, ""),
+        ("subagent", "notes"),
+        (None, "done"),
+    ]
     assert (trace.output_tokens, trace.llm_call_count) == (290, 3)
 
 
 def usage(tokens_in: int, tokens_out: int, cached: int | None = None) -> dict[str, Any]:
-    return {"inputTokens": tokens_in, "outputTokens": tokens_out} | ({} if cached is None else {"cacheReadTokens": cached})
+    return {"inputTokens": tokens_in, "outputTokens": tokens_out} | (
+        {} if cached is None else {"cacheReadTokens": cached}
+    )
 
 
 def test_stream__tokens_of_each_call_where_they_are_told(tmp_path: Path) -> None:
-    calls = [event("assistant.usage", model="m", **usage(40000, 120, 30000)), event("assistant.usage", model="m", **usage(5000, 64))]
-    trace = copilot(tmp_path, *calls, event("assistant.message", content="done", outputTokens=1), copilot_ended()).answer()
-    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.llm_call_count) == (45000, 30000, 184, 2)
+    calls = [
+        event("assistant.usage", model="m", **usage(40000, 120, 30000)),
+        event("assistant.usage", model="m", **usage(5000, 64)),
+    ]
+    trace = copilot(
+        tmp_path,
+        *calls,
+        event("assistant.message", content="done", outputTokens=1),
+        copilot_ended(),
+    ).answer()
+    assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens, trace.llm_call_count) == (
+        45000,
+        30000,
+        184,
+        2,
+    )
 
 
 def test_stream__tokens_of_the_sessions_end_where_they_are_told(tmp_path: Path) -> None:
-    metrics = {"a": {"requests": {"count": 2}, "usage": usage(100, 10, 50)}, "b": {"usage": usage(7, 3, 0)}, "c": "odd"}
+    metrics = {
+        "a": {"requests": {"count": 2}, "usage": usage(100, 10, 50)},
+        "b": {"usage": usage(7, 3, 0)},
+        "c": "odd",
+    }
     ended = event("session.shutdown", shutdownType="routine", modelMetrics=metrics)
-    trace = copilot(tmp_path, event("assistant.usage", **usage(1, 1)), event("assistant.message", content="done"), ended).answer()
+    trace = copilot(
+        tmp_path,
+        event("assistant.usage", **usage(1, 1)),
+        event("assistant.message", content="done"),
+        ended,
+    ).answer()
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (107, 50, 13)
 
 
@@ -96,12 +167,22 @@ def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
         event("tool.execution_complete", at="never", result="text"),
         {"type": "session.shutdown", "data": {"modelMetrics": []}},
     ]
-    assert copilot(tmp_path, *odd, event("assistant.message", content="done"), copilot_ended()).answer().output == "done"
+    assert (
+        copilot(tmp_path, *odd, event("assistant.message", content="done"), copilot_ended())
+        .answer()
+        .output
+        == "done"
+    )
 
 
 def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
     error = event("session.error", errorType="rate_limit", message="slow down", statusCode=429)
-    assert copilot(tmp_path, error, event("assistant.message", content="done"), copilot_ended()).answer().output == "done"
+    assert (
+        copilot(tmp_path, error, event("assistant.message", content="done"), copilot_ended())
+        .answer()
+        .output
+        == "done"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,14 +200,21 @@ def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
 def test_failure__is_told_in_its_words_and_weighed(
     tmp_path: Path, kind: str, status: int | None, expected: type[AttemptError], limited: bool
 ) -> None:
-    caught = AgentRun("copilot", tmp_path).printing(copilot_failed(kind, "it went wrong", status), code=1).refused()
+    caught = (
+        AgentRun("copilot", tmp_path)
+        .printing(copilot_failed(kind, "it went wrong", status), code=1)
+        .refused()
+    )
     assert (type(caught), str(caught)) == (expected, "Copilot: it went wrong")
     assert getattr(caught, "limited", False) is limited
 
 
 def test_failure__an_error_after_which_nothing_came(tmp_path: Path) -> None:
     error = event("session.error", errorType="query", message="it went wrong")
-    assert str(copilot(tmp_path, event("assistant.message", content="I try"), error).refused()) == "Copilot: it went wrong"
+    assert (
+        str(copilot(tmp_path, event("assistant.message", content="I try"), error).refused())
+        == "Copilot: it went wrong"
+    )
 
 
 def test_failure__an_exit_code_without_a_word(tmp_path: Path) -> None:

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.base import Provider
-from agentevals_action.providers.gemini import Gemini
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.base import Provider
+from agentevals_action.targets.providers.gemini import Gemini
 from tests.support import targets
 from tests.support.gemini_server import GeminiServer, bad_key, content, exhausted, failure
 from tests.support.stand_in import Sent
 
 if TYPE_CHECKING:
-    from google import genai  # half a second's import, which each worker would do: the tests that need it have it imported
+    from google import (
+        # half a second's import, which each worker would do: the tests that need it have it
+        # imported
+        genai,
+    )
 
 LOOK = {"functionDeclarations": [{"name": "look", "description": "Looks."}]}
 CALL = {"functionCall": {"name": "look", "args": {"x": 1}, "id": "1"}, "thoughtSignature": "c2ln"}
@@ -32,11 +36,19 @@ def connect(url: str, variables: Mapping[str, str] | None = None, **fields: Any)
     return targets.options(definition).connect(targets.surroundings({}, variables=variables))
 
 
-def ask(url: str, *messages: Message | str, timeout: float = 30, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def ask(
+    url: str,
+    *messages: Message | str,
+    timeout: float = 30,
+    variables: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Trace:
     async def asked() -> Trace:
         provider = connect(url, variables, **fields)
         try:
-            return await provider.complete(targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout))
+            return await provider.complete(
+                targets.request(Path("/"), *(messages or ("hello",)), timeout=timeout)
+            )
         finally:
             await provider.close()
 
@@ -64,9 +76,21 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
     safety = [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
     config = {"temperature": 0, "maxOutputTokens": 5, "safety_settings": safety, "tools": [LOOK]}
     with GeminiServer({"hello": "hi"}, key="AIza-1") as server:
-        trace = ask(server.url, Message("system", "brief"), "hello", api_key="AIza-1", model="gemini-test", config=config)
+        trace = ask(
+            server.url,
+            Message("system", "brief"),
+            "hello",
+            api_key="AIza-1",
+            model="gemini-test",
+            config=config,
+        )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (328, 47, 300, None)
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+        328,
+        47,
+        300,
+        None,
+    )
     (received,) = server.requests
     assert received.path == "/v1beta/models/gemini-test:generateContent"
     assert received.body == {
@@ -87,17 +111,39 @@ def test_complete__without_config_nothing_is_set() -> None:
 def test_complete__tools_both_ways() -> None:
     asked = Message("assistant", "looking", tool_calls=(ToolCall("look", {"x": 0}),))
     with GeminiServer(otherwise=content("again", CALL)) as server:
-        trace = ask(server.url, "see", asked, Message("tool", "nothing"), "look again", model="gemini-3-pro", config={"tools": [LOOK]})
+        trace = ask(
+            server.url,
+            "see",
+            asked,
+            Message("tool", "nothing"),
+            "look again",
+            model="gemini-3-pro",
+            config={"tools": [LOOK]},
+        )
     assert (trace.output, trace.tool_calls) == ("again", (ToolCall("look", {"x": 1}, id="1"),))
     answered = server.requests[0].body["contents"][2]["parts"]
-    assert answered[0]["functionResponse"] == {"id": "call_1_0", "name": "look", "response": {"output": "nothing"}}
+    assert answered[0]["functionResponse"] == {
+        "id": "call_1_0",
+        "name": "look",
+        "response": {"output": "nothing"},
+    }
 
 
 def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("notes")
     picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
     with GeminiServer({"see": "seen"}) as server:
-        ask(server.url, Message("user", (Block("text", "see"), Block("image", picture), Block("file", "n.txt", tmp_path / "n.txt"))))
+        ask(
+            server.url,
+            Message(
+                "user",
+                (
+                    Block("text", "see"),
+                    Block("image", picture),
+                    Block("file", "n.txt", tmp_path / "n.txt"),
+                ),
+            ),
+        )
     assert server.requests[0].body["contents"][0]["parts"] == [
         {"text": "see"},
         {"inlineData": {"mimeType": "image/png", "data": picture}},
@@ -108,9 +154,18 @@ def test_complete__a_picture_and_a_file(tmp_path: Path) -> None:
 def test_complete__the_key_and_the_address_in_every_form() -> None:
     with GeminiServer(otherwise="hi", key="AIza-2", model="m") as server:
         assert ask(server.url, variables={"GEMINI_API_KEY": "AIza-2"}).output == "hi"
-        assert ask(server.url + "/v1beta/", variables={"GEMINI_API_KEY": "other"}, api_key="AIza-2\n").output == "hi"
+        assert (
+            ask(
+                server.url + "/v1beta/", variables={"GEMINI_API_KEY": "other"}, api_key="AIza-2\n"
+            ).output
+            == "hi"
+        )
         assert ask(server.url + "/v1", api_key="AIza-2", model="models/m").output == "hi"
-    assert [received.path.partition("/models/")[0] for received in server.requests] == ["/v1beta", "/v1beta", "/v1"]
+    assert [received.path.partition("/models/")[0] for received in server.requests] == [
+        "/v1beta",
+        "/v1beta",
+        "/v1",
+    ]
     with GeminiServer(otherwise="hi") as server:
         assert ask(server.url + "/").output == "hi"
     assert "x-goog-api-key" not in server.requests[0].headers
@@ -122,11 +177,21 @@ def test_complete__the_key_and_the_address_in_every_form() -> None:
         (exhausted("17s"), True, 17),
         (exhausted("0.5s"), True, 0.5),
         (failure(429, "Resource has been exhausted (e.g. check quota)."), True, None),
-        (failure(503, "The model is overloaded. Please try again later.", headers={"retry-after": "3"}), False, 3),
+        (
+            failure(
+                503,
+                "The model is overloaded. Please try again later.",
+                headers={"retry-after": "3"},
+            ),
+            False,
+            3,
+        ),
         (failure(500, "An internal error has occurred."), False, None),
     ],
 )
-def test_complete__what_is_worth_repeating(reply: Sent, limited: bool, seconds: float | None) -> None:
+def test_complete__what_is_worth_repeating(
+    reply: Sent, limited: bool, seconds: float | None
+) -> None:
     error = refused(reply)
     assert isinstance(error, TransientError)
     assert (error.limited, error.retry_after) == (limited, seconds)
@@ -136,8 +201,16 @@ def test_complete__what_is_worth_repeating(reply: Sent, limited: bool, seconds: 
     ("reply", "told", "hint"),
     [
         (bad_key(), "answered 400: API key not valid", "GEMINI_API_KEY"),
-        (failure(403, "Method doesn't allow unregistered callers"), "answered 403", "GEMINI_API_KEY"),
-        (failure(404, "models/m is not found for API version v1beta"), "answered 404: models/m is not found", "knows the model m"),
+        (
+            failure(403, "Method doesn't allow unregistered callers"),
+            "answered 403",
+            "GEMINI_API_KEY",
+        ),
+        (
+            failure(404, "models/m is not found for API version v1beta"),
+            "answered 404: models/m is not found",
+            "knows the model m",
+        ),
         (Sent(b"<title>Error 404</title>", 404), "answered 404", "`base_url`"),
     ],
 )
@@ -154,7 +227,10 @@ def test_complete__what_ends_the_target(reply: Sent, told: str, hint: str) -> No
         (failure(400, "Invalid value at 'contents'"), "answered 400: Invalid value at 'contents'"),
         (Sent(b"<html>"), "the reply is not JSON"),
         (Sent({"candidates": []}), "the reply is no generated content"),
-        (Sent({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}), "the vendor blocked the prompt (SAFETY)"),
+        (
+            Sent({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}),
+            "the vendor blocked the prompt (SAFETY)",
+        ),
         (Sent(content(finish_reason="SAFETY")), "the vendor stopped the reply (SAFETY)"),
         (Sent(content(finish_reason="MAX_TOKENS")), "raise `maxOutputTokens`"),
     ],
@@ -172,7 +248,10 @@ def test_complete__an_error_names_the_host_and_never_the_key() -> None:
 
 
 def test_complete__what_cannot_be_sent_asks_nobody(tmp_path: Path) -> None:
-    with GeminiServer(otherwise="hi") as server, pytest.raises(AttemptError, match="the prompt cannot be sent") as caught:
+    with (
+        GeminiServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="the prompt cannot be sent") as caught,
+    ):
         ask(server.url, Message("user", (Block("file", "x", tmp_path / "x"),)))
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
@@ -190,7 +269,9 @@ def test_check__says_what_is_wrong() -> None:
     with GeminiServer(otherwise="hi", key="right", model="m") as server:
         with pytest.raises(TargetDead, match="answered 400: API key not valid"):
             check(server.url, api_key="wrong")
-        with pytest.raises(TargetDead, match="answered 403: Method doesn't allow unregistered callers"):
+        with pytest.raises(
+            TargetDead, match="answered 403: Method doesn't allow unregistered callers"
+        ):
             check(server.url)
         with pytest.raises(TargetDead, match="answered 404: models/gone is not found"):
             check(server.url, api_key="right", model="gone")
@@ -212,7 +293,10 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
         ({"model": "m", "config": {"contents": []}}, "`contents` cannot be set"),
         ({"model": "m", "config": {"system_instruction": "x"}}, "write a system message"),
         ({"model": "m", "config": {"candidateCount": 2}}, "`candidateCount` cannot be set"),
-        ({"model": "m", "config": {"generationConfig": {}}}, "write its fields into `config` itself"),
+        (
+            {"model": "m", "config": {"generationConfig": {}}},
+            "write its fields into `config` itself",
+        ),
         ({"model": "m", "config": {"model": "n"}}, "use the field `model`"),
     ],
     ids=str,
@@ -227,7 +311,9 @@ def sdk(server: GeminiServer, key: str = "AIza-1") -> Iterator[genai.Client]:
     from google import genai
     from google.genai import types
 
-    options = types.HttpOptions(base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1))
+    options = types.HttpOptions(
+        base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1)
+    )
     client = genai.Client(api_key=key, http_options=options)
     try:
         yield client
@@ -238,9 +324,16 @@ def sdk(server: GeminiServer, key: str = "AIza-1") -> Iterator[genai.Client]:
 def test_sdk__content_with_usage_and_ours_is_what_it_sends() -> None:
     from google.genai import types
 
-    with GeminiServer({"hello": content({"text": "hm", "thought": True}, "hi")}, key="AIza-1") as server, sdk(server) as client:
+    with (
+        GeminiServer(
+            {"hello": content({"text": "hm", "thought": True}, "hi")}, key="AIza-1"
+        ) as server,
+        sdk(server) as client,
+    ):
         reply = client.models.generate_content(
-            model="m", contents="hello", config=types.GenerateContentConfig(temperature=0.5, max_output_tokens=5)
+            model="m",
+            contents="hello",
+            config=types.GenerateContentConfig(temperature=0.5, max_output_tokens=5),
         )
         ask(server.url + "/v1", api_key="AIza-1", config={"temperature": 0.5, "maxOutputTokens": 5})
     assert reply.text == "hi"
@@ -256,7 +349,11 @@ def test_sdk__function_calls_both_ways() -> None:
     from google.genai import types
 
     called = types.Part(function_call=types.FunctionCall(id="0", name="look", args={"x": 0}))
-    answered = types.Part(function_response=types.FunctionResponse(id="0", name="look", response={"output": "nothing"}))
+    answered = types.Part(
+        function_response=types.FunctionResponse(
+            id="0", name="look", response={"output": "nothing"}
+        )
+    )
     contents = [
         types.Content(role="user", parts=[types.Part(text="see")]),
         types.Content(role="model", parts=[called]),
@@ -276,7 +373,9 @@ def test_sdk__function_calls_both_ways() -> None:
 def test_sdk__a_signature_for_a_call_that_was_not_the_models_own_can_be_read() -> None:
     from google.genai import types
 
-    called = Message("assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="0", output="nothing"),))
+    called = Message(
+        "assistant", "", tool_calls=(ToolCall("look", {"x": 0}, id="0", output="nothing"),)
+    )
     with GeminiServer(otherwise="hi") as server:
         ask(server.url, "see", called, model="gemini-3-pro")
     part = types.Part.model_validate(server.requests[0].body["contents"][1]["parts"][0])
@@ -292,7 +391,10 @@ def test_sdk__errors_are_of_the_vendors_kind() -> None:
             client.models.generate_content(model="m", contents="hello")
         with sdk(server) as client, pytest.raises(errors.ClientError) as no_model:
             client.models.generate_content(model="gone", contents="hello")
-    with GeminiServer(script=[exhausted("17s"), failure(503, "overloaded")]) as server, sdk(server) as client:
+    with (
+        GeminiServer(script=[exhausted("17s"), failure(503, "overloaded")]) as server,
+        sdk(server) as client,
+    ):
         with pytest.raises(errors.ClientError) as limited:
             client.models.generate_content(model="m", contents="hello")
         with pytest.raises(errors.ServerError) as busy:

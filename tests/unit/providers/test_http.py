@@ -7,12 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agentevals_action.apis.endpoint import REPLY_LIMIT
 from agentevals_action.entries.reading import to_data
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.apis.http_client import REPLY_LIMIT
 from tests.support import suites, targets
 from tests.support.agent_server import AgentServer, Answer
 
@@ -20,13 +20,17 @@ from tests.support.agent_server import AgentServer, Answer
 NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
 
 
-def ask(url: str, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any) -> Trace:
+def ask(
+    url: str, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
+) -> Trace:
     definition = {"provider": "http", "url": url, **fields}
 
     async def asked() -> Trace:
         provider = targets.options(definition).connect(targets.surroundings({}))
         try:
-            return await provider.complete(targets.request(Path("/"), *(messages or ("hello",)), **(request or {})))
+            return await provider.complete(
+                targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
+            )
         finally:
             await provider.close()
 
@@ -50,9 +54,18 @@ def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
     with AgentServer("hi\n") as server:
         trace = ask(server.url + "/ask?v=1", Message("system", "brief"), "hello")
     assert (trace.output, trace.llm_call_count) == ("hi", 1)
-    assert (trace.tool_calls, trace.input_tokens, trace.output_tokens, trace.cost_usd) == (None, None, None, None)
+    assert (trace.tool_calls, trace.input_tokens, trace.output_tokens, trace.cost_usd) == (
+        None,
+        None,
+        None,
+        None,
+    )
     (asked,) = server.requests
-    assert (asked.method, asked.target, asked.headers["content-type"]) == ("POST", "/ask?v=1", "application/json")
+    assert (asked.method, asked.target, asked.headers["content-type"]) == (
+        "POST",
+        "/ask?v=1",
+        "application/json",
+    )
     assert asked.json == {
         "prompt": "@[System]:\nbrief\n\n@[User]:\nhello",
         "messages": [{"role": "system", "content": "brief"}, {"role": "user", "content": "hello"}],
@@ -70,11 +83,22 @@ def test_complete__an_object_has_its_strings_filled_in() -> None:
     body = {
         "question": "Q: {{ prompt }}",
         "turns": "{{ input }}",
-        "who": {"test": "{{ id }}", "sample": "{{ sample }}", "talk": "{{ conversation_id }}", "tier": "{{ metadata.tier | default(3) }}"},
+        "who": {
+            "test": "{{ id }}",
+            "sample": "{{ sample }}",
+            "talk": "{{ conversation_id }}",
+            "tier": "{{ metadata.tier | default(3) }}",
+        },
         "fixed": [1, 2.5, True, None, "plain", "{% if sample %}again{% else %}first{% endif %}"],
     }
     with AgentServer() as server:
-        ask(server.url, NASTY, body=body, method="put", request={"attempt": 0, "metadata": {"tier": "gold"}})
+        ask(
+            server.url,
+            NASTY,
+            body=body,
+            method="put",
+            request={"attempt": 0, "metadata": {"tier": "gold"}},
+        )
     (asked,) = server.requests
     assert asked.method == "PUT"
     assert asked.json == {
@@ -91,12 +115,21 @@ def test_complete__a_json_text_cannot_be_broken_by_a_prompt(headers: Mapping[str
     with AgentServer() as server:
         ask(server.url, NASTY, body=body, headers=headers, request={"attempt": 2})
     (asked,) = server.requests
-    assert asked.json == {"q": NASTY, "m": [{"role": "user", "content": NASTY}], "t": NASTY, "n": 2, "c": ""}
+    assert asked.json == {
+        "q": NASTY,
+        "m": [{"role": "user", "content": NASTY}],
+        "t": NASTY,
+        "n": 2,
+        "c": "",
+    }
     assert asked.headers["content-type"] == headers.get("content-type", "application/json")
 
 
 def test_complete__a_json_text_that_is_none_is_an_error_before_it_is_sent() -> None:
-    with AgentServer() as server, pytest.raises(AttemptError, match="`body` is no JSON once it is filled in") as caught:
+    with (
+        AgentServer() as server,
+        pytest.raises(AttemptError, match="`body` is no JSON once it is filled in") as caught,
+    ):
         ask(server.url, 'x", "admin": true, "y": "', body='{"q": {{ prompt }}}')
     assert caught.value.kind == "configuration"
     assert server.requests == []
@@ -110,7 +143,9 @@ def test_complete__a_json_text_that_is_none_is_an_error_before_it_is_sent() -> N
         ("  plain", {}, "  plain", "text/plain; charset=utf-8"),
     ],
 )
-def test_complete__a_text_goes_out_as_it_is(body: str, headers: Mapping[str, str], sent: str, kind: str) -> None:
+def test_complete__a_text_goes_out_as_it_is(
+    body: str, headers: Mapping[str, str], sent: str, kind: str
+) -> None:
     with AgentServer() as server:
         ask(server.url, NASTY, body=body, headers=headers)
     (asked,) = server.requests
@@ -119,14 +154,22 @@ def test_complete__a_text_goes_out_as_it_is(body: str, headers: Mapping[str, str
 
 def test_complete__a_form_is_encoded() -> None:
     with AgentServer() as server:
-        ask(server.url, NASTY, body="q={{ prompt }}&id={{ id }}", headers={"Content-Type": "application/x-www-form-urlencoded"})
+        ask(
+            server.url,
+            NASTY,
+            body="q={{ prompt }}&id={{ id }}",
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
     assert parse_qs(server.requests[0].body.decode()) == {"q": [NASTY], "id": ["first"]}
 
 
 @pytest.mark.parametrize("written", ["{{ prompt }}", "{{ prompt | urlencode }}"])
 def test_complete__get_carries_the_prompt_in_its_url(written: str) -> None:
     with AgentServer("hi") as server:
-        assert ask(f"{server.url}/tests/{{{{ id }}}}?q={written}&n=1", NASTY, method="GET").output == "hi"
+        assert (
+            ask(f"{server.url}/tests/{{{{ id }}}}?q={written}&n=1", NASTY, method="GET").output
+            == "hi"
+        )
     (asked,) = server.requests
     parts = urlsplit(asked.target)
     assert (asked.method, asked.body, parts.path) == ("GET", b"", "/tests/first")
@@ -142,28 +185,41 @@ def test_complete__what_a_url_prints_stays_one_piece() -> None:
 
 def test_complete__files_and_pictures(tmp_path: Path) -> None:
     (tmp_path / "order.txt").write_text("order 7")
-    blocks = (Block("text", "see"), Block("file", "order.txt", tmp_path / "order.txt"), Block("image", "cat.png", tmp_path / "cat.png"))
+    blocks = (
+        Block("text", "see"),
+        Block("file", "order.txt", tmp_path / "order.txt"),
+        Block("image", "cat.png", tmp_path / "cat.png"),
+    )
     with AgentServer() as server:
         ask(server.url, Message("user", blocks))
     asked = server.requests[0].json
     assert asked["prompt"] == 'see\n<file path="order.txt">\norder 7\n</file>\ncat.png'
     assert asked["messages"][0]["content"][2] == {"type": "image", "value": "cat.png"}
     (tmp_path / "order.txt").unlink()
-    with AgentServer() as server, pytest.raises(AttemptError, match="the request cannot be made") as caught:
+    with (
+        AgentServer() as server,
+        pytest.raises(AttemptError, match="the request cannot be made") as caught,
+    ):
         ask(server.url, Message("user", blocks))
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__headers_and_a_key_with_the_end_of_its_line() -> None:
     with AgentServer("hi", key="sk-1") as server:
-        assert ask(server.url, headers={"Authorization": "Bearer sk-1\n", "X-Team": "a b"}).output == "hi"
+        assert (
+            ask(server.url, headers={"Authorization": "Bearer sk-1\n", "X-Team": "a b"}).output
+            == "hi"
+        )
     assert server.requests[0].headers["x-team"] == "a b"
 
 
 def test_complete__an_envelope_is_messages_and_figures() -> None:
     call = {"tool": "look", "input": {"x": 1}, "duration_ms": 12}
     reply = {
-        "messages": [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "done"}],
+        "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "assistant", "content": "done"},
+        ],
         "token_usage": {"input": 5, "output": 7, "cached": 2},
         "cost_usd": 0.25,
         "duration_ms": 90,
@@ -172,8 +228,17 @@ def test_complete__an_envelope_is_messages_and_figures() -> None:
     for fields in ways:
         with AgentServer({"data": [reply]} if fields else reply) as server:
             trace = ask(server.url, **fields)
-        assert (trace.output, trace.tool_calls) == ("done", (ToolCall("look", {"x": 1}, duration_ms=12),))
-        assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd, trace.duration_ms) == (5, 7, 2, 0.25, 90)
+        assert (trace.output, trace.tool_calls) == (
+            "done",
+            (ToolCall("look", {"x": 1}, duration_ms=12),),
+        )
+        assert (
+            trace.input_tokens,
+            trace.output_tokens,
+            trace.cached_tokens,
+            trace.cost_usd,
+            trace.duration_ms,
+        ) == (5, 7, 2, 0.25, 90)
         assert trace.llm_call_count == 2
 
 
@@ -202,8 +267,16 @@ def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) 
 @pytest.mark.parametrize(
     ("reply", "path", "message"),
     [
-        ({"choices": []}, "choices.0.text", "the reply has no `choices.0.text`: `choices` is a list of 0"),
-        ({"a": {"error": "x", "code": 3}}, "a.text", 'the reply has no `a.text`: `a` holds "error", "code"'),
+        (
+            {"choices": []},
+            "choices.0.text",
+            "the reply has no `choices.0.text`: `choices` is a list of 0",
+        ),
+        (
+            {"a": {"error": "x", "code": 3}},
+            "a.text",
+            'the reply has no `a.text`: `a` holds "error", "code"',
+        ),
         ({str(n): n for n in range(30)}, "a", " and 20 more"),
         ({}, "a.b", "the reply has no `a.b`: it is an empty object"),
         ({"a": "text"}, "a.b", '`a` is "text"'),
@@ -217,7 +290,9 @@ def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(reply: Any, path: str | None, message: str) -> None:
+def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(
+    reply: Any, path: str | None, message: str
+) -> None:
     error = refused(reply, output_path=path)
     assert type(error) is AttemptError
     assert error.kind == "target"
@@ -235,7 +310,10 @@ def test_complete__what_is_worth_repeating(status: int) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_complete__a_refused_key_ends_the_target_and_is_not_shown(status: int) -> None:
     headers = {"X-API-Key": "a-key-of-ours", "Cookie": "session=of-ours"}
-    error = refused(Answer({"detail": "a-key-of-ours is no key, session=of-ours neither"}, status=status), headers=headers)
+    error = refused(
+        Answer({"detail": "a-key-of-ours is no key, session=of-ours neither"}, status=status),
+        headers=headers,
+    )
     assert isinstance(error, TargetDead)
     assert "*** is no key, *** neither" in str(error)
     assert "`headers`" in error.hint
@@ -251,7 +329,8 @@ def test_complete__any_other_refusal_is_an_error_of_the_test(status: int) -> Non
 def test_complete__a_redirect_is_not_followed() -> None:
     with AgentServer() as elsewhere:
         error = refused(
-            Answer("moved", status=302, headers={"Location": elsewhere.url}), headers={"Authorization": "Bearer secret-of-ours"}
+            Answer("moved", status=302, headers={"Location": elsewhere.url}),
+            headers={"Authorization": "Bearer secret-of-ours"},
         )
     assert "`url`" in error.hint
     assert elsewhere.requests == []
@@ -261,25 +340,44 @@ def test_complete__a_reply_that_unpacks_to_too_much_is_not_read() -> None:
     headers = {"Content-Encoding": "gzip"}
     with AgentServer(Answer(gzip.compress(b"hi"), headers=headers)) as server:
         assert ask(server.url).output == "hi"
-    assert "over 10 MB" in str(refused(Answer(gzip.compress(b"x" * 2 * REPLY_LIMIT), headers=headers)))
+    assert "over 10 MB" in str(
+        refused(Answer(gzip.compress(b"x" * 2 * REPLY_LIMIT), headers=headers))
+    )
 
 
 def test_complete__the_time_limit() -> None:
-    with AgentServer(Answer(hold=True)) as server, pytest.raises(AttemptError, match="no answer within") as caught:
+    with (
+        AgentServer(Answer(hold=True)) as server,
+        pytest.raises(AttemptError, match="no answer within") as caught,
+    ):
         ask(server.url, request={"timeout": 0.3})
     assert caught.value.kind == "timeout"
 
 
 def test_complete__a_template_that_cannot_be_filled_in() -> None:
-    for fields in ({"body": {"t": "{{ metadata.tier }}"}}, {"body": "{{ metadata.tier }}"}, {"body": {"t": "a{{ input[7] }}"}}):
-        with AgentServer() as server, pytest.raises(AttemptError, match=r"`body(\.t)?` cannot be filled in: .* has no ") as caught:
+    for fields in (
+        {"body": {"t": "{{ metadata.tier }}"}},
+        {"body": "{{ metadata.tier }}"},
+        {"body": {"t": "a{{ input[7] }}"}},
+    ):
+        with (
+            AgentServer() as server,
+            pytest.raises(
+                AttemptError, match=r"`body(\.t)?` cannot be filled in: .* has no "
+            ) as caught,
+        ):
             ask(server.url, **fields)
         assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 @pytest.mark.parametrize(
     "template",
-    ["{{ metadata.__class__.__mro__ }}", "{{ 'a' * 10**9 }}", "{{ ''.format.__globals__ }}", "{% include '/etc/passwd' %}"],
+    [
+        "{{ metadata.__class__.__mro__ }}",
+        "{{ 'a' * 10**9 }}",
+        "{{ ''.format.__globals__ }}",
+        "{% include '/etc/passwd' %}",
+    ],
 )
 @pytest.mark.parametrize("in_object", [True, False])
 def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: bool) -> None:
@@ -290,7 +388,9 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
 
 def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
     async def checked(url: str) -> None:
-        provider = targets.options({"provider": "http", "url": url, "output_path": "text"}).connect(targets.surroundings({}))
+        provider = targets.options({"provider": "http", "url": url, "output_path": "text"}).connect(
+            targets.surroundings({})
+        )
         try:
             await provider.check(targets.request(Path("/"), "ping"))
         finally:
@@ -308,17 +408,26 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
         ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
         ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
         ({"url": "http://{{ id }}.test/"}, "`url`: the host cannot be a template"),
-        ({"url": "http://agent.test/{{ promt }}"}, "`url`: it names `promt`, which there is not; write any of `prompt`"),
+        (
+            {"url": "http://agent.test/{{ promt }}"},
+            "`url`: it names `promt`, which there is not; write any of `prompt`",
+        ),
         ({"method": "FETCH"}, "`method`: the method is none of these; write one of POST"),
         ({"method": "GET", "body": "x"}, "GET carries no `body`"),
         ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
         ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
         ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
-        ({"headers": {"X-Key": "a\nb"}}, '`headers`: "X-Key" has characters that no header can carry'),
+        (
+            {"headers": {"X-Key": "a\nb"}},
+            '`headers`: "X-Key" has characters that no header can carry',
+        ),
         ({"headers": {"X-Key": 3}}, "`headers.X-Key`: write a text"),
         ({"headers": {"Content-Type": "text/plain"}, "body": {}}, "the `body` is sent as JSON"),
         ({"body": "{{ prompt"}, "`body`: the text is no valid template"),
-        ({"body": "{{ expected_output }}"}, "`body`: it names `expected_output`, which there is not"),
+        (
+            {"body": "{{ expected_output }}"},
+            "`body`: it names `expected_output`, which there is not",
+        ),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
         ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is no valid template"),
         ({"body": 3}, "`body`: write a text, an object or a list"),
@@ -352,7 +461,9 @@ def test_target__variables_are_filled_in_before_the_call() -> None:
     async def completed(url: str) -> Trace:
         calls = targets.calls({}, {"BASE": url, "AGENT_KEY": "sk-1", "TEAM": "ours"})
         try:
-            return await calls.complete(targets.target(definition), targets.request(Path("/"), "hello"))
+            return await calls.complete(
+                targets.target(definition), targets.request(Path("/"), "hello")
+            )
         finally:
             await calls.close()
 
@@ -365,7 +476,9 @@ def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> Non
     text = "targets:\n  - name: default\n    provider: http\n    url: http://agent.test\n    body:\n      question: '{{ promt }}'\n"
     suite = "name: suite\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"
     suites.write(tmp_path, {".agentv/targets.yaml": text, "EVAL.yaml": suite})
-    from agentevals_action import providers
+    from agentevals_action.targets import providers
 
     (fault,) = suites.faults(tmp_path, providers=providers.catalog())
-    assert fault.startswith(".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which there is not; write any of `prompt`")
+    assert fault.startswith(
+        ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which there is not; write any of `prompt`"
+    )

@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.mock import Mock
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.providers.mock import Mock
 from tests.support import targets
 
 
 def answer(responses: list[dict[str, Any]], *messages: Message | str, **fields: Any) -> Trace:
-    provider = targets.options({"provider": "mock", "responses": responses}).connect(targets.surroundings({}))
+    provider = targets.options({"provider": "mock", "responses": responses}).connect(
+        targets.surroundings({})
+    )
     return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **fields)))
 
 
@@ -24,7 +26,12 @@ def test_complete__the_first_pattern_found_in_the_last_user_message() -> None:
         {"pattern": "(?i)hello|first", "response": "hi"},
         {"pattern": "", "response": "any"},
     ]
-    said = [Message("user", "refund"), Message("assistant", "refund"), Message("user", "HELLO, refund later"), Message("tool", "x")]
+    said = [
+        Message("user", "refund"),
+        Message("assistant", "refund"),
+        Message("user", "HELLO, refund later"),
+        Message("tool", "x"),
+    ]
     assert answer(responses, *said).output == "no"
     assert answer(responses, "say HELLO").output == "hi"
     assert answer(responses, "else").output == "any"
@@ -32,17 +39,31 @@ def test_complete__the_first_pattern_found_in_the_last_user_message() -> None:
 
 
 def test_complete__a_block_is_searched_as_text() -> None:
-    assert answer([{"pattern": '"k": 1', "response": "found"}], Message("user", (Block("json", {"k": 1}),))).output == "found"
+    assert (
+        answer(
+            [{"pattern": '"k": 1', "response": "found"}],
+            Message("user", (Block("json", {"k": 1}),)),
+        ).output
+        == "found"
+    )
 
 
 def test_complete__messages_are_a_whole_trace() -> None:
     messages = [
-        {"role": "assistant", "content": "", "tool_calls": [{"tool": "search", "input": {"q": "x"}}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"tool": "search", "input": {"q": "x"}}],
+        },
         {"role": "tool", "content": "found"},
         {"role": "assistant", "content": "done"},
     ]
     trace = answer([{"pattern": "", "response": messages}], "x")
-    assert (trace.output, trace.llm_call_count, trace.tool_calls) == ("done", 2, (ToolCall("search", {"q": "x"}),))
+    assert (trace.output, trace.llm_call_count, trace.tool_calls) == (
+        "done",
+        2,
+        (ToolCall("search", {"q": "x"}),),
+    )
     assert (trace.input_tokens, trace.cost_usd) == (None, None)
 
 
@@ -63,9 +84,15 @@ def test_complete__nothing_matching_is_an_error() -> None:
 
 
 def test_complete__a_delay_beyond_the_limit_is_a_time_out() -> None:
-    provider = targets.options({"provider": "mock", "responses": [{"pattern": "", "response": "x"}], "delay_ms": 60_000})
+    provider = targets.options(
+        {"provider": "mock", "responses": [{"pattern": "", "response": "x"}], "delay_ms": 60_000}
+    )
     with pytest.raises(AttemptError) as caught:
-        asyncio.run(provider.connect(targets.surroundings({})).complete(targets.request(Path("/"), "x", timeout=0.01)))
+        asyncio.run(
+            provider.connect(targets.surroundings({})).complete(
+                targets.request(Path("/"), "x", timeout=0.01)
+            )
+        )
     assert caught.value.kind == "timeout"
 
 
@@ -88,7 +115,9 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
     ],
     ids=str,
 )
-def test_options__what_is_wrong_is_refused_on_loading(response: dict[str, Any], problem: str) -> None:
+def test_options__what_is_wrong_is_refused_on_loading(
+    response: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(Refused, match=problem):
         read_entry(Mock, {"responses": [response]})
 

@@ -7,20 +7,24 @@ from typing import Any
 import pytest
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.entries.refusals import Refused
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.providers.openai import OpenAI
+from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.targets.providers.openai import OpenAI
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure, function_call
 
 
-def ask(url: str, *messages: Message | str, variables: Mapping[str, str] | None = None, **fields: Any) -> Trace:
+def ask(
+    url: str, *messages: Message | str, variables: Mapping[str, str] | None = None, **fields: Any
+) -> Trace:
     definition = {"provider": "openai", "model": "m", "base_url": url, **fields}
 
     async def asked() -> Trace:
-        provider = targets.options(definition).connect(targets.surroundings({}, variables=variables))
+        provider = targets.options(definition).connect(
+            targets.surroundings({}, variables=variables)
+        )
         try:
             return await provider.complete(targets.request(Path("/"), *(messages or ("hello",))))
         finally:
@@ -31,7 +35,9 @@ def ask(url: str, *messages: Message | str, variables: Mapping[str, str] | None 
 
 def check(url: str, **fields: Any) -> None:
     async def checked() -> None:
-        provider = targets.options({"provider": "openai", "model": "m", "base_url": url, **fields}).connect(targets.surroundings({}))
+        provider = targets.options(
+            {"provider": "openai", "model": "m", "base_url": url, **fields}
+        ).connect(targets.surroundings({}))
         try:
             await provider.check(targets.request(Path("/"), "hello"))
         finally:
@@ -41,7 +47,10 @@ def check(url: str, **fields: Any) -> None:
 
 
 def refused(reply: Reply | bytes, **fields: Any) -> AttemptError:
-    with OpenAIServer(otherwise=Reply(body=reply) if isinstance(reply, bytes) else reply) as server, pytest.raises(AttemptError) as caught:
+    with (
+        OpenAIServer(otherwise=Reply(body=reply) if isinstance(reply, bytes) else reply) as server,
+        pytest.raises(AttemptError) as caught,
+    ):
         ask(server.url, **fields)
     return caught.value
 
@@ -49,10 +58,19 @@ def refused(reply: Reply | bytes, **fields: Any) -> AttemptError:
 def test_complete__what_is_sent_and_what_comes_back() -> None:
     with OpenAIServer({"hello": "hi"}, key="sk-1") as server:
         trace = ask(
-            server.url, Message("system", "brief"), "hello", api_key="sk-1", config={"temperature": 0, "max_tokens": 5, "stop": ["x"]}
+            server.url,
+            Message("system", "brief"),
+            "hello",
+            api_key="sk-1",
+            config={"temperature": 0, "max_tokens": 5, "stop": ["x"]},
         )
     assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("hi", (), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (11, 7, 3, None)
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+        11,
+        7,
+        3,
+        None,
+    )
     (received,) = server.requests
     assert received.path == "/v1/chat/completions"
     assert received.body == {
@@ -67,7 +85,9 @@ def test_complete__what_is_sent_and_what_comes_back() -> None:
 def test_complete__the_usual_variable_is_the_key_where_none_is_given() -> None:
     with OpenAIServer(otherwise="hi", key="sk-2") as server:
         assert ask(server.url, variables={"OPENAI_API_KEY": "sk-2"}).output == "hi"
-        assert ask(server.url, variables={"OPENAI_API_KEY": "other"}, api_key="sk-2\n").output == "hi"
+        assert (
+            ask(server.url, variables={"OPENAI_API_KEY": "other"}, api_key="sk-2\n").output == "hi"
+        )
 
 
 def test_complete__a_server_of_ones_own_needs_no_key() -> None:
@@ -83,7 +103,10 @@ def test_complete__tool_calls_and_pictures(tmp_path: Path) -> None:
     with OpenAIServer({"see": reply}) as server:
         trace = ask(server.url, Message("user", (Block("text", "see"), Block("image", picture))))
     assert trace.tool_calls == (ToolCall("look", {"x": 1}, id="1"),)
-    assert server.requests[0].body["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/gif;base64,{picture}"
+    assert (
+        server.requests[0].body["messages"][0]["content"][1]["image_url"]["url"]
+        == f"data:image/gif;base64,{picture}"
+    )
 
 
 def test_complete__a_megabyte_and_odd_characters() -> None:
@@ -114,7 +137,10 @@ def test_complete__what_ends_the_target(reply: Reply, hint: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (failure(400, "context length\nexceeded", "context_length_exceeded"), "answered 400: context length exceeded"),
+        (
+            failure(400, "context length\nexceeded", "context_length_exceeded"),
+            "answered 400: context length exceeded",
+        ),
         (Reply(body=b"<html>"), "the reply is not JSON"),
         (Reply(body={"choices": []}), "no chat completion"),
         (Reply("partly", finish_reason="content_filter"), "content filter"),
@@ -137,32 +163,60 @@ def test_complete__an_error_names_the_host_and_never_the_key() -> None:
 
 
 def test_complete__a_server_with_a_limit_says_when_to_come_again() -> None:
-    error = refused(failure(429, "Rate limit reached for m", "rate_limit_exceeded", {"Retry-After": "7"}))
+    error = refused(
+        failure(429, "Rate limit reached for m", "rate_limit_exceeded", {"Retry-After": "7"})
+    )
     assert isinstance(error, TransientError)
     assert (error.limited, error.retry_after) == (True, 7)
 
 
 def test_complete__a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match="the prompt cannot be sent") as caught:
+    with (
+        OpenAIServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match="the prompt cannot be sent") as caught,
+    ):
         ask(server.url, Message("user", (Block("file", "x", tmp_path / "x"),)))
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\xff\x00")
-    with OpenAIServer(otherwise="hi") as server, pytest.raises(AttemptError, match=r"the file x\.bin is no UTF-8 text") as caught:
+    with (
+        OpenAIServer(otherwise="hi") as server,
+        pytest.raises(AttemptError, match=r"the file x\.bin is no UTF-8 text") as caught,
+    ):
         ask(server.url, Message("user", (Block("file", "x.bin", tmp_path / "x.bin"),)))
     assert (caught.value.kind, server.requests) == ("configuration", [])
 
 
 def test_complete__a_conversation_with_tools_and_pictures_as_responses() -> None:
     look = ToolCall("look", {"x": 1}, id="c1")
-    messages = (Message("system", "brief"), "see", Message("assistant", "", tool_calls=(look,)), Message("tool", "seen", tool_call_id="c1"))
+    messages = (
+        Message("system", "brief"),
+        "see",
+        Message("assistant", "", tool_calls=(look,)),
+        Message("tool", "seen", tool_call_id="c1"),
+    )
     reply = Reply(items=[function_call("look", '{"x": 2}', "c2")])
     with OpenAIServer({"see": reply}, key="sk-1") as server:
-        trace = ask(server.url, *messages, api_key="sk-1", api_format="responses", config={"reasoning": {"effort": "low"}})
-    assert (trace.output, trace.tool_calls, trace.llm_call_count) == ("", (ToolCall("look", {"x": 2}, id="c2"),), 1)
-    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (11, 7, 3, None)
+        trace = ask(
+            server.url,
+            *messages,
+            api_key="sk-1",
+            api_format="responses",
+            config={"reasoning": {"effort": "low"}},
+        )
+    assert (trace.output, trace.tool_calls, trace.llm_call_count) == (
+        "",
+        (ToolCall("look", {"x": 2}, id="c2"),),
+        1,
+    )
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens, trace.cost_usd) == (
+        11,
+        7,
+        3,
+        None,
+    )
     (received,) = server.requests
     assert received.path == "/v1/responses"
     assert received.body == {
@@ -177,9 +231,16 @@ def test_complete__a_conversation_with_tools_and_pictures_as_responses() -> None
     }
 
 
-@pytest.mark.parametrize(("code", "limited"), [("rate_limit_exceeded", True), ("server_error", False), ("invalid_prompt", None)], ids=str)
+@pytest.mark.parametrize(
+    ("code", "limited"),
+    [("rate_limit_exceeded", True), ("server_error", False), ("invalid_prompt", None)],
+    ids=str,
+)
 def test_complete__a_response_that_failed(code: str, limited: bool | None) -> None:
-    failed = {"status": "failed", "error": {"code": code, "message": "it went wrong with sk-0123456789"}}
+    failed = {
+        "status": "failed",
+        "error": {"code": code, "message": "it went wrong with sk-0123456789"},
+    }
     error = refused(Reply(items=[], fields=failed), api_format="responses", api_key="sk-0123456789")
     assert f"{code}: it went wrong with ***" in str(error)
     assert str(error).startswith("127.0.0.1:")
@@ -188,12 +249,18 @@ def test_complete__a_response_that_failed(code: str, limited: bool | None) -> No
 
 @pytest.mark.parametrize("api_format", ["chat", "responses"])
 def test_check__is_a_short_call(api_format: str) -> None:
-    config = {"max_tokens": 9, "temperature": 1} if api_format == "chat" else {"max_output_tokens": 9, "temperature": 1}
+    config = (
+        {"max_tokens": 9, "temperature": 1}
+        if api_format == "chat"
+        else {"max_output_tokens": 9, "temperature": 1}
+    )
     with OpenAIServer(otherwise="hi") as server:
         check(server.url, api_format=api_format, config=config)
     (received,) = server.requests
     limit = "max_completion_tokens" if api_format == "chat" else "max_output_tokens"
-    assert {name: value for name, value in received.body.items() if name.startswith(("max", "temp"))} == {limit: 16, "temperature": 1}
+    assert {
+        name: value for name, value in received.body.items() if name.startswith(("max", "temp"))
+    } == {limit: 16, "temperature": 1}
 
 
 def test_check__a_server_that_knows_the_older_limit_alone() -> None:
@@ -206,9 +273,21 @@ def test_check__a_server_that_knows_the_older_limit_alone() -> None:
     ("reply", "fields"),
     [
         (Reply("", finish_reason="length"), {}),
-        (failure(400, "Could not finish the message because max_tokens or model output limit was reached."), {}),
         (
-            Reply(items=[], fields={"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+            failure(
+                400,
+                "Could not finish the message because max_tokens or model output limit was reached.",
+            ),
+            {},
+        ),
+        (
+            Reply(
+                items=[],
+                fields={
+                    "status": "incomplete",
+                    "incomplete_details": {"reason": "max_output_tokens"},
+                },
+            ),
             {"api_format": "responses"},
         ),
     ],
@@ -223,7 +302,11 @@ def test_check__an_answer_cut_short_is_one(reply: Reply, fields: dict[str, Any])
     ("reply", "kind", "message"),
     [
         (failure(401, "Incorrect API key provided", "invalid_api_key"), TargetDead, "answered 401"),
-        (failure(404, "The model `m` does not exist", "model_not_found"), TargetDead, "answered 404"),
+        (
+            failure(404, "The model `m` does not exist", "model_not_found"),
+            TargetDead,
+            "answered 404",
+        ),
         (failure(500, "try later"), TransientError, "answered 500"),
         (failure(400, "bad temperature"), AttemptError, "bad temperature"),
         (Reply(body={"hello": "world"}), AttemptError, "no chat completion"),
@@ -231,7 +314,10 @@ def test_check__an_answer_cut_short_is_one(reply: Reply, fields: dict[str, Any])
     ids=str,
 )
 def test_check__what_is_wrong(reply: Reply, kind: type[AttemptError], message: str) -> None:
-    with OpenAIServer(otherwise=reply) as server, pytest.raises(AttemptError, match=message) as caught:
+    with (
+        OpenAIServer(otherwise=reply) as server,
+        pytest.raises(AttemptError, match=message) as caught,
+    ):
         check(server.url)
     assert type(caught.value) is kind
     assert len(server.requests) == 1
@@ -240,7 +326,10 @@ def test_check__what_is_wrong(reply: Reply, kind: type[AttemptError], message: s
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
     assert read_entry(OpenAI, {"model": "m"}).variables() == ("OPENAI_API_KEY",)
     assert read_entry(OpenAI, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
-    assert read_entry(OpenAI, {"model": "m", "base_url": "http://localhost:11434/v1"}).variables() == ()
+    assert (
+        read_entry(OpenAI, {"model": "m", "base_url": "http://localhost:11434/v1"}).variables()
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -254,9 +343,18 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
         ({"model": "m", "config": {"stream": True}}, "`stream` cannot be set"),
         ({"model": "m", "config": {"model": "n"}}, "use the field `model`"),
         ({"model": "m", "base_url": "https://host/v1?api-version=1"}, "end the URL before its"),
-        ({"model": "m", "api_format": "responses", "config": {"input": []}}, "`input` cannot be set"),
-        ({"model": "m", "api_format": "responses", "config": {"instructions": "x"}}, "write a system message"),
-        ({"model": "m", "api_format": "responses", "config": {"background": True}}, "`background` cannot be set"),
+        (
+            {"model": "m", "api_format": "responses", "config": {"input": []}},
+            "`input` cannot be set",
+        ),
+        (
+            {"model": "m", "api_format": "responses", "config": {"instructions": "x"}},
+            "write a system message",
+        ),
+        (
+            {"model": "m", "api_format": "responses", "config": {"background": True}},
+            "`background` cannot be set",
+        ),
         ({"model": "m", "api_format": "chatty"}, "write `chat` or `responses`"),
     ],
     ids=str,
@@ -267,4 +365,6 @@ def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], pr
 
 
 def test_options__a_url_from_a_variable_is_looked_at_once_it_is_known() -> None:
-    assert read_entry(OpenAI, {"model": "m", "base_url": "${{ URL }}/v1"}).base_url == "${{ URL }}/v1"
+    assert (
+        read_entry(OpenAI, {"model": "m", "base_url": "${{ URL }}/v1"}).base_url == "${{ URL }}/v1"
+    )

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from agentevals_action.hosts.base import Annotation
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.github.base import Annotation
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.result import GateRecord
 from agentevals_action.reports.annotations import annotations
 from tests.support import reviews
@@ -40,23 +40,35 @@ def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() 
 
 def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
     fault = Fault(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
-    head = (*(reviews.told(f"t{number}", None) for number in range(5)), reviews.told("gate", "fail", gates=("g",), failed=("g",)))
+    head = (
+        *(reviews.told(f"t{number}", None) for number in range(5)),
+        reviews.told("gate", "fail", gates=("g",), failed=("g",)),
+    )
     review = reviews.review(reviews.compared(head, ()), invalid=(fault,))
     found, left = annotations(review, 3)
     assert [one.level for one in found] == ["failure", "failure", "warning"]
-    assert found[0] == Annotation("evals/broken.yaml", 3, "failure", "The suite is invalid", "unknown field; write `tests`")
+    assert found[0] == Annotation(
+        "evals/broken.yaml", 3, "failure", "The suite is invalid", "unknown field; write `tests`"
+    )
     assert left == 4
     assert annotations(review, 0) == ((), 7)
 
 
 def test_annotations__an_error_on_head_says_kind_and_message() -> None:
-    found, _ = annotations(reviews.review(reviews.compared((reviews.told("a", None, error="no route to host"),), ())), 10)
-    assert [(one.level, one.title, one.message) for one in found] == [("warning", "Error: a", "target error: no route to host")]
+    found, _ = annotations(
+        reviews.review(reviews.compared((reviews.told("a", None, error="no route to host"),), ())),
+        10,
+    )
+    assert [(one.level, one.title, one.message) for one in found] == [
+        ("warning", "Error: a", "target error: no route to host")
+    ]
 
 
 def test_annotations__text_keeps_to_its_limits() -> None:
     found, _ = annotations(reviews.hostile(), 10)
-    huge = reviews.told("x" * 5000, "fail", gates=("g" * 5000,), failed=("g" * 5000,), misses=("m" * 100_000,) * 50)
+    huge = reviews.told(
+        "x" * 5000, "fail", gates=("g" * 5000,), failed=("g" * 5000,), misses=("m" * 100_000,) * 50
+    )
     for one in (*found, *annotations(reviews.review(reviews.compared((huge,), ())), 10)[0]):
         assert len(one.title) <= 255
         assert "\n" not in one.title

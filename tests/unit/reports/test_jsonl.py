@@ -10,7 +10,7 @@ import pytest
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import EvaluatorResult, TestResult
-from agentevals_action.reports.jsonl import ResultsWriter, read_back, read_results
+from agentevals_action.results.jsonl import ResultsWriter, read_back, read_results
 from tests.support import results
 
 
@@ -50,7 +50,9 @@ def test_writer__starts_afresh_without_keep(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-def test_writer__goes_on_from_what_a_killed_run_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_writer__goes_on_from_what_a_killed_run_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "r.jsonl"
     with ResultsWriter(path) as writer:
         for index, name in enumerate(("c", "gone", "a")):
@@ -58,7 +60,10 @@ def test_writer__goes_on_from_what_a_killed_run_left(tmp_path: Path, caplog: pyt
     with path.open("ab") as file:
         file.write(b'{"evalId": "b", "sc')
     places = {"a": 0, "b": 1, "c": 2}
-    with caplog.at_level(logging.WARNING), ResultsWriter(path, keep=lambda result: places.get(result.eval_id)) as writer:
+    with (
+        caplog.at_level(logging.WARNING),
+        ResultsWriter(path, keep=lambda result: places.get(result.eval_id)) as writer,
+    ):
         writer.add(1, results.result("b"))
     assert ids(path) == ["a", "b", "c"]
     assert "killed" in caplog.text
@@ -91,7 +96,16 @@ def test_row__has_the_specification_s_fields_and_nulls(tmp_path: Path) -> None:
         "candidateAnswer",
         "target",
     } <= row.keys()
-    assert {"traceSummary", "evaluatorResults", "evalPath", "line", "gatesFailed", "samples", "error", "fingerprint"} <= row.keys()
+    assert {
+        "traceSummary",
+        "evaluatorResults",
+        "evalPath",
+        "line",
+        "gatesFailed",
+        "samples",
+        "error",
+        "fingerprint",
+    } <= row.keys()
     assert row["score"] is None
     assert row["verdict"] is None
     assert row["error"] == {"kind": "target", "message": "connection refused"}
@@ -103,18 +117,36 @@ def test_row__whatever_an_agent_or_judge_said_is_stored(tmp_path: Path) -> None:
         name="q",
         type="t",
         score=1.0,
-        details={"\ud800": ["\ud800", {1, 2}, float("nan"), {"a": Path("/x")}], "n": float("inf"), "ok": True},
+        details={
+            "\ud800": ["\ud800", {1, 2}, float("nan"), {"a": Path("/x")}],
+            "n": float("inf"),
+            "ok": True,
+        },
     )
     with ResultsWriter(path) as writer:
-        writer.add(0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,)))
+        writer.add(
+            0, results.result("a", answer="lone \ud800 surrogate", evaluator_results=(judged,))
+        )
     (read,) = read_results(path)
     assert read.candidate_answer == "lone ? surrogate"
-    assert read.evaluator_results[0].details == {"?": ["?", [1, 2], None, {"a": "/x"}], "n": None, "ok": True}
+    assert read.evaluator_results[0].details == {
+        "?": ["?", [1, 2], None, {"a": "/x"}],
+        "n": None,
+        "ok": True,
+    }
 
 
 def test_read__gives_back_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    result = results.result("a", "fail", gates=("safe",), failed=("safe",), hits=("h",), misses=("m\u2028\x1b",), cost_usd=0.1)
+    result = results.result(
+        "a",
+        "fail",
+        gates=("safe",),
+        failed=("safe",),
+        hits=("h",),
+        misses=("m\u2028\x1b",),
+        cost_usd=0.1,
+    )
     with ResultsWriter(path) as writer:
         writer.add(0, result)
     assert list(read_results(path)) == [result]
@@ -126,10 +158,26 @@ DEEP = b"[" * 20_000 + b"]" * 20_000
 @pytest.mark.parametrize(
     "broken",
     [
-        *(b"{", b"[]", b'{"evalId": "x"}', b"nonsense", b"\xff\xff", b'{"evalId": 1, "score": NaN}'),
+        *(
+            b"{",
+            b"[]",
+            b'{"evalId": "x"}',
+            b"nonsense",
+            b"\xff\xff",
+            b'{"evalId": 1, "score": NaN}',
+        ),
         *(b'{"x": %b}' % DEEP, b'{"timestamp": 1, "x": %b}' % DEEP),
     ],
-    ids=["begun", "list", "fields missing", "no JSON", "no text", "no number", "deep", "wrong and deep"],
+    ids=[
+        "begun",
+        "list",
+        "fields missing",
+        "no JSON",
+        "no text",
+        "no number",
+        "deep",
+        "wrong and deep",
+    ],
 )
 def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "r.jsonl"
@@ -148,7 +196,14 @@ def test_read__a_missing_file_is_said(tmp_path: Path) -> None:
 
 
 def agentv(folder: Path, **fields: object) -> TestResult:
-    row = {"timestamp": "2026-03-13T00:00:00.000Z", "test_id": "refund", "suite": "support", "score": 0.9, "target": "agent", **fields}
+    row = {
+        "timestamp": "2026-03-13T00:00:00.000Z",
+        "test_id": "refund",
+        "suite": "support",
+        "score": 0.9,
+        "target": "agent",
+        **fields,
+    }
     path = folder / "index.jsonl"
     path.write_text(json.dumps(row) + "\n", encoding="utf-8")
     (result,) = read_results(path)
@@ -165,7 +220,13 @@ def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
             "verdict": "pass",
             "assertions": [{"text": "is kind", "passed": True}],
         },
-        {"name": "words", "type": "contains", "score": 0, "verdict": "fail", "assertions": [{"text": "says DENIED", "passed": False}]},
+        {
+            "name": "words",
+            "type": "contains",
+            "score": 0,
+            "verdict": "fail",
+            "assertions": [{"text": "says DENIED", "passed": False}],
+        },
     ]
     result = agentv(
         tmp_path,
@@ -184,9 +245,16 @@ def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
         0.9,
     )
     assert (result.hits, result.misses) == (("is kind",), ("says DENIED",))
-    assert [(one.name, one.weight, one.passed) for one in result.evaluator_results] == [("quality", 2.0, True), ("words", 1.0, False)]
+    assert [(one.name, one.weight, one.passed) for one in result.evaluator_results] == [
+        ("quality", 2.0, True),
+        ("words", 1.0, False),
+    ]
     assert result.trace_summary
-    assert (result.trace_summary.total_tokens, result.cost_usd, result.duration_ms) == (120, 0.02, 1200)
+    assert (result.trace_summary.total_tokens, result.cost_usd, result.duration_ms) == (
+        120,
+        0.02,
+        1200,
+    )
     assert result.fingerprint is None
 
 
@@ -203,7 +271,9 @@ def test_agentv__a_row_with_its_scores(tmp_path: Path) -> None:
         ({"score": 1, "verdict": "skip"}, None),
     ],
 )
-def test_agentv__verdicts_never_look_better_than_they_were(tmp_path: Path, fields: dict[str, object], verdict: str | None) -> None:
+def test_agentv__verdicts_never_look_better_than_they_were(
+    tmp_path: Path, fields: dict[str, object], verdict: str | None
+) -> None:
     result = agentv(tmp_path, **fields)
     assert result.verdict == verdict
     assert (result.error is None) == (verdict is not None)
@@ -242,7 +312,10 @@ def test_read_back__what_was_written_in_the_order_of_places(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data.replace(b'"verdict":"fail"', b'"verdict":"pass"'), "row 2 is not what was written"),
+        (
+            lambda data: data.replace(b'"verdict":"fail"', b'"verdict":"pass"'),
+            "row 2 is not what was written",
+        ),
         (lambda data: data + data.splitlines(keepends=True)[0], "row 4 is not what was written"),
         (lambda data: b"".join(data.splitlines(keepends=True)[:2]), "it has 2 of 3 rows"),
         (lambda data: data.rstrip(b"\n"), "row 3 is not what was written"),
@@ -251,14 +324,18 @@ def test_read_back__what_was_written_in_the_order_of_places(tmp_path: Path) -> N
         (lambda _: b"\0" * 99, "row 1 is not what was written"),
     ],
 )
-def test_read_back__what_others_changed_is_told(tmp_path: Path, change: Callable[[bytes], bytes], said: str) -> None:
+def test_read_back__what_others_changed_is_told(
+    tmp_path: Path, change: Callable[[bytes], bytes], said: str
+) -> None:
     path = tmp_path / "r.jsonl"
     with ResultsWriter(path) as writer:
         writer.add(0, results.result("t0"))
         writer.add(1, results.result("t1", verdict="fail"))
         writer.add(2, results.result("t2"))
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(OutputError, match=f"r.jsonl was changed while the run went on: {said}") as caught:
+    with pytest.raises(
+        OutputError, match=f"r.jsonl was changed while the run went on: {said}"
+    ) as caught:
         list(read_back(path, writer.seal()))
     assert caught.value.exit_code == 3
     path.unlink()

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentevals_action.compare import Knowledge
 from agentevals_action.errors import InvalidInput
-from agentevals_action.gate import Policy
 from agentevals_action.model.comparison import (
     BaselineInfo,
     Change,
@@ -25,12 +23,14 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.fault import Fault, Location
+from agentevals_action.model.diagnostic import Fault, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.shapes import MARKER
+from agentevals_action.reports.view.models import MARKER
+from agentevals_action.review.comparison.compare import Knowledge
+from agentevals_action.review.gate import Policy
 from tests.conftest import Golden
 from tests.support import markdown as oracle
 from tests.support import results, reviews
@@ -56,7 +56,9 @@ def test_check__as_people_read_it(golden: Golden) -> None:
 
 
 def test_job_summary__as_people_read_it(golden: Golden) -> None:
-    golden.check("job-summary.md", markdown.job_summary(reviews.regression_and_gate(), reviews.LINKS))
+    golden.check(
+        "job-summary.md", markdown.job_summary(reviews.regression_and_gate(), reviews.LINKS)
+    )
 
 
 def test_comment__without_a_host_has_no_links() -> None:
@@ -67,9 +69,15 @@ def test_comment__without_a_host_has_no_links() -> None:
 
 def test_comment__only_the_time_changes_between_two_runs() -> None:
     def run(factor: float) -> str:
-        tests = [reviews.told(f"t{number}", "fail" if number else "pass", duration_ms=1000.0 * factor) for number in range(2)]
+        tests = [
+            reviews.told(f"t{number}", "fail" if number else "pass", duration_ms=1000.0 * factor)
+            for number in range(2)
+        ]
         base = [reviews.told(f"t{number}", duration_ms=700.0 * factor) for number in range(2)]
-        return markdown.comment(reviews.review(reviews.compared(tuple(tests), tuple(base)), duration_ms=9000 * factor), reviews.LINKS)
+        return markdown.comment(
+            reviews.review(reviews.compared(tuple(tests), tuple(base)), duration_ms=9000 * factor),
+            reviews.LINKS,
+        )
 
     one, two = run(1), run(7)
     assert one != two
@@ -77,7 +85,9 @@ def test_comment__only_the_time_changes_between_two_runs() -> None:
 
 
 def test_comment__unknown_figures_are_a_dash_and_never_zero() -> None:
-    unknown = reviews.compared((reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),))
+    unknown = reviews.compared(
+        (reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),)
+    )
     known = reviews.compared((reviews.told("a"),), (reviews.told("a"),), path="evals/known.yaml")
     text = markdown.comment(reviews.review(unknown, known), NOWHERE)
     row = next(line for line in text.splitlines() if line.startswith("| ") and reviews.PATH in line)
@@ -96,28 +106,53 @@ def test_table__has_no_column_that_says_nothing() -> None:
     assert rows(markdown.comment(reviews.review(reviews.compared(silent, silent)), NOWHERE))[0] == (
         "| | Suite | Pass rate | Mean score | Regressed | Time |"
     )
-    alone = reviews.review(reviews.compared(silent, None), baseline=BaselineInfo("none", wanted=False))
-    assert rows(markdown.comment(alone, NOWHERE))[0] == "| | Suite | Pass rate | Mean score | Time |"
+    alone = reviews.review(
+        reviews.compared(silent, None), baseline=BaselineInfo("none", wanted=False)
+    )
+    assert (
+        rows(markdown.comment(alone, NOWHERE))[0] == "| | Suite | Pass rate | Mean score | Time |"
+    )
     known = reviews.compared((reviews.told("a", tokens=(1000, 200)),), silent)
-    assert rows(markdown.comment(reviews.review(known), NOWHERE))[0].endswith("| Regressed | Cost | Tokens | Time |")
-    assert "| – →&nbsp;$0.0021 | – →&nbsp;1.2k |" in rows(markdown.comment(reviews.review(known), NOWHERE))[1]
+    assert rows(markdown.comment(reviews.review(known), NOWHERE))[0].endswith(
+        "| Regressed | Cost | Tokens | Time |"
+    )
+    assert (
+        "| – →&nbsp;$0.0021 | – →&nbsp;1.2k |"
+        in rows(markdown.comment(reviews.review(known), NOWHERE))[1]
+    )
 
 
 def test_table__suites_add_up() -> None:
     def suite(path: str, head: float | None, base: float) -> SuiteComparison:
-        return reviews.compared((reviews.told("a", cost_usd=head),), (reviews.told("a", cost_usd=base),), path=path)
+        return reviews.compared(
+            (reviews.told("a", cost_usd=head),), (reviews.told("a", cost_usd=base),), path=path
+        )
 
-    whole = rows(markdown.comment(reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", 0.3, 0.4)), NOWHERE))
+    whole = rows(
+        markdown.comment(
+            reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", 0.3, 0.4)), NOWHERE
+        )
+    )
     assert "| $0.5000 →&nbsp;$0.6000 (+20%) |" in whole[-1]
-    part = rows(markdown.comment(reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", None, 0.4)), NOWHERE))
+    part = rows(
+        markdown.comment(
+            reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", None, 0.4)), NOWHERE
+        )
+    )
     assert "| $0.5000 →&nbsp;≥&nbsp;$0.3000 |" in part[-1]
 
 
 def test_spent__is_said_once_where_people_look() -> None:
     tests = (reviews.told("a", cost_usd=0.31, replies=120, cached_replies=40),)
-    review = reviews.review(reviews.compared(tests, None), baseline=BaselineInfo("none", wanted=False))
+    review = reviews.review(
+        reviews.compared(tests, None), baseline=BaselineInfo("none", wanted=False)
+    )
     told = "This run cost $0.31; 40 of 120 replies came from the cache."
-    for text in (markdown.comment(review, NOWHERE), markdown.check(review, NOWHERE)[1], markdown.job_summary(review, NOWHERE)):
+    for text in (
+        markdown.comment(review, NOWHERE),
+        markdown.check(review, NOWHERE)[1],
+        markdown.job_summary(review, NOWHERE),
+    ):
         assert text.count(told) == 1
 
 
@@ -128,7 +163,10 @@ def test_conversation__turns_stand_together_in_their_order_wherever_they_are_lis
             for turn in range(1, number + 1)
             for talk in ("a", "b")
         )
-        return reviews.compared(head, tuple(reviews.told(one.eval_id, conversation_id=one.conversation_id) for one in head))
+        return reviews.compared(
+            head,
+            tuple(reviews.told(one.eval_id, conversation_id=one.conversation_id) for one in head),
+        )
 
     text = markdown.comment(reviews.review(suite(30)), NOWHERE)
     order = re.findall(r"turn (\d+) of 30: `([ab])\d+`", text)
@@ -139,12 +177,17 @@ def test_conversation__turns_stand_together_in_their_order_wherever_they_are_lis
 
 def test_conversation__of_one_test_is_not_mentioned() -> None:
     tests = (reviews.told("a", "fail", conversation_id="alone"),)
-    assert "alone" not in markdown.comment(reviews.review(reviews.compared(tests, (reviews.told("a"),))), NOWHERE)
+    assert "alone" not in markdown.comment(
+        reviews.review(reviews.compared(tests, (reviews.told("a"),))), NOWHERE
+    )
 
 
 def test_conversation__is_of_its_suite_alone() -> None:
     tests = (reviews.told("a", "fail", conversation_id="talk"),)
-    suites = [reviews.compared(tests, (reviews.told("a"),), path=f"evals/{number}.yaml") for number in (1, 2)]
+    suites = [
+        reviews.compared(tests, (reviews.told("a"),), path=f"evals/{number}.yaml")
+        for number in (1, 2)
+    ]
     assert "talk" not in markdown.comment(reviews.review(*suites), NOWHERE)
 
 
@@ -152,7 +195,13 @@ def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
     suite = reviews.compared((reviews.told("a"),), (reviews.told("a"),))
     five = reviews.review(suite, notices=("b", "a", "b", "c", "d", "e", "b"))
     text = markdown.comment(five, NOWHERE)
-    assert [line for line in text.splitlines() if line.startswith("> ")][2:] == ["> b (3 times)", "> a", "> c", "> d", "> e"]
+    assert [line for line in text.splitlines() if line.startswith("> ")][2:] == [
+        "> b (3 times)",
+        "> a",
+        "> c",
+        "> d",
+        "> e",
+    ]
     text = markdown.comment(replace(five, notices=(*five.notices, "f", "`g` <b>")), NOWHERE)
     assert "> d\n" in text
     assert "<details><summary>3 more notices</summary>\n\n- e\n- f\n- `g` &#60;b&#62;\n" in text
@@ -163,8 +212,16 @@ def test_errors__their_kinds_are_told_in_words() -> None:
         made = reviews.told(name, None, error="why")
         return replace(made, error=ErrorInfo(kind=kind, message="why"))
 
-    head = (error("a", "budget"), error("b", "workspace"), error("c", "budget"), error("d", "of <another> tool"))
-    text = markdown.comment(reviews.review(reviews.compared(head, None), baseline=BaselineInfo("none", wanted=False)), NOWHERE)
+    head = (
+        error("a", "budget"),
+        error("b", "workspace"),
+        error("c", "budget"),
+        error("d", "of <another> tool"),
+    )
+    text = markdown.comment(
+        reviews.review(reviews.compared(head, None), baseline=BaselineInfo("none", wanted=False)),
+        NOWHERE,
+    )
     title = "4 tests ended in an error: budget spent (2), workspace failed (1), of &#60;another&#62; tool error (1)"
     assert f"<summary>{title}</summary>" in text
     assert "`a` · error · budget spent: why" in text
@@ -190,9 +247,14 @@ def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
         page = oracle.rendered(markdown.comment(reviews.hostile(), links))
         outside = oracle.text_outside_code(page)
         assert not re.search(r"@\w|#\d|www\.\w|(?i:gh-\d)|evil\.example/", outside)
-        assert all(address.startswith("https://github.com/acme/support-agent/") for address in re.findall(r'href="([^"]*)"', page))
+        assert all(
+            address.startswith("https://github.com/acme/support-agent/")
+            for address in re.findall(r'href="([^"]*)"', page)
+        )
         for forbidden in ("<img", "<script", "<a href='", "onerror=", "<h1"):
-            assert forbidden not in re.sub(r"<pre.*?</pre>|<code>.*?</code>", "", page, flags=re.DOTALL)
+            assert forbidden not in re.sub(
+                r"<pre.*?</pre>|<code>.*?</code>", "", page, flags=re.DOTALL
+            )
         assert page.count("<details") == page.count("</details>")
 
 
@@ -204,11 +266,22 @@ def test_comment__the_marker_is_there_once_and_cannot_be_forged() -> None:
 
 
 _words = st.text(max_size=400) | st.sampled_from(
-    ["`" * 300, "|" * 300, "@a#1" * 90, "\U0001f642" * 300, "/".join("漢" * 60), "\n" * 300, "<!--" * 80, "$" * 300]
+    [
+        "`" * 300,
+        "|" * 300,
+        "@a#1" * 90,
+        "\U0001f642" * 300,
+        "/".join("漢" * 60),
+        "\n" * 300,
+        "<!--" * 80,
+        "$" * 300,
+    ]
 )
 
 
-def _every_way(test: TestComparison, held: Quarantine, word: str, unsure: Evidence) -> tuple[TestComparison, ...]:
+def _every_way(
+    test: TestComparison, held: Quarantine, word: str, unsure: Evidence
+) -> tuple[TestComparison, ...]:
     flaky = replace(unsure, finding=Finding.CLEARED)
     return (
         test,
@@ -233,10 +306,18 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
     compared = [
         reviews.compared(
             tuple(
-                reviews.told(f"{number}{word}", "fail" if number % 2 else None, error="" if number % 2 else word, **fields)
+                reviews.told(
+                    f"{number}{word}",
+                    "fail" if number % 2 else None,
+                    error="" if number % 2 else word,
+                    **fields,
+                )
                 for number in range(tests)
             ),
-            tuple(reviews.told(f"{number}{word}", **{**fields, "failed": ()}) for number in range(tests + 3)),
+            tuple(
+                reviews.told(f"{number}{word}", **{**fields, "failed": ()})
+                for number in range(tests + 3)
+            ),
             path=f"{word}/{suite}.yaml",
         )
         for suite in range(suites)
@@ -246,7 +327,9 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
     compared = [
         replace(
             suite,
-            tests=tuple(one for test in suite.tests for one in _every_way(test, held, word, unsure)),
+            tests=tuple(
+                one for test in suite.tests for one in _every_way(test, held, word, unsure)
+            ),
             origin=Origin(word, word, 1, word),
         )
         for suite in compared
@@ -257,7 +340,14 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
         warnings=(Fault(Location(word, 1, 1), word, word),) * places,
         gone_suites=(word,) * places,
         notices=(word,) * places,
-        baseline=BaselineInfo(word, wanted=True, commit=word, commit_time=word, problem=word, tried=(Rung(word, word),) * places),
+        baseline=BaselineInfo(
+            word,
+            wanted=True,
+            commit=word,
+            commit_time=word,
+            problem=word,
+            tried=(Rung(word, word),) * places,
+        ),
         selections=(Selection(word, (word,) * 9),) * places,
     )
     for links in (reviews.LINKS, NOWHERE):
@@ -278,7 +368,14 @@ def test_job_summary__tells_more_than_the_comment_and_fits() -> None:
     answer = "\U0001f642" * 5000
     head = tuple(reviews.told(f"t{number}", "fail", answer=answer) for number in range(300))
     base = tuple(reviews.told(f"t{number}", answer=answer) for number in range(300))
-    assert len(markdown.job_summary(reviews.review(reviews.compared(head, base)), reviews.LINKS).encode()) <= 1024 * 1024
+    assert (
+        len(
+            markdown.job_summary(
+                reviews.review(reviews.compared(head, base)), reviews.LINKS
+            ).encode()
+        )
+        <= 1024 * 1024
+    )
 
 
 def told_by(review: Review) -> str:
@@ -287,16 +384,27 @@ def told_by(review: Review) -> str:
 
 def test_verdict__what_got_worse_is_told_also_when_it_does_not_block() -> None:
     review = reviews.review(
-        reviews.compared((reviews.told("a", "fail", gates=("g",), failed=("g",)),), (reviews.told("a", gates=("g",)),)),
+        reviews.compared(
+            (reviews.told("a", "fail", gates=("g",), failed=("g",)),),
+            (reviews.told("a", gates=("g",)),),
+        ),
         policy=Policy(frozenset({"never"})),
     )
     text = markdown.comment(review, NOWHERE)
     assert "> [!IMPORTANT]" in text
-    assert told_by(review) == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed."
+    assert (
+        told_by(review)
+        == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed."
+    )
 
 
 def test_verdict__many_reasons_are_a_list() -> None:
-    suites = [reviews.compared((reviews.told("a", None),), (reviews.told("a"),), path=f"evals/{number}.yaml") for number in range(6)]
+    suites = [
+        reviews.compared(
+            (reviews.told("a", None),), (reviews.told("a"),), path=f"evals/{number}.yaml"
+        )
+        for number in range(6)
+    ]
     text = markdown.comment(reviews.review(*suites), NOWHERE)
     assert "and 4 more reasons." in text
     assert "- the suite `evals/5.yaml` scored no test" in text
@@ -319,7 +427,13 @@ def test_verdict__nothing_to_compare_with() -> None:
 def test_gone__is_visible_and_not_folded() -> None:
     text = markdown.comment(reviews.gone(), NOWHERE)
     visible = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
-    for name in ("evals/safety/EVAL.yaml", "leaks-no-address", "no-unapproved-refund", "privacy", "quality/safe"):
+    for name in (
+        "evals/safety/EVAL.yaml",
+        "leaks-no-address",
+        "no-unapproved-refund",
+        "privacy",
+        "quality/safe",
+    ):
         assert f"`{name}`" in visible
     assert "1 suite, 1 test and 3 required gates of the base are gone." in text.splitlines()[2]
     assert "are gone" in markdown.check(reviews.gone(), NOWHERE)[0]
@@ -331,7 +445,9 @@ def test_gone__is_told_at_every_level() -> None:
 
 
 def test_entry__facts_of_a_gate_samples_and_grading() -> None:
-    head = reviews.told("a", "fail", gates=("held", "failed", "new"), failed=("held", "failed", "new"))
+    head = reviews.told(
+        "a", "fail", gates=("held", "failed", "new"), failed=("held", "failed", "new")
+    )
     head = replace(head, samples=(*head.samples * 2, results.result().samples[0]))
     base = reviews.told("a", "fail", gates=("held", "failed"), failed=("failed",))
     again = replace(reviews.compared((head,), (base,)).tests[0], regraded=True)
@@ -350,7 +466,10 @@ def test_notes__renamed_broken_and_missing_bases_are_told() -> None:
     tests = (reviews.told("a"),)
     renamed = replace(reviews.compared(tests, tests), base_path="old/EVAL.yaml")
     new = reviews.compared(
-        tests, None, path="evals/new.yaml", note="the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new"
+        tests,
+        None,
+        path="evals/new.yaml",
+        note="the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new",
     )
     text = markdown.comment(reviews.review(renamed, new), NOWHERE)
     assert f"- `{reviews.PATH}` (on base `old/EVAL.yaml`) was renamed" in text
@@ -360,7 +479,10 @@ def test_notes__renamed_broken_and_missing_bases_are_told() -> None:
 def test_changed_question__says_through_what() -> None:
     head = reviews.told("a", "fail", print=results.fingerprint(question="other"))
     knowledge = Knowledge(question_files={"a": ["prompts/system.md"]})
-    text = markdown.comment(reviews.review(reviews.compared((head,), (reviews.told("a"),), knowledge=knowledge)), NOWHERE)
+    text = markdown.comment(
+        reviews.review(reviews.compared((head,), (reviews.told("a"),), knowledge=knowledge)),
+        NOWHERE,
+    )
     assert "1 test not compared: the question changed" in text
     assert "changed through prompts/system.md; if that is the agent&" not in text
     assert "put it under `watch`" in text
@@ -373,14 +495,31 @@ def custom(folder: Path, text: str) -> Path:
 
 
 def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
-    template = custom(tmp_path, '{% extends "comment.md.j2" %}{% block footer %}\nOurs, {{ view.footer }}\n{% endblock %}')
+    template = custom(
+        tmp_path,
+        '{% extends "comment.md.j2" %}{% block footer %}\nOurs, {{ view.footer }}\n{% endblock %}',
+    )
     markdown.check_template(template)
-    assert markdown.comment(reviews.gone(), NOWHERE, template).splitlines()[-1].startswith("Ours, agentevals-action")
+    assert (
+        markdown.comment(reviews.gone(), NOWHERE, template)
+        .splitlines()[-1]
+        .startswith("Ours, agentevals-action")
+    )
 
 
-@pytest.mark.parametrize("text", ["hello", '{% extends "comment.md.j2" %}{% block marker %}{% endblock %}', "`{{ view.marker }}`"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello",
+        '{% extends "comment.md.j2" %}{% block marker %}{% endblock %}',
+        "`{{ view.marker }}`",
+    ],
+)
 def test_template__without_the_marker_is_a_fault(tmp_path: Path, text: str) -> None:
-    for make in (markdown.check_template, lambda path: markdown.comment(reviews.gone(), NOWHERE, path)):
+    for make in (
+        markdown.check_template,
+        lambda path: markdown.comment(reviews.gone(), NOWHERE, path),
+    ):
         with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 loses the marker"):
             make(custom(tmp_path, text))
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentevals_action.reports.view.spending import Amount, Spent, against, of_review
-from agentevals_action.wording import cost, tokens
+from agentevals_action.formatting import cost, tokens
+from agentevals_action.reports.view.cost import Amount, Spent, against, of_review
 from tests.support import reviews
 
 UNKNOWN = Amount()
@@ -30,7 +30,9 @@ def whole(total: float, tests: int = 4, samples: int = 1) -> Amount:
         (whole(0.001), whole(2.0), "$0.0010 → $2.00 (+199,900%)"),
     ],
 )
-def test_against__unknown_is_a_dash_and_rounding_no_change(base: Amount | None, head: Amount, words: str) -> None:
+def test_against__unknown_is_a_dash_and_rounding_no_change(
+    base: Amount | None, head: Amount, words: str
+) -> None:
     assert against(cost, base, head) == words
 
 
@@ -41,7 +43,10 @@ def test_against__another_number_of_samples_is_compared_by_the_sample() -> None:
 
 
 def test_against__more_tests_of_as_many_samples_are_a_larger_suite() -> None:
-    assert against(cost, whole(0.4, tests=4, samples=2), whole(0.5, tests=5, samples=2)) == "$0.4000 → $0.5000 (+25%)"
+    assert (
+        against(cost, whole(0.4, tests=4, samples=2), whole(0.5, tests=5, samples=2))
+        == "$0.4000 → $0.5000 (+25%)"
+    )
 
 
 def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anything() -> None:
@@ -50,7 +55,9 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
     assert against(cost, whole(0.4), half) == "$0.4000 → ≥ $0.2000"
     assert against(cost, half, whole(0.4)) == "≥ $0.2000 → $0.4000"
     assert against(cost, half, Amount(0.2, 1, 4, 4)) == "≥ $0.2000"
-    assert against(cost, Amount(0.2, 2, 4, 4), whole(0.9, samples=3)) == "$0.1000 → $0.0750 a sample"
+    assert (
+        against(cost, Amount(0.2, 2, 4, 4), whole(0.9, samples=3)) == "$0.1000 → $0.0750 a sample"
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,10 +68,16 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
         (Spent(1234.5, 1, 0, 0), "This run cost $1,234.50."),
         (Spent(0.0, 120, 120, 0), "This run cost nothing; 120 of 120 replies came from the cache."),
         (Spent(0.0, 1, 1, 0), "This run cost nothing; 1 of 1 reply came from the cache."),
-        (Spent(0.31, 120, 0, 7), "This run cost at least $0.31; what 7 of 120 replies cost is not known."),
+        (
+            Spent(0.31, 120, 0, 7),
+            "This run cost at least $0.31; what 7 of 120 replies cost is not known.",
+        ),
         (Spent(None, 120, 0, 120), ""),
         (Spent(None, 0, 0, 0), ""),
-        (Spent(0.0, 4, 2, 2), "What 2 of 4 replies cost is not known; 2 of 4 replies came from the cache."),
+        (
+            Spent(0.0, 4, 2, 2),
+            "What 2 of 4 replies cost is not known; 2 of 4 replies came from the cache.",
+        ),
     ],
 )
 def test_words__what_is_not_known_is_not_nothing(spent: Spent, words: str) -> None:
@@ -76,7 +89,11 @@ def test_words__of_something_else() -> None:
 
 
 def test_of_review__the_base_counts_where_it_was_run() -> None:
-    review = reviews.review(reviews.compared((reviews.told("a", cost_usd=0.5),), (reviews.told("a", cost_usd=0.25),)))
+    review = reviews.review(
+        reviews.compared((reviews.told("a", cost_usd=0.5),), (reviews.told("a", cost_usd=0.25),))
+    )
     assert of_review(review).cost_usd == 0.75
-    stored = reviews.review(*review.suites, baseline=reviews.BASELINE.__class__("file", wanted=True))
+    stored = reviews.review(
+        *review.suites, baseline=reviews.BASELINE.__class__("file", wanted=True)
+    )
     assert of_review(stored).cost_usd == 0.5

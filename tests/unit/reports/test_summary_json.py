@@ -6,7 +6,7 @@ from typing import Any
 
 from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.reports.summary_json import SummaryFile, write_run_summary
-from agentevals_action.summary import summarise
+from agentevals_action.results.summary import summarise
 from tests.support import results, reviews
 
 
@@ -35,7 +35,12 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
     }
     support, tone = data["suites"]
     assert support["head"]["passRate"] == 0.5
-    assert (support["head"]["pass"], support["head"]["fail"], support["head"]["borderline"], support["head"]["error"]) == (3, 2, 1, 0)
+    assert (
+        support["head"]["pass"],
+        support["head"]["fail"],
+        support["head"]["borderline"],
+        support["head"]["error"],
+    ) == (3, 2, 1, 0)
     assert support["tests"][0] == {
         "id": "refund-over-limit",
         "conversationId": None,
@@ -53,22 +58,36 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
     }
     assert tone["tests"] == []
     assert support["head"]["agentCostUsd"] == support["head"]["costUsd"]
-    assert (support["head"]["samples"], support["head"]["samplesWithCost"], support["head"]["inputTokens"]) == (6, 6, None)
+    assert (
+        support["head"]["samples"],
+        support["head"]["samplesWithCost"],
+        support["head"]["inputTokens"],
+    ) == (6, 6, None)
 
 
 def test_summary_json__what_was_spent_and_who_spoke_with_whom(tmp_path: Path) -> None:
     data = written(reviews.conversations(), tmp_path)
     spent = data["spent"]
     assert (spent["replies"], spent["cachedReplies"], spent["unpricedReplies"]) == (24, 2, 1)
-    assert spent["costUsd"] == sum(side["costUsd"] for side in (data["suites"][0]["head"], data["suites"][0]["base"]))
-    assert [test["conversationId"] for test in data["suites"][0]["tests"][:2]] == ["complaint", "booking"]
+    assert spent["costUsd"] == sum(
+        side["costUsd"] for side in (data["suites"][0]["head"], data["suites"][0]["base"])
+    )
+    assert [test["conversationId"] for test in data["suites"][0]["tests"][:2]] == [
+        "complaint",
+        "booking",
+    ]
     assert len(data["notices"]) == 8
 
 
 def test_summary_json__what_is_believed_and_what_does_not_count(tmp_path: Path) -> None:
     data = written(reviews.believable(), tmp_path)
     support, tone = data["suites"]
-    assert (data["accepted"], data["quarantined"], data["changes"]["flaky"], data["changes"]["inconclusive"]) == (1, 2, 1, 3)
+    assert (
+        data["accepted"],
+        data["quarantined"],
+        data["changes"]["flaky"],
+        data["changes"]["inconclusive"],
+    ) == (1, 2, 1, 3)
     assert [rung["source"] for rung in data["baseline"]["tried"]] == ["branch", "artifact"]
     assert support["origin"] == {
         "source": "branch",
@@ -78,8 +97,20 @@ def test_summary_json__what_is_believed_and_what_does_not_count(tmp_path: Path) 
         "samples": 2,
         "stale": True,
     }
-    assert support["score"].keys() == {"mean", "low", "high", "detectable", "pairs", "clusters", "isChange"}
-    assert (support["score"]["isChange"], tone["score"]["isChange"], support["durationMs"]) == (True, False, None)
+    assert support["score"].keys() == {
+        "mean",
+        "low",
+        "high",
+        "detectable",
+        "pairs",
+        "clusters",
+        "isChange",
+    }
+    assert (support["score"]["isChange"], tone["score"]["isChange"], support["durationMs"]) == (
+        True,
+        False,
+        None,
+    )
     tests = {test["id"]: test for suite in data["suites"] for test in suite["tests"]}
     assert tests["refund-over-limit"]["evidence"] == {
         "finding": "regressed",
@@ -110,14 +141,38 @@ def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:
 
 def test_run_summary__is_of_the_same_form(tmp_path: Path) -> None:
     suites = [
-        summarise("evals/EVAL.yaml", "suite", [results.result("a"), results.result("b", "fail", misses=("no",)), results.result("c", None)])
+        summarise(
+            "evals/EVAL.yaml",
+            "suite",
+            [
+                results.result("a"),
+                results.result("b", "fail", misses=("no",)),
+                results.result("c", None),
+            ],
+        )
     ]
-    write_run_summary(tmp_path / "new" / "summary.json", Decision(Outcome.FAILED, 1, "failure", ("1 test failed",)), suites)
+    write_run_summary(
+        tmp_path / "new" / "summary.json",
+        Decision(Outcome.FAILED, 1, "failure", ("1 test failed",)),
+        suites,
+    )
 
     data = json.loads((tmp_path / "new" / "summary.json").read_text(encoding="utf-8"))
 
-    assert (data["schema"], data["outcome"], data["exitCode"], data["reasons"]) == (1, "failed", 1, ["1 test failed"])
+    assert (data["schema"], data["outcome"], data["exitCode"], data["reasons"]) == (
+        1,
+        "failed",
+        1,
+        ["1 test failed"],
+    )
     (suite,) = data["suites"]
     assert (suite["path"], suite["name"]) == ("evals/EVAL.yaml", "suite")
-    assert suite["head"].keys() == written(reviews.regression_and_gate(), tmp_path)["suites"][0]["head"].keys()
-    assert (suite["head"]["total"], suite["head"]["passRate"], suite["head"]["topMisses"]) == (3, 0.5, ["no"])
+    assert (
+        suite["head"].keys()
+        == written(reviews.regression_and_gate(), tmp_path)["suites"][0]["head"].keys()
+    )
+    assert (suite["head"]["total"], suite["head"]["passRate"], suite["head"]["topMisses"]) == (
+        3,
+        0.5,
+        ["no"],
+    )

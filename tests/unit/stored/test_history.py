@@ -1,4 +1,5 @@
-"""What a run adds to the memory of a suite, how memories become one, and what their files are worth."""
+"""What a run adds to the memory of a suite, how memories become one, and what their files are
+worth."""
 
 import itertools
 import json
@@ -10,11 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentevals_action import scoring
+from agentevals_action.baselines import history, history_branch, history_format
+from agentevals_action.baselines.history import Bounds
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
-from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult, TraceSummary
-from agentevals_action.stored import history, history_branch, history_files
-from agentevals_action.stored.history import Bounds
+from agentevals_action.model.result import (
+    ErrorInfo,
+    SampleResult,
+    SuiteRun,
+    TestResult,
+    TraceSummary,
+)
+from agentevals_action.results import scoring
 from tests.support import results
 from tests.support.results import fingerprint
 
@@ -26,7 +33,9 @@ PATH = "evals/EVAL.yaml"
 def sample(score: float = 1.0, answer: str | None = "an answer", **fields: Any) -> SampleResult:
     messages = ({"role": "assistant", "content": answer},) if answer is not None else ()
     failed = fields.get("gates_failed", ())
-    return SampleResult(score=score, verdict=scoring.verdict_of(score, failed), output_messages=messages, **fields)
+    return SampleResult(
+        score=score, verdict=scoring.verdict_of(score, failed), output_messages=messages, **fields
+    )
 
 
 def ran(*samples: SampleResult, id: str = "test", **fields: Any) -> TestResult:
@@ -56,7 +65,12 @@ def test_run__adds_its_samples_with_their_figures() -> None:
 
 def test_run__leaves_out_errors_and_what_confirmed_a_suspicion() -> None:
     failed = SampleResult(error=ErrorInfo(kind="target", message="down"))
-    closed = SampleResult(score=0.0, verdict="fail", gates_failed=("g",), error=ErrorInfo(kind="judge", message="down"))
+    closed = SampleResult(
+        score=0.0,
+        verdict="fail",
+        gates_failed=("g",),
+        error=ErrorInfo(kind="judge", message="down"),
+    )
     found = ran(failed, sample(), closed, sample(0.0), sample(0.0), confirming=2)
     assert [(one.place, one.verdict) for one in only(remembered(found)).samples] == [(1, "pass")]
     assert remembered(ran(failed)).tests == {}
@@ -72,8 +86,13 @@ def test_time__is_told_in_one_form_whatever_its_zone() -> None:
 def test_answer__that_is_too_large_is_left_out_and_counted() -> None:
     huge = sample(answer="x" * history.ANSWER_BYTES)
     kept, large = history.of_run(results.run(ran(sample(answer="small"), huge)), C1, T1)
-    assert (only(kept).answer, large) == (PastAnswer((T1, C1, 0), ({"role": "assistant", "content": "small"},)), 1)
-    kept, large = history.of_run(results.run(ran(huge), ran(sample(answer=None), id="other")), C1, T1)
+    assert (only(kept).answer, large) == (
+        PastAnswer((T1, C1, 0), ({"role": "assistant", "content": "small"},)),
+        1,
+    )
+    kept, large = history.of_run(
+        results.run(ran(huge), ran(sample(answer=None), id="other")), C1, T1
+    )
     assert (only(kept).answer, only(kept, "other").answer, large) == (None, None, 1)
 
 
@@ -91,14 +110,18 @@ def nested(levels: int) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": [{"tool": "t", "input": inside}]}
 
 
-@pytest.mark.parametrize(("levels", "left_out"), [(194, 0), (195, 1), (500, 1), (980, 1), (2000, 1)])
-def test_answer__that_is_nested_too_deeply_to_be_read_again_is_left_out_and_counted(levels: int, left_out: int) -> None:
+@pytest.mark.parametrize(
+    ("levels", "left_out"), [(194, 0), (195, 1), (500, 1), (980, 1), (2000, 1)]
+)
+def test_answer__that_is_nested_too_deeply_to_be_read_again_is_left_out_and_counted(
+    levels: int, left_out: int
+) -> None:
     deep = replace(sample(), output_messages=(nested(levels),))
     kept, large = history.of_run(results.run(ran(sample(), deep)), C1, T1)
     answer = only(kept).answer
     assert (answer and answer.at[2], large) == (0 if left_out else 1, left_out)
-    text, words = history_files.encoded(kept)
-    assert (history_files.decoded(text or "", PATH), words) == (kept, "")
+    text, words = history_format.encoded(kept)
+    assert (history_format.decoded(text or "", PATH), words) == (kept, "")
 
 
 def test_cached_answer__counts_once_and_only_where_no_other_is_known() -> None:
@@ -109,32 +132,51 @@ def test_cached_answer__counts_once_and_only_where_no_other_is_known() -> None:
     both = history.merged(twice, remembered(ran(fresh), commit=C2, time=T2))
     assert [(one.commit, one.cached) for one in only(both).samples] == [(C2, False)]
     mixed = only(remembered(ran(fresh, again)))
-    assert ([one.place for one in mixed.samples], mixed.answer and mixed.answer.at) == ([0], (T1, C1, 0))
+    assert ([one.place for one in mixed.samples], mixed.answer and mixed.answer.at) == (
+        [0],
+        (T1, C1, 0),
+    )
 
 
 def test_merging__keeps_the_last_fifty_samples() -> None:
-    runs = [remembered(ran(sample()), time=f"2026-01-01T{hour:02}:{minute:02}:00Z") for hour in range(2) for minute in range(60)]
+    runs = [
+        remembered(ran(sample()), time=f"2026-01-01T{hour:02}:{minute:02}:00Z")
+        for hour in range(2)
+        for minute in range(60)
+    ]
     whole = runs[0]
     for one in runs[1:]:
         whole = history.merged(whole, one)
     times = [one.time for one in only(whole).samples]
-    assert (len(times), times[0], times[-1]) == (50, "2026-01-01T01:10:00.000Z", "2026-01-01T01:59:00.000Z")
+    assert (len(times), times[0], times[-1]) == (
+        50,
+        "2026-01-01T01:10:00.000Z",
+        "2026-01-01T01:59:00.000Z",
+    )
 
 
 def test_merging__keeps_the_three_latest_fingerprints_latest_first() -> None:
     whole = remembered(ran(sample(), print=fingerprint(agent="0")), time=T1)
     for number in (1, 2, 3, 1):
         time = f"2026-01-02T0{len(whole.tests['test'])}:0{number}:00Z"
-        whole = history.merged(whole, remembered(ran(sample(), print=fingerprint(agent=str(number))), time=time))
+        whole = history.merged(
+            whole, remembered(ran(sample(), print=fingerprint(agent=str(number))), time=time)
+        )
     assert {series.fingerprint.agent for series in whole.tests["test"]} == {"1", "2", "3"}
-    assert [series.used for series in whole.tests["test"]] == sorted((series.used for series in whole.tests["test"]), reverse=True)
+    assert [series.used for series in whole.tests["test"]] == sorted(
+        (series.used for series in whole.tests["test"]), reverse=True
+    )
 
 
 def test_merging__forgets_tests_that_are_gone_for_long() -> None:
-    old = remembered(ran(sample(), id="old"), ran(sample(), id="older"), time="2026-01-01T00:00:00Z")
+    old = remembered(
+        ran(sample(), id="old"), ran(sample(), id="older"), time="2026-01-01T00:00:00Z"
+    )
     soon = history.merged(old, remembered(ran(sample()), time="2026-01-31T00:00:00Z"))
     assert set(soon.tests) == {"old", "older", "test"}
-    assert set(history.merged(old, remembered(ran(sample()), time="2026-01-31T00:00:01Z")).tests) == {"test"}
+    assert set(
+        history.merged(old, remembered(ran(sample()), time="2026-01-31T00:00:01Z")).tests
+    ) == {"test"}
 
 
 def test_merging__remembers_tests_whose_answers_came_out_of_the_cache() -> None:
@@ -160,7 +202,17 @@ TIMES = [f"2026-{1 + days // 28:02}-{1 + days % 28:02}T00:00:00.000Z" for days i
 #: Every sample that there may be: one draw each, of which a history takes a hundred.
 SAMPLES = st.sampled_from(
     [
-        PastSample(time, commit, place, score, scoring.verdict_of(score, failed), failed, cost, None, cached)
+        PastSample(
+            time,
+            commit,
+            place,
+            score,
+            scoring.verdict_of(score, failed),
+            failed,
+            cost,
+            None,
+            cached,
+        )
         for time, commit, place, score, failed, cost, cached in itertools.product(
             TIMES, (C1, C2), range(3), (0.0, 0.7, 1.0), ((), ("safe",)), (None, 0.5), (False, True)
         )
@@ -172,15 +224,28 @@ PRINTS = st.sampled_from([fingerprint(agent=str(number)) for number in range(5)]
 @st.composite
 def serieses(draw: st.DrawFn) -> Series:
     samples = draw(st.lists(SAMPLES, min_size=1, max_size=6))
-    answer = draw(st.none() | st.text(max_size=3).map(lambda text: PastAnswer(samples[0].at, ({"role": "assistant", "content": text},))))
+    answer = draw(
+        st.none()
+        | st.text(max_size=3).map(
+            lambda text: PastAnswer(samples[0].at, ({"role": "assistant", "content": text},))
+        )
+    )
     used = max(draw(st.sampled_from(TIMES)), *(sample.time for sample in samples))
     return Series(draw(PRINTS), tuple(samples), used, answer)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> SuiteHistory:
-    tests = draw(st.dictionaries(st.sampled_from("abc"), st.lists(serieses(), min_size=1, max_size=5).map(tuple), max_size=3))
-    return history.within(SuiteHistory(PATH, draw(st.sampled_from(["one", "two"])), tests), Bounds())
+    tests = draw(
+        st.dictionaries(
+            st.sampled_from("abc"),
+            st.lists(serieses(), min_size=1, max_size=5).map(tuple),
+            max_size=3,
+        )
+    )
+    return history.within(
+        SuiteHistory(PATH, draw(st.sampled_from(["one", "two"])), tests), Bounds()
+    )
 
 
 @given(histories(), histories())
@@ -210,13 +275,13 @@ def test_merging__stays_within_bounds(one: SuiteHistory, other: SuiteHistory, mo
 
 @given(histories())
 def test_file__says_what_was_remembered(kept: SuiteHistory) -> None:
-    text, left = history_files.encoded(kept)
+    text, left = history_format.encoded(kept)
     assert text is not None
-    assert (history_files.decoded(text, PATH), left) == (kept, "")
+    assert (history_format.decoded(text, PATH), left) == (kept, "")
 
 
 def written(*found: TestResult) -> dict[str, Any]:
-    text, _ = history_files.encoded(remembered(*found))
+    text, _ = history_format.encoded(remembered(*found))
     data: dict[str, Any] = json.loads(text or "")
     return data
 
@@ -254,49 +319,115 @@ NOT_SHA = "Expected `str` matching regex '^([0-9a-f]{40}|[0-9a-f]{64})"
         (changed("suite", to="other.yaml"), "it is of another suite"),
         (changed("suite", to=None), "Expected `str`, got `null` - at `$.suite`"),
         (changed("more", to=1), "Object contains unknown field `more`"),
-        (changed(*SERIES, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0]`"),
-        (changed(*ROW, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0].samples[0]`"),
-        (changed(*ANSWER, "more", to=1), "Object contains unknown field `more` - at `$.tests[...][0].answer`"),
+        (
+            changed(*SERIES, "more", to=1),
+            "Object contains unknown field `more` - at `$.tests[...][0]`",
+        ),
+        (
+            changed(*ROW, "more", to=1),
+            "Object contains unknown field `more` - at `$.tests[...][0].samples[0]`",
+        ),
+        (
+            changed(*ANSWER, "more", to=1),
+            "Object contains unknown field `more` - at `$.tests[...][0].answer`",
+        ),
         (changed("runs", to={}), "Expected `array`, got `object` - at `$.runs`"),
-        (changed("runs", 0, to=[T1]), "Expected `array` of at least length 2, got 1 - at `$.runs[0]`"),
+        (
+            changed("runs", 0, to=[T1]),
+            "Expected `array` of at least length 2, got 1 - at `$.runs[0]`",
+        ),
         (changed("runs", 0, to=[T1, C1, C2]), "Expected `array` of at most length 2"),
         (changed("runs", 0, 0, to="yesterday"), TIME),
         (changed("runs", 0, 0, to=f"{T1}\n"), TIME),
         (changed("runs", 0, 0, to=T1.replace("1", "\u0661")), TIME),
         (changed("runs", 0, 0, to="2026-01-01T10:00:00.000+00:00"), TIME),
-        (changed("runs", 0, 0, to="2026-02-31T00:00:00.000Z"), "day is out of range for month - at `$.runs[0]`"),
+        (
+            changed("runs", 0, 0, to="2026-02-31T00:00:00.000Z"),
+            "day is out of range for month - at `$.runs[0]`",
+        ),
         (changed(*SERIES, "used", to="now"), TIME),
-        (changed(*SERIES, "used", to="2026-13-01T00:00:00.000Z"), "month must be in 1..12 - at `$.tests[...][0]`"),
-        (changed(*SERIES, "used", to="0001-01-01T00:00:00.000Z"), "it is not as it was written (OverflowError)"),
+        (
+            changed(*SERIES, "used", to="2026-13-01T00:00:00.000Z"),
+            "month must be in 1..12 - at `$.tests[...][0]`",
+        ),
+        (
+            changed(*SERIES, "used", to="0001-01-01T00:00:00.000Z"),
+            "it is not as it was written (OverflowError)",
+        ),
         (changed("runs", 0, 1, to="main"), NOT_SHA),
         (changed("runs", 0, 1, to=f"{C1}\n"), NOT_SHA),
         (changed("runs", 0, 1, to="1" * 41), NOT_SHA),
         (changed("tests", "test", to=[]), "Expected `array` of length >= 1 - at `$.tests[...]`"),
-        (changed(*SERIES, "samples", to=[]), "Expected `array` of length >= 1 - at `$.tests[...][0].samples`"),
+        (
+            changed(*SERIES, "samples", to=[]),
+            "Expected `array` of length >= 1 - at `$.tests[...][0].samples`",
+        ),
         (changed(*SERIES, "agent", to=1), "Expected `str`, got `int` - at `$.tests[...][0].agent`"),
         (changed(*ROW, "r", to=1), "a sample is of no run"),
         (changed(*ROW, "r", to=-1), "Expected `int` >= 0 - at `$.tests[...][0].samples[0].r`"),
-        (changed(*ROW, "r", to=0.0), "Expected `int`, got `float` - at `$.tests[...][0].samples[0].r`"),
-        (changed(*ROW, "r", to=False), "Expected `int`, got `bool` - at `$.tests[...][0].samples[0].r`"),
+        (
+            changed(*ROW, "r", to=0.0),
+            "Expected `int`, got `float` - at `$.tests[...][0].samples[0].r`",
+        ),
+        (
+            changed(*ROW, "r", to=False),
+            "Expected `int`, got `bool` - at `$.tests[...][0].samples[0].r`",
+        ),
         (changed(*ROW, "n", to=-1), "Expected `int` >= 0 - at `$.tests[...][0].samples[0].n`"),
         (changed(*ROW, "s", to=2), "Expected `float` <= 1.0 - at `$.tests[...][0].samples[0].s`"),
-        (changed(*ROW, "s", to=-0.1), "Expected `float` >= 0.0 - at `$.tests[...][0].samples[0].s`"),
+        (
+            changed(*ROW, "s", to=-0.1),
+            "Expected `float` >= 0.0 - at `$.tests[...][0].samples[0].s`",
+        ),
         (changed(*ROW, "s", to=float("nan")), "it is no JSON: invalid character (byte "),
         (changed(*ROW, "t", to=float("inf")), "it is no JSON: invalid character (byte "),
-        (changed(*ROW, "s", to="1"), "Expected `float`, got `str` - at `$.tests[...][0].samples[0].s`"),
-        (changed(*ROW, "s", to=True), "Expected `float`, got `bool` - at `$.tests[...][0].samples[0].s`"),
-        (changed(*ROW, "v", to="great"), "Invalid enum value 'great' - at `$.tests[...][0].samples[0].v`"),
+        (
+            changed(*ROW, "s", to="1"),
+            "Expected `float`, got `str` - at `$.tests[...][0].samples[0].s`",
+        ),
+        (
+            changed(*ROW, "s", to=True),
+            "Expected `float`, got `bool` - at `$.tests[...][0].samples[0].s`",
+        ),
+        (
+            changed(*ROW, "v", to="great"),
+            "Invalid enum value 'great' - at `$.tests[...][0].samples[0].v`",
+        ),
         (changed(*ROW, "v", to="fail"), "a verdict is fail at a score of 1.0"),
         (changed(*ROW, "g", to=["safe"]), "a verdict is pass at a score of 1.0"),
-        (changed(*ROW, "g", to=[1]), "Expected `str`, got `int` - at `$.tests[...][0].samples[0].g[0]`"),
-        (changed(*ROW, "k", to=1), "Expected `bool`, got `int` - at `$.tests[...][0].samples[0].k`"),
-        (changed(*ROW, "c", to=1).replace('"c": 1', '"c": 1e999'), "Number out of range - at `$.tests[...][0].samples[0].c`"),
-        (changed(*ROW, "t", to=1).replace('"t": 1', '"t": 1e999'), "Number out of range - at `$.tests[...][0].samples[0].t`"),
-        (changed(*ROW, "t", to=1).replace('"t": 1', f'"t": {"9" * 400}'), "Number out of range - at `$.tests[...][0].samples[0].t`"),
+        (
+            changed(*ROW, "g", to=[1]),
+            "Expected `str`, got `int` - at `$.tests[...][0].samples[0].g[0]`",
+        ),
+        (
+            changed(*ROW, "k", to=1),
+            "Expected `bool`, got `int` - at `$.tests[...][0].samples[0].k`",
+        ),
+        (
+            changed(*ROW, "c", to=1).replace('"c": 1', '"c": 1e999'),
+            "Number out of range - at `$.tests[...][0].samples[0].c`",
+        ),
+        (
+            changed(*ROW, "t", to=1).replace('"t": 1', '"t": 1e999'),
+            "Number out of range - at `$.tests[...][0].samples[0].t`",
+        ),
+        (
+            changed(*ROW, "t", to=1).replace('"t": 1', f'"t": {"9" * 400}'),
+            "Number out of range - at `$.tests[...][0].samples[0].t`",
+        ),
         (changed(*ANSWER, "r", to=1), "a sample is of no run"),
-        (changed(*ANSWER, "messages", to=["said"]), "Expected `object`, got `str` - at `$.tests[...][0].answer.messages[0]`"),
-        (changed(*ANSWER, "messages", to=[{"role": "judge"}]), "a message is an object with a role"),
-        (changed(*ANSWER, "messages", 0, "content", to="\udfff"), "it is no JSON: invalid utf-16 surrogate pair (byte "),
+        (
+            changed(*ANSWER, "messages", to=["said"]),
+            "Expected `object`, got `str` - at `$.tests[...][0].answer.messages[0]`",
+        ),
+        (
+            changed(*ANSWER, "messages", to=[{"role": "judge"}]),
+            "a message is an object with a role",
+        ),
+        (
+            changed(*ANSWER, "messages", 0, "content", to="\udfff"),
+            "it is no JSON: invalid utf-16 surrogate pair (byte ",
+        ),
         (
             changed(*ANSWER, "messages", 0, "n", to=1).replace('"n": 1', '"n": 1e999'),
             "Number out of range - at `$.tests[...][0].answer.messages[0]",
@@ -309,20 +440,33 @@ NOT_SHA = "Expected `str` matching regex '^([0-9a-f]{40}|[0-9a-f]{64})"
             changed(*ANSWER, "trace", to={"inputTokens": 1.5}),
             "Expected `int | null`, got `float` - at `$.tests[...][0].answer.trace.inputTokens`",
         ),
-        (changed(*ANSWER, "changes", to="x" * 70_000), "an answer is larger or deeper than those that are kept"),
-        (changed(*ANSWER, "messages", to=[nested(195)]), "an answer is larger or deeper than those that are kept"),
-        (changed(*ANSWER, "messages", to=1).replace('"messages": 1', '"messages": [{"x": ' + "[" * 100_000), "it is nested too deeply"),
+        (
+            changed(*ANSWER, "changes", to="x" * 70_000),
+            "an answer is larger or deeper than those that are kept",
+        ),
+        (
+            changed(*ANSWER, "messages", to=[nested(195)]),
+            "an answer is larger or deeper than those that are kept",
+        ),
+        (
+            changed(*ANSWER, "messages", to=1).replace(
+                '"messages": 1', '"messages": [{"x": ' + "[" * 100_000
+            ),
+            "it is nested too deeply",
+        ),
     ],
 )
 def test_file__that_is_damaged_is_not_believed(text: str, words: str) -> None:
-    found = history_files.decoded(text, PATH)
+    found = history_format.decoded(text, PATH)
     assert isinstance(found, str)
     assert found.startswith(words)
 
 
 @pytest.mark.parametrize("part", [("more" * 100_000,), (*ROW, "more" * 100_000)])
-def test_file__its_damage_is_told_in_few_words_and_with_its_place(part: tuple[str | int, ...]) -> None:
-    found = history_files.decoded(changed(*part, to=1), PATH)
+def test_file__its_damage_is_told_in_few_words_and_with_its_place(
+    part: tuple[str | int, ...],
+) -> None:
+    found = history_format.decoded(changed(*part, to=1), PATH)
     assert isinstance(found, str)
     assert found.startswith("Object contains unknown field `moremore")
     assert found.endswith(" - at `$.tests[...][0].samples[0]`" if part[1:] else "more`")
@@ -345,11 +489,16 @@ def test_file__its_damage_is_told_in_few_words_and_with_its_place(part: tuple[st
         ((*ANSWER, "trace"), {}),
         ((*ANSWER, "trace"), {"costUsd": 1, "ofLater": {"x": []}}),
         ((*ANSWER, "changes"), ""),
-        ((*ANSWER, "messages", 0, "of_theirs"), {"": [0, -0.0, 10**30, 1e-7, True, None, "\u0000\u2028🙂"]}),
+        (
+            (*ANSWER, "messages", 0, "of_theirs"),
+            {"": [0, -0.0, 10**30, 1e-7, True, None, "\u0000\u2028🙂"]},
+        ),
     ],
 )
-def test_file__with_anything_that_could_have_been_written_is_believed(part: tuple[str | int, ...], to: Any) -> None:
-    assert isinstance(history_files.decoded(changed(*part, to=to), PATH), SuiteHistory)
+def test_file__with_anything_that_could_have_been_written_is_believed(
+    part: tuple[str | int, ...], to: Any
+) -> None:
+    assert isinstance(history_format.decoded(changed(*part, to=to), PATH), SuiteHistory)
 
 
 class Files(dict[str, str]):
@@ -372,9 +521,14 @@ class Files(dict[str, str]):
 
 def test_files__are_these_bytes() -> None:
     # A reader of another version, and the branch's history, stand on them.
-    told = sample(0.7, "ünï 🙂", trace_summary=TraceSummary(cost_usd=1e-7, duration_ms=1e16, tool_names=("a",)), cached=True)
+    told = sample(
+        0.7,
+        "ünï 🙂",
+        trace_summary=TraceSummary(cost_usd=1e-7, duration_ms=1e16, tool_names=("a",)),
+        cached=True,
+    )
     gate = sample(1.0, "half \ud800", gates_failed=("safe",), file_changes="diff\n")
-    files, name = Files(), history_files.file_name(PATH)
+    files, name = Files(), history_format.file_name(PATH)
     files.store(results.run(ran(told, id="a"), ran(sample(), gate, id="b"), path=PATH))
     print_ = f'"question":"q","grading":"g","agent":"a","used":"{T1}"'
     assert files[name] == (
@@ -392,68 +546,120 @@ def test_files__are_these_bytes() -> None:
 
 
 def test_file_names__are_safe_and_differ() -> None:
-    paths = ["a/EVAL.yaml", "a-EVAL.yaml", "A/eval.yaml", "ünïcode/EVAL.yaml", "\udc80", "\udc81", "../../x", "x" * 500, "", "🙂"]
-    names = [history_files.file_name(path) for path in paths]
+    paths = [
+        "a/EVAL.yaml",
+        "a-EVAL.yaml",
+        "A/eval.yaml",
+        "ünïcode/EVAL.yaml",
+        "\udc80",
+        "\udc81",
+        "../../x",
+        "x" * 500,
+        "",
+        "🙂",
+    ]
+    names = [history_format.file_name(path) for path in paths]
     assert len(set(names)) == len(names)
     assert names[0].startswith("suites/a-eval-yaml-")
-    assert all(len(name) < 100 and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-./") and ".." not in name for name in names)
+    assert all(
+        len(name) < 100
+        and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-./")
+        and ".." not in name
+        for name in names
+    )
 
 
 def test_file__lets_go_of_the_least_needed_first() -> None:
     first, second = (
-        remembered(ran(sample(answer="y" * 300), print=fingerprint(agent=str(number))), time=f"2026-01-0{number}T00:00:00Z")
+        remembered(
+            ran(sample(answer="y" * 300), print=fingerprint(agent=str(number))),
+            time=f"2026-01-0{number}T00:00:00Z",
+        )
         for number in (1, 2)
     )
     whole = history.merged(first, second)
-    full, words = history_files.encoded(whole)
+    full, words = history_format.encoded(whole)
     assert words == ""
-    lesser, words = history_files.encoded(whole, len((full or "").encode()) - 1)
+    lesser, words = history_format.encoded(whole, len((full or "").encode()) - 1)
     assert words == "results of earlier versions of its tests"
     assert [series.fingerprint.agent for series in _read(lesser).tests["test"]] == ["2"]
-    least, words = history_files.encoded(whole, len((lesser or "").encode()) - 1)
+    least, words = history_format.encoded(whole, len((lesser or "").encode()) - 1)
     assert (words, only(_read(least)).answer) == ("answers to grade again", None)
-    assert history_files.encoded(whole, 10) == (None, "all of it")
+    assert history_format.encoded(whole, 10) == (None, "all of it")
 
 
 def _read(text: str | None) -> SuiteHistory:
-    found = history_files.decoded(text or "", PATH)
+    found = history_format.decoded(text or "", PATH)
     assert isinstance(found, SuiteHistory)
     return found
 
 
 def test_update__writes_suite_and_indexes_and_nothing_when_nothing_is_new() -> None:
-    files, name = Files(), history_files.file_name(PATH)
+    files, name = Files(), history_format.file_name(PATH)
     assert files.store(results.run(ran(sample()))) == (name, "index.json", "README.md")
     assert files.store(results.run(ran(sample()))) == ()
-    assert files.store(results.run(ran(SampleResult(error=ErrorInfo(kind="target", message="down")))), time=T2) == ()
-    assert files.store(results.run(ran(sample())), commit=C2, time=T2) == (name, "index.json", "README.md")
+    assert (
+        files.store(
+            results.run(ran(SampleResult(error=ErrorInfo(kind="target", message="down")))), time=T2
+        )
+        == ()
+    )
+    assert files.store(results.run(ran(sample())), commit=C2, time=T2) == (
+        name,
+        "index.json",
+        "README.md",
+    )
     assert files.looked == ["index.json", name]
-    assert f"| `{PATH}` | 1 | 2 | 1 | `222222222222` | 2026-01-02T10:00Z |" in files["README.md"].splitlines()
+    assert (
+        f"| `{PATH}` | 1 | 2 | 1 | `222222222222` | 2026-01-02T10:00Z |"
+        in files["README.md"].splitlines()
+    )
 
 
 def test_update__leaves_other_suites_alone() -> None:
     files = Files()
-    files.store(results.run(ran(sample()), path="a/EVAL.yaml"), results.run(ran(sample()), path="b/EVAL.yaml"))
-    before = files[history_files.file_name("a/EVAL.yaml")]
-    assert history_files.file_name("a/EVAL.yaml") not in files.store(results.run(ran(sample()), path="b/EVAL.yaml"), time=T2)
-    assert files[history_files.file_name("a/EVAL.yaml")] == before
-    assert [line.split(" | ")[0] for line in files["README.md"].splitlines() if line.startswith("| `")] == [
+    files.store(
+        results.run(ran(sample()), path="a/EVAL.yaml"),
+        results.run(ran(sample()), path="b/EVAL.yaml"),
+    )
+    before = files[history_format.file_name("a/EVAL.yaml")]
+    assert history_format.file_name("a/EVAL.yaml") not in files.store(
+        results.run(ran(sample()), path="b/EVAL.yaml"), time=T2
+    )
+    assert files[history_format.file_name("a/EVAL.yaml")] == before
+    assert [
+        line.split(" | ")[0] for line in files["README.md"].splitlines() if line.startswith("| `")
+    ] == [
         "| `a/EVAL.yaml`",
         "| `b/EVAL.yaml`",
     ]
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "{}", '{"version":1,"suites":{"x":1}}', '{"version":2,"suites":{}}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"version":1,"suites":{"x":1}}',
+        '{"version":2,"suites":{}}',
+        "[" * 100_000,
+    ],
+)
 def test_update__makes_a_damaged_index_again_from_the_files(damage: str) -> None:
     files = Files()
-    files.store(results.run(ran(sample()), path="a/EVAL.yaml"), results.run(ran(sample()), path="b/EVAL.yaml"))
+    files.store(
+        results.run(ran(sample()), path="a/EVAL.yaml"),
+        results.run(ran(sample()), path="b/EVAL.yaml"),
+    )
     index = json.loads(files["index.json"])
     files["index.json"] = damage
     files["suites/odd.json"] = "odd"
     files["suites/deep.json"] = '{"more":' + "[" * 100_000
     files["suites/list.json"] = "[]"
     files["suites/nobody.json"] = '{"suite":null}'
-    files["suites/lost.json"] = files[history_files.file_name("a/EVAL.yaml")]
+    files["suites/lost.json"] = files[history_format.file_name("a/EVAL.yaml")]
     files.store(results.run(ran(sample()), path="b/EVAL.yaml"), time=T2)
     assert json.loads(files["index.json"])["suites"].keys() == index["suites"].keys()
 
@@ -475,7 +681,7 @@ def test_update__makes_a_damaged_index_again_from_the_files(damage: str) -> None
     ],
 )
 def test_index__is_believed_as_it_was_written_alone(entry: dict[str, Any], believed: bool) -> None:
-    files, name = Files(), history_files.file_name("a/EVAL.yaml")
+    files, name = Files(), history_format.file_name("a/EVAL.yaml")
     files.store(results.run(ran(sample()), path="a/EVAL.yaml"))
     index = json.loads(files["index.json"])
     index["suites"][name] |= {"tests": 999, **entry}
@@ -486,9 +692,11 @@ def test_index__is_believed_as_it_was_written_alone(entry: dict[str, Any], belie
 
 @pytest.mark.parametrize("version", [{}, {"version": 1}])
 def test_index__may_name_no_version(version: dict[str, int]) -> None:
-    files, name = Files(), history_files.file_name("a/EVAL.yaml")
+    files, name = Files(), history_format.file_name("a/EVAL.yaml")
     files.store(results.run(ran(sample()), path="a/EVAL.yaml"))
-    files["index.json"] = json.dumps({**version, "suites": json.loads(files["index.json"])["suites"]})
+    files["index.json"] = json.dumps(
+        {**version, "suites": json.loads(files["index.json"])["suites"]}
+    )
     files.store(results.run(ran(sample()), path="b/EVAL.yaml"))
     assert name not in files.looked
 
@@ -499,7 +707,7 @@ def test_update__of_what_is_no_commit_is_refused() -> None:
 
 
 def test_update__tells_of_damage_and_begins_anew() -> None:
-    files, name = Files(), history_files.file_name(PATH)
+    files, name = Files(), history_format.file_name(PATH)
     files.store(results.run(ran(sample())))
     files[name] = files[name].replace('"pass"', '"fail"')
     (*_, notice) = files.store(results.run(ran(sample())), commit=C2, time=T2)
@@ -512,7 +720,8 @@ def test_update__tells_of_damage_and_begins_anew() -> None:
 def test_update__tells_of_answers_that_were_too_large() -> None:
     (*_, notice) = Files().store(results.run(ran(sample(answer="x" * 70_000))))
     assert (
-        notice == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
+        notice
+        == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
     )
 
 
@@ -520,6 +729,6 @@ def test_update__stores_text_that_is_no_unicode_and_escapes_paths() -> None:
     files, path = Files(), "evals/`|<b>@ada.yaml"
     found = replace(results.run(ran(sample(answer="half \ud800"), id="half \udfff")), path=path)
     files.store(found)
-    assert "half ?" in files[history_files.file_name(path)]
+    assert "half ?" in files[history_format.file_name(path)]
     assert "<b>" not in files["README.md"]
     assert len([line for line in files["README.md"].splitlines() if line.count("|") == 7]) == 3

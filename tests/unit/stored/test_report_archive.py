@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.stored.archive import ReportArchive, read_archive
+from agentevals_action.baselines.artifact_archive import ReportArchive, read_archive
 from tests.support import base_tree, results
 from tests.support.github_history import zipped
 
@@ -21,23 +21,53 @@ ROW = base_tree.jsonl([results.result(path="evals/EVAL.yaml")])
 def test_read_archive__wherever_the_report_lies_in_it(folder: str) -> None:
     other = base_tree.jsonl([results.result(path="other/EVAL.yaml")])
     read = read_archive(
-        zipped({f"{folder}results.jsonl": ROW + "\n" + other, f"{folder}summary.json": SUMMARY, "x/base.jsonl": "no"}), {"evals/EVAL.yaml"}
+        zipped(
+            {
+                f"{folder}results.jsonl": ROW + "\n" + other,
+                f"{folder}summary.json": SUMMARY,
+                "x/base.jsonl": "no",
+            }
+        ),
+        {"evals/EVAL.yaml"},
     )
-    assert read == ReportArchive(COMMIT, {"evals/EVAL.yaml": (results.result(path="evals/EVAL.yaml"),)})
+    assert read == ReportArchive(
+        COMMIT, {"evals/EVAL.yaml": (results.result(path="evals/EVAL.yaml"),)}
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "words"),
     [
         ({}, "it holds no `results.jsonl`"),
-        ({"a/results.jsonl": ROW, "b/results.jsonl": ROW}, "it holds more than one `results.jsonl`"),
+        (
+            {"a/results.jsonl": ROW, "b/results.jsonl": ROW},
+            "it holds more than one `results.jsonl`",
+        ),
         ({"results.jsonl": ROW}, "it holds no `summary.json` that tells the commit"),
-        ({"a/results.jsonl": ROW, "summary.json": SUMMARY}, "it holds no `summary.json` that tells the commit"),
-        ({"results.jsonl": ROW, "summary.json": "{}"}, "its `summary.json` does not tell the commit"),
-        ({"results.jsonl": ROW, "summary.json": "[]"}, "its `summary.json` does not tell the commit"),
-        ({"results.jsonl": ROW + "{}\n", "summary.json": SUMMARY}, "its results are not as they were written"),
-        ({"results.jsonl": ROW[:-20], "summary.json": SUMMARY}, "its results are not as they were written"),
-        ({"results.jsonl": ROW + DEEP, "summary.json": SUMMARY}, "its results are not as they were written"),
+        (
+            {"a/results.jsonl": ROW, "summary.json": SUMMARY},
+            "it holds no `summary.json` that tells the commit",
+        ),
+        (
+            {"results.jsonl": ROW, "summary.json": "{}"},
+            "its `summary.json` does not tell the commit",
+        ),
+        (
+            {"results.jsonl": ROW, "summary.json": "[]"},
+            "its `summary.json` does not tell the commit",
+        ),
+        (
+            {"results.jsonl": ROW + "{}\n", "summary.json": SUMMARY},
+            "its results are not as they were written",
+        ),
+        (
+            {"results.jsonl": ROW[:-20], "summary.json": SUMMARY},
+            "its results are not as they were written",
+        ),
+        (
+            {"results.jsonl": ROW + DEEP, "summary.json": SUMMARY},
+            "its results are not as they were written",
+        ),
         ({"results.jsonl": ROW, "summary.json": DEEP}, "its results are not as they were written"),
         ({"results.jsonl": ROW, "summary.json": "no"}, "it is no whole archive (JSONDecodeError)"),
     ],
@@ -49,13 +79,18 @@ def test_read_archive__says_what_is_wrong(files: dict[str, str], words: str) -> 
 def test_read_archive__no_archive_or_half_of_one() -> None:
     whole = zipped({"results.jsonl": ROW * 50, "summary.json": SUMMARY})
     for content in (b"", b"<html>", whole[:-30], whole[40:]):
-        assert str(read_archive(content, {"evals/EVAL.yaml"})).startswith("it is no whole archive"), content[:10]
+        assert str(read_archive(content, {"evals/EVAL.yaml"})).startswith(
+            "it is no whole archive"
+        ), content[:10]
     broken = whole[:60] + bytes(byte ^ 255 for byte in whole[60:90]) + whole[90:]
     assert isinstance(read_archive(broken, {"evals/EVAL.yaml"}), str)
 
 
 def test_read_archive__more_files_than_a_report_has() -> None:
-    assert read_archive(zipped(dict.fromkeys(map(str, range(10_001)), "")), ()) == "it holds more than 10000 files"
+    assert (
+        read_archive(zipped(dict.fromkeys(map(str, range(10_001)), "")), ())
+        == "it holds more than 10000 files"
+    )
 
 
 def test_read_archive__what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The specification's list of bad input (section 1), item by item: one line each with path, line, column, problem and advice."""
+"""The specification's list of bad input (section 1), item by item: one line each with path, line,
+column, problem and advice."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,10 +8,10 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators
-from agentevals_action.suites.findings import Unreadable
-from agentevals_action.suites.positions import plain
-from agentevals_action.suites.schema import schema
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.files.diagnostics import Unreadable
+from agentevals_action.suites.files.positions import plain
+from agentevals_action.suites.files.yaml_reader import read_yaml
+from agentevals_action.suites.json_schema import schema
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n"
@@ -31,7 +32,12 @@ def suite(text: str | bytes) -> Files:
 
 
 def rows(*lines: str | bytes) -> Files:
-    return {"EVAL.yaml": ROWS, "rows.jsonl": b"".join(line if isinstance(line, bytes) else line.encode() for line in lines)}
+    return {
+        "EVAL.yaml": ROWS,
+        "rows.jsonl": b"".join(
+            line if isinstance(line, bytes) else line.encode() for line in lines
+        ),
+    }
 
 
 CASES: dict[str, tuple[Files, str]] = {
@@ -52,7 +58,10 @@ CASES: dict[str, tuple[Files, str]] = {
         "EVAL.yaml:6:46: there is no target `nobody`; write `default` or `judge`",
     ),
     "unknown target of a judge inside a composite": (
-        suite(EVALUATOR + "{type: composite, evaluators: [{type: llm_judge, prompt: x, target: jugde}]}"),
+        suite(
+            EVALUATOR
+            + "{type: composite, evaluators: [{type: llm_judge, prompt: x, target: jugde}]}"
+        ),
         "EVAL.yaml:6:77: there is no target `jugde`; did you mean `judge`?",
     ),
     "duplicate id": (
@@ -60,7 +69,10 @@ CASES: dict[str, tuple[Files, str]] = {
         "EVAL.yaml:6:5: the id `a` is taken already, by line 3; give each test its own",
     ),
     "duplicate id over files": (
-        {"EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, criteria: c}\n  - rows.jsonl\n", "rows.jsonl": "\n" + ROW},
+        {
+            "EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, criteria: c}\n  - rows.jsonl\n",
+            "rows.jsonl": "\n" + ROW,
+        },
         "rows.jsonl:2:1: the id `a` is taken already, by EVAL.yaml:3:5; give each test its own",
     ),
     "missing file of tests": (
@@ -72,7 +84,9 @@ CASES: dict[str, tuple[Files, str]] = {
         "EVAL.yaml:6:35: `prompt`: there is no file './no.md' (looked for no.md); name a file that exists, from the folder of this one",
     ),
     "missing file of a message": (
-        suite("name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: file, value: no.txt}]}]}]"),
+        suite(
+            "name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: file, value: no.txt}]}]}]"
+        ),
         "EVAL.yaml:2:81: there is no file 'no.txt' (looked for no.txt); write the path of a file, from the folder of this one",
     ),
     "path that leaves the repository": (
@@ -125,8 +139,14 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(BOMB + WHOLE),
         "EVAL.yaml:7:10: the aliases of this file expand past 10 MB; write out what is needed",
     ),
-    "not UTF-8": (suite(b"name: suite\ndescription: \xff"), "EVAL.yaml:2:14: this is not UTF-8; save the file as UTF-8"),
-    "row that is not UTF-8": (rows(ROW, b'{"id": "b\xff"}\n'), "rows.jsonl:2:10: this is not UTF-8; save the file as UTF-8"),
+    "not UTF-8": (
+        suite(b"name: suite\ndescription: \xff"),
+        "EVAL.yaml:2:14: this is not UTF-8; save the file as UTF-8",
+    ),
+    "row that is not UTF-8": (
+        rows(ROW, b'{"id": "b\xff"}\n'),
+        "rows.jsonl:2:10: this is not UTF-8; save the file as UTF-8",
+    ),
     "no valid YAML": (
         suite("name: suite\ntests: ]"),
         "EVAL.yaml:2:8: this is no valid YAML: did not find expected node content (while parsing a block node); mend the indentation, or put "
@@ -148,17 +168,29 @@ CASES: dict[str, tuple[Files, str]] = {
         suite("name: suite\ntests:\n"),
         "EVAL.yaml:2:7: `tests` is empty; write a list of tests, or the path of a YAML or JSONL file",
     ),
-    "file without a test": (rows("\n\n"), "rows.jsonl:1:1: this file holds no test; write one JSON object a row"),
+    "file without a test": (
+        rows("\n\n"),
+        "rows.jsonl:1:1: this file holds no test; write one JSON object a row",
+    ),
     "unknown name in `weights`": (
-        suite(EVALUATOR + "{type: composite, aggregator: {weights: {helpfull: 2}}, evaluators: [{name: helpful, type: is_json}]}"),
+        suite(
+            EVALUATOR
+            + "{type: composite, aggregator: {weights: {helpfull: 2}}, evaluators: [{name: helpful, type: is_json}]}"
+        ),
         "EVAL.yaml:6:60: `aggregator.weights.helpfull`: there is no evaluator `helpfull` in it; did you mean `helpful`?",
     ),
     "unknown name in `aggregator.required`": (
-        suite(EVALUATOR + "{type: composite, aggregator: {type: safety_gate, required: [sfe]}, evaluators: [{name: safe, type: is_json}]}"),
+        suite(
+            EVALUATOR
+            + "{type: composite, aggregator: {type: safety_gate, required: [sfe]}, evaluators: [{name: safe, type: is_json}]}"
+        ),
         "EVAL.yaml:6:70: `aggregator.required[0]`: there is no evaluator `sfe` in it; did you mean `safe`?",
     ),
     "unknown aggregator": (
-        suite(EVALUATOR + "{type: composite, aggregator: {type: minimun}, evaluators: [{type: is_json}]}"),
+        suite(
+            EVALUATOR
+            + "{type: composite, aggregator: {type: minimun}, evaluators: [{type: is_json}]}"
+        ),
         "EVAL.yaml:6:46: `aggregator.type`: there is no aggregator 'minimun'; did you mean `minimum`?",
     ),
     "composite of nothing": (
@@ -174,7 +206,10 @@ CASES: dict[str, tuple[Files, str]] = {
         "EVAL.yaml:7:48: `field_accuracy`: the field `items[1].sku` is not in `expected_output`; write the value that is expected there",
     ),
     "field path absent, inside a composite": (
-        suite(EXPECTED + "{type: composite, evaluators: [{type: field_accuracy, fields: [{path: totl}]}]}"),
+        suite(
+            EXPECTED
+            + "{type: composite, evaluators: [{type: field_accuracy, fields: [{path: totl}]}]}"
+        ),
         "EVAL.yaml:7:79: `field_accuracy`: the field `totl` is not in `expected_output`; write the value that is expected there",
     ),
     "field path absent, of the suite's evaluator": (
@@ -212,7 +247,10 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(EVALUATOR + "{type: execution_metrics}"),
         "EVAL.yaml:6:9: this evaluator: it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`",
     ),
-    "operand missing": (suite(EVALUATOR + "{type: latency}"), "EVAL.yaml:6:9: `threshold` is missing; every evaluator needs it"),
+    "operand missing": (
+        suite(EVALUATOR + "{type: latency}"),
+        "EVAL.yaml:6:9: `threshold` is missing; every evaluator needs it",
+    ),
     "unknown operator": (
         suite(HEAD + "    rubrics: [{outcome: x, operator: correctnes}]"),
         "EVAL.yaml:5:38: `rubrics[0].operator` is the text 'correctnes'; write `correctness` or `contradiction`",
@@ -222,14 +260,22 @@ CASES: dict[str, tuple[Files, str]] = {
         "EVAL.yaml:2:45: `role` is the text 'bot'; write `system`, `user`, `assistant` or `tool`",
     ),
     "unknown block": (
-        suite("name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: txt, value: x}]}]}]"),
+        suite(
+            "name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: txt, value: x}]}]}]"
+        ),
         "EVAL.yaml:2:68: `type` is the text 'txt'; write `text`, `file`, `image` or `json`",
     ),
     "unknown provider": (
-        {"EVAL.yaml": WHOLE, ".agentv/targets.yaml": "targets: [{name: default, provider: mokc, responses: []}]"},
+        {
+            "EVAL.yaml": WHOLE,
+            ".agentv/targets.yaml": "targets: [{name: default, provider: mokc, responses: []}]",
+        },
         ".agentv/targets.yaml:1:37: the provider `mokc` is unknown; did you mean `mock`?",
     ),
-    "include": (suite(EVALUATOR + "include: x.yaml"), "EVAL.yaml:6:9: `include` of AgentV is not supported; write the evaluators out"),
+    "include": (
+        suite(EVALUATOR + "include: x.yaml"),
+        "EVAL.yaml:6:9: `include` of AgentV is not supported; write the evaluators out",
+    ),
     "include of the suite": (
         suite(WHOLE + "include: x.yaml"),
         "EVAL.yaml:3:1: `include` of AgentV is not supported; name a file of tests in `tests`, and write evaluators out",
@@ -254,7 +300,10 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(HEAD + "    criteria: c\n    turns: []"),
         "EVAL.yaml:6:5: `turns` of AgentV is not supported; write the conversation as messages of `input`",
     ),
-    "imports": (suite(WHOLE + "imports: [x]"), "EVAL.yaml:3:1: `imports` of AgentV is not supported; name the files in `tests`"),
+    "imports": (
+        suite(WHOLE + "imports: [x]"),
+        "EVAL.yaml:3:1: `imports` of AgentV is not supported; name the files in `tests`",
+    ),
     "input_files": (
         suite(HEAD + "    criteria: c\n    input_files: [x]"),
         "EVAL.yaml:6:5: `input_files` of AgentV is not supported; write blocks of `type: file` in `input`",
@@ -300,7 +349,8 @@ CASES: dict[str, tuple[Files, str]] = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    # A folder within a folder, so that `..` leads out of the repository and not out of the temporary one.
+    # A folder within a folder, so that `..` leads out of the repository and not out of the
+    # temporary one.
     return suites.write(tmp_path / "repository", {".agentv/targets.yaml": suites.TARGETS})
 
 
@@ -312,7 +362,8 @@ def test_bad_input__is_one_line_with_place_problem_and_advice(root: Path, case: 
     assert suites.faults(root) == [said]
 
 
-#: What a schema cannot know: other files, the targets, what stands elsewhere in the file, languages of their own.
+#: What a schema cannot know: other files, the targets, what stands elsewhere in the file, languages
+#: of their own.
 BEYOND_A_SCHEMA = {
     "unknown target",
     "unknown target of a judge",
@@ -369,7 +420,10 @@ def test_custom_type__is_refused_with_the_types_there_are(root: Path) -> None:
 
 
 def test_faults__of_all_files_are_told_together_in_their_order(root: Path) -> None:
-    text = HEAD + "    criteria: 3\n  - rows.jsonl\n  - {id: b, input: q, assert: [{type: contians}]}\nthreshold: 1\n"
+    text = (
+        HEAD
+        + "    criteria: 3\n  - rows.jsonl\n  - {id: b, input: q, assert: [{type: contians}]}\nthreshold: 1\n"
+    )
     suites.write(root, {"EVAL.yaml": text, "rows.jsonl": ROW.replace('"a"', '"c"') + '{"id": 3}\n'})
 
     assert [said.split(": ")[0] for said in suites.faults(root)] == [

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.discover import Change, select_suites
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Composite
-from agentevals_action.evaluators.rubric import Rubric
-from agentevals_action.fingerprint import Fingerprints
+from agentevals_action.evaluators.judges.rubric import Rubric
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.suite import Evaluator, Test
+from agentevals_action.review.selection import Change, select_suites
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"
@@ -18,7 +18,10 @@ HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return suites.write(tmp_path / "repository", {".agentv/targets.yaml": suites.TARGETS, "prompts/tone.md": "{{answer}}"})
+    return suites.write(
+        tmp_path / "repository",
+        {".agentv/targets.yaml": suites.TARGETS, "prompts/tone.md": "{{answer}}"},
+    )
 
 
 def read(root: Path, evaluators: str) -> Test:
@@ -42,13 +45,23 @@ def criteria(evaluator: Evaluator) -> list[str]:
 @pytest.mark.parametrize("kind", ["composite", "assert-set", "assert_set"])
 @pytest.mark.parametrize("field", ["evaluators", "assertions", "assert"])
 def test_children__under_every_spelling(root: Path, kind: str, field: str) -> None:
-    (evaluator,) = read(root, f"      - {{type: {kind}, {field}: [{{type: is-json}}, {{type: contains, value: x}}]}}\n").evaluators
+    (evaluator,) = read(
+        root,
+        f"      - {{type: {kind}, {field}: [{{type: is-json}}, {{type: contains, value: x}}]}}\n",
+    ).evaluators
 
-    assert (evaluator.name, evaluator.type, inside(evaluator)) == ("composite", "composite", ["is_json", "contains-x"])
+    assert (evaluator.name, evaluator.type, inside(evaluator)) == (
+        "composite",
+        "composite",
+        ["is_json", "contains-x"],
+    )
 
 
 def test_children__of_two_lists_run_in_file_order(root: Path) -> None:
-    (evaluator,) = read(root, "      - {type: composite, assert: [{type: is_json}], evaluators: [{name: b, type: is_json}]}\n").evaluators
+    (evaluator,) = read(
+        root,
+        "      - {type: composite, assert: [{type: is_json}], evaluators: [{name: b, type: is_json}]}\n",
+    ).evaluators
 
     assert inside(evaluator) == ["is_json", "b"]
 
@@ -62,7 +75,13 @@ def test_children__have_names_of_their_own_and_common_fields(root: Path) -> None
 
     assert (other.name, inside(outer)) == ("is_json-2", ["is_json", "is_json-2", "llm_judge"])
     judge = list(base.every(outer))[3]
-    assert (judge.weight, judge.threshold, judge.config, judge.target, judge.origin) == (2, 0.7, {"a": 1}, "judge", "test")
+    assert (judge.weight, judge.threshold, judge.config, judge.target, judge.origin) == (
+        2,
+        0.7,
+        {"a": 1},
+        "judge",
+        "test",
+    )
 
 
 def test_gates__have_the_path_of_names_and_their_own_place(root: Path) -> None:
@@ -96,18 +115,40 @@ def test_gates__have_the_path_of_names_and_their_own_place(root: Path) -> None:
 def test_gates__of_the_suites_composite_stand_at_the_test(root: Path) -> None:
     shared = "assert: [{name: m, type: composite, evaluators: [{name: b, type: is_json, required: true}]}]\n"
     suite = suites.whole(
-        suites.write(root, {"EVAL.yaml": f"name: suite\n{shared}tests:\n  - {{id: a, input: q}}\n  - {{id: b, input: q}}\n"})
+        suites.write(
+            root,
+            {
+                "EVAL.yaml": f"name: suite\n{shared}tests:\n  - {{id: a, input: q}}\n  - {{id: b, input: q}}\n"
+            },
+        )
     )
 
-    assert [(gate.name, gate.location.line) for test in suite.tests for gate in test.gates] == [("m/b", 4), ("m/b", 5)]
-    assert {child.origin for test in suite.tests for evaluator in test.evaluators for child in base.every(evaluator)} == {"suite"}
+    assert [(gate.name, gate.location.line) for test in suite.tests for gate in test.gates] == [
+        ("m/b", 4),
+        ("m/b", 5),
+    ]
+    assert {
+        child.origin
+        for test in suite.tests
+        for evaluator in test.evaluators
+        for child in base.every(evaluator)
+    } == {"suite"}
 
 
 CHILD = "[{type: is_json}]"
 BAD = {
-    "no evaluators": ("{type: composite}", "6:9: `evaluators` is missing; every evaluator needs it"),
-    "empty": ("{type: assert-set, assertions: []}", "6:40: `assertions` is an empty list; write at least one item"),
-    "no list": ("{type: composite, evaluators: {}}", "6:39: `evaluators` is an object; write a list of evaluators"),
+    "no evaluators": (
+        "{type: composite}",
+        "6:9: `evaluators` is missing; every evaluator needs it",
+    ),
+    "empty": (
+        "{type: assert-set, assertions: []}",
+        "6:40: `assertions` is an empty list; write at least one item",
+    ),
+    "no list": (
+        "{type: composite, evaluators: {}}",
+        "6:39: `evaluators` is an object; write a list of evaluators",
+    ),
     "a bad child": (
         "{type: composite, evaluators: [{type: contians}], aggregator: {weights: {x: 1}}}",
         "6:47: the evaluator type `contians` is unknown; did you mean `contains`?",
@@ -194,14 +235,22 @@ def test_fault__place_problem_and_advice(root: Path, case: str) -> None:
 def test_faults__of_children_and_aggregator_together(root: Path) -> None:
     text = f"      - {{type: composite, assert: [{{type: contians}}], aggregator: {{type: minimum, weights: {{a: 1}}}}, weight: -1}}\n      - {CHILD}\n"
 
-    assert [line.split(": ")[1].split("`")[1] for line in faults(root, text)[:3]] == ["contians", "aggregator.weights", "weight"]
+    assert [line.split(": ")[1].split("`")[1] for line in faults(root, text)[:3]] == [
+        "contians",
+        "aggregator.weights",
+        "weight",
+    ]
     assert len(faults(root, text)) == 4
 
 
 def test_judge__missing_for_a_child_is_told(root: Path) -> None:
-    suites.write(root, {".agentv/targets.yaml": "targets: [{name: default, provider: cli, command: [cat]}]"})
+    suites.write(
+        root, {".agentv/targets.yaml": "targets: [{name: default, provider: cli, command: [cat]}]"}
+    )
 
-    (said,) = faults(root, "      - {type: composite, assert: [{type: is_json}, {name: j, type: llm_judge}]}\n")
+    (said,) = faults(
+        root, "      - {type: composite, assert: [{type: is_json}, {name: j, type: llm_judge}]}\n"
+    )
 
     assert said.startswith("EVAL.yaml:6:53: `j` has no judge: ")
 
@@ -229,7 +278,11 @@ def test_criteria__graded_by_a_child_are_not_told(root: Path) -> None:
 def test_files__of_children_belong_to_the_suite(root: Path, at: str) -> None:
     evaluators = "assert: [{type: composite, assert: [{type: composite, assert: [{type: llm_judge, prompt: prompts/tone.md}]}]}]"
     shared, own = (evaluators, "") if at == "suite" else ("", f", {evaluators}")
-    suite = suites.whole(suites.write(root, {"EVAL.yaml": f"name: suite\n{shared}\ntests: [{{id: a, input: q{own}}}]"}))
+    suite = suites.whole(
+        suites.write(
+            root, {"EVAL.yaml": f"name: suite\n{shared}\ntests: [{{id: a, input: q{own}}}]"}
+        )
+    )
 
     assert ("prompts/tone.md", "prompt") in [(file.path, file.role) for file in suite.files]
     found = select_suites([suite], Change(files=[ChangedFile("prompts/tone.md", "modified")]))
@@ -256,7 +309,13 @@ def test_fingerprint__sees_what_is_inside(root: Path, old: str, new: str) -> Non
           - {name: c, type: contains, value: x, weight: 2, required: true}
           - {type: assert-set, threshold: 0.5, assertions: [{type: llm_judge, prompt: prompts/tone.md, target: judge}]}
 """
-    suites.write(root, {".agentv/targets.yaml": suites.TARGETS + "  - {name: other, provider: mock, responses: [{pattern: a}]}\n"})
+    suites.write(
+        root,
+        {
+            ".agentv/targets.yaml": suites.TARGETS
+            + "  - {name: other, provider: mock, responses: [{pattern: a}]}\n"
+        },
+    )
     assert text.count(old) == 1
 
     assert grading(root, text) == grading(root, text)
@@ -283,7 +342,11 @@ def test_strings__of_one_list_make_one_rubric_where_the_first_stands(root: Path)
     json, rubric, contains = read(root, text).evaluators
 
     assert [json.name, rubric.name, contains.name] == ["is_json", "rubric", "contains-x"]
-    assert (rubric.type, criteria(rubric), rubric.gates) == ("rubric", ["is polite", "is short"], ())
+    assert (rubric.type, criteria(rubric), rubric.gates) == (
+        "rubric",
+        ["is polite", "is short"],
+        (),
+    )
     assert str(rubric.location) == "EVAL.yaml:7:9"
 
 
@@ -301,7 +364,9 @@ tests:
 """
     test = suites.only_test(suites.write(root, {"EVAL.yaml": text}))
 
-    assert [(evaluator.name, criteria(evaluator), evaluator.origin) for evaluator in test.evaluators] == [
+    assert [
+        (evaluator.name, criteria(evaluator), evaluator.origin) for evaluator in test.evaluators
+    ] == [
         ("rubric", ["own one", "own two"], "test"),
         ("rubric-2", ["run"], "test"),
         ("rubrics", ["asked"], "rubrics"),
@@ -310,10 +375,16 @@ tests:
 
 
 def test_strings__inside_a_composite(root: Path) -> None:
-    (outer,) = read(root, "      - {type: assert-set, assertions: [is polite, {type: is_json}, is short], assert: [x]}\n").evaluators
+    (outer,) = read(
+        root,
+        "      - {type: assert-set, assertions: [is polite, {type: is_json}, is short], assert: [x]}\n",
+    ).evaluators
 
     assert inside(outer) == ["rubric", "is_json", "rubric-2"]
-    assert [criteria(child) for child in list(base.every(outer))[1::2]] == [["is polite", "is short"], ["x"]]
+    assert [criteria(child) for child in list(base.every(outer))[1::2]] == [
+        ["is polite", "is short"],
+        ["x"],
+    ]
 
 
 def test_strings__in_a_row_of_jsonl(root: Path) -> None:
@@ -325,8 +396,13 @@ def test_strings__in_a_row_of_jsonl(root: Path) -> None:
     assert inside(outer) == ["rubric"]
 
 
-@pytest.mark.parametrize("text", ["is_json", "is-json", "rubrics", "llm-grader", "assert-set", " contains "])
+@pytest.mark.parametrize(
+    "text", ["is_json", "is-json", "rubrics", "llm-grader", "assert-set", " contains "]
+)
 def test_strings__that_are_types_are_no_criteria(root: Path, text: str) -> None:
     (said,) = faults(root, f"      - is polite\n      - '{text}'\n")
 
-    assert said == f"EVAL.yaml:7:9: `{text.strip()}` alone is the type of an evaluator and no criterion; write an object with a `type`"
+    assert (
+        said
+        == f"EVAL.yaml:7:9: `{text.strip()}` alone is the type of an evaluator and no criterion; write an object with a `type`"
+    )

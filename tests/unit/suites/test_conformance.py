@@ -1,16 +1,20 @@
-"""The suites whose answers are known are read as they are meant, with the real evaluators and providers."""
+"""The suites whose answers are known are read as they are meant, with the real evaluators and
+providers."""
 
 from pathlib import Path
 
 import pytest
 
-from agentevals_action import evaluators, providers
+from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.targets import providers
 
 FOLDER = Path(__file__).resolve().parents[3] / "../shared/conformance"
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the conformance suites are not beside this checkout")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the conformance suites are not beside this checkout"
+)
 
 
 def suite_files() -> list[Path]:

@@ -13,11 +13,17 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return suites.write(tmp_path / "repository", {"evals/notes.txt": "n", "shared/picture.png": b"\x89PNG\r\n\x1a\n"})
+    return suites.write(
+        tmp_path / "repository",
+        {"evals/notes.txt": "n", "shared/picture.png": b"\x89PNG\r\n\x1a\n"},
+    )
 
 
 def read(root: Path, fields: str) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    suites.write(root, {"evals/EVAL.yaml": f"name: suite\ntests:\n  - id: a\n    criteria: c\n    {fields}\n"})
+    suites.write(
+        root,
+        {"evals/EVAL.yaml": f"name: suite\ntests:\n  - id: a\n    criteria: c\n    {fields}\n"},
+    )
     test = suites.only_test(root, "evals/EVAL.yaml")
     return test.input, test.expected_output
 
@@ -29,11 +35,26 @@ def read(root: Path, fields: str) -> tuple[tuple[Message, ...], tuple[Message, .
         ("''", (Message("user", ""),)),
         ("{a: [1]}", (Message("user", (Block("json", {"a": [1]}),)),)),
         ("{role: system, content: hello}", (Message("system", "hello"),)),
-        ("{role: narrator, content: hello}", (Message("user", (Block("json", {"role": "narrator", "content": "hello"}),)),)),
-        ("[{role: system, content: s}, {role: user, content: u}]", (Message("system", "s"), Message("user", "u"))),
-        ("[{role: user, content: [{type: text, value: t}]}]", (Message("user", (Block("text", "t"),)),)),
-        ("[{role: user, content: [{type: text, text: t}]}]", (Message("user", (Block("text", "t"),)),)),
-        ("[{role: tool, content: r, tool_call_id: '1', name: f}]", (Message("tool", "r", "f", "1"),)),
+        (
+            "{role: narrator, content: hello}",
+            (Message("user", (Block("json", {"role": "narrator", "content": "hello"}),)),),
+        ),
+        (
+            "[{role: system, content: s}, {role: user, content: u}]",
+            (Message("system", "s"), Message("user", "u")),
+        ),
+        (
+            "[{role: user, content: [{type: text, value: t}]}]",
+            (Message("user", (Block("text", "t"),)),),
+        ),
+        (
+            "[{role: user, content: [{type: text, text: t}]}]",
+            (Message("user", (Block("text", "t"),)),),
+        ),
+        (
+            "[{role: tool, content: r, tool_call_id: '1', name: f}]",
+            (Message("tool", "r", "f", "1"),),
+        ),
         (
             "[{role: assistant, tool_calls: [{id: x, type: function, function: {name: f, arguments: '{\"a\": 1}'}}]}]",
             (Message("assistant", "", tool_calls=(ToolCall("f", {"a": 1}, id="x"),)),),
@@ -49,7 +70,9 @@ def test_input__every_form(root: Path, value: str, messages: tuple[Message, ...]
 
 
 def test_expected_output__is_the_assistants(root: Path) -> None:
-    assert read(root, "input: q\n    expected_output: {a: 1}")[1] == (Message("assistant", (Block("json", {"a": 1}),)),)
+    assert read(root, "input: q\n    expected_output: {a: 1}")[1] == (
+        Message("assistant", (Block("json", {"a": 1}),)),
+    )
     assert read(root, "input: q\n    expected_output: yes")[1] == (Message("assistant", "yes"),)
 
 
@@ -62,33 +85,59 @@ def test_file_block__from_the_folder_of_the_file_or_from_the_root(root: Path) ->
         Block("image", "/shared/picture.png", root / "shared/picture.png"),
     )
     test = suites.only_test(root, "evals/EVAL.yaml")
-    assert test.files == (NamedFile("evals/notes.txt", "file"), NamedFile("shared/picture.png", "image"))
+    assert test.files == (
+        NamedFile("evals/notes.txt", "file"),
+        NamedFile("shared/picture.png", "image"),
+    )
 
 
 @pytest.mark.parametrize("value", [PNG, f"data:image/png;base64,{PNG}"])
 def test_image__inline(root: Path, value: str) -> None:
-    ((message,), _) = read(root, f"input: [{{role: user, content: [{{type: image, value: '{value}'}}]}}]")
+    ((message,), _) = read(
+        root, f"input: [{{role: user, content: [{{type: image, value: '{value}'}}]}}]"
+    )
 
     assert message.content == (Block("image", value),)
 
 
-@pytest.mark.parametrize("path", ["../../outside.txt", "/../../outside.txt", "file://../../outside.txt", "link.txt", "folder/outside.txt"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../outside.txt",
+        "/../../outside.txt",
+        "file://../../outside.txt",
+        "link.txt",
+        "folder/outside.txt",
+    ],
+)
 def test_path__out_of_the_repository_is_refused(root: Path, path: str) -> None:
     (root.parent / "outside.txt").write_text("secret")
     (root / "evals/link.txt").symlink_to(root.parent / "outside.txt")
     (root / "evals/folder").symlink_to(root.parent)
     block = f"{{type: file, value: '{path}'}}"
-    suites.write(root, {"evals/EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"})
+    suites.write(
+        root,
+        {
+            "evals/EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"
+        },
+    )
 
     (said,) = suites.faults(root, "evals/EVAL.yaml")
 
-    assert said.endswith(f"{path.removeprefix('file://')!r} leaves the repository; write the path of a file, from the folder of this one")
+    assert said.endswith(
+        f"{path.removeprefix('file://')!r} leaves the repository; write the path of a file, from the folder of this one"
+    )
 
 
 def test_path__into_gits_own_folder_is_refused(root: Path) -> None:
     suites.write(root, {".git/config": "[http] extraheader = secret"})
     block = "{type: file, value: /.git/config}"
-    suites.write(root, {"EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"})
+    suites.write(
+        root,
+        {
+            "EVAL.yaml": f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"
+        },
+    )
 
     (said,) = suites.faults(root)
 
@@ -103,7 +152,12 @@ def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
 
 
 def test_metadata__is_kept_as_it_is(root: Path) -> None:
-    suites.write(root, {"EVAL.yaml": "name: suite\ntests: [{id: a, criteria: c, input: q, metadata: {camelCase: {snake_case: [1, yes]}}}]"})
+    suites.write(
+        root,
+        {
+            "EVAL.yaml": "name: suite\ntests: [{id: a, criteria: c, input: q, metadata: {camelCase: {snake_case: [1, yes]}}}]"
+        },
+    )
 
     metadata = suites.only_test(root).metadata
 

@@ -1,4 +1,5 @@
-"""What must never look like a suite that is well: nothing is dropped, skipped or taken for something else."""
+"""What must never look like a suite that is well: nothing is dropped, skipped or taken for
+something else."""
 
 from pathlib import Path
 
@@ -30,7 +31,10 @@ HEAD = "name: suite\ntests:\n" + GOOD
     ],
 )
 def test_misdeclared_evaluator__is_not_dropped(tmp_path: Path, evaluator: str) -> None:
-    text = HEAD + f"  - id: bad\n    input: q\n    criteria: c\n    assert:\n      - {{type: is_json}}\n      - {evaluator}\n"
+    text = (
+        HEAD
+        + f"  - id: bad\n    input: q\n    criteria: c\n    assert:\n      - {{type: is_json}}\n      - {evaluator}\n"
+    )
     suites.write(tmp_path, {"EVAL.yaml": text})
 
     said = suites.faults(tmp_path)
@@ -58,17 +62,27 @@ def test_bad_test__does_not_vanish(tmp_path: Path, test: str) -> None:
     assert [line.split(":")[1] for line in suites.faults(tmp_path)][:1] == ["4"]
 
 
-@pytest.mark.parametrize("fields", ["note: [x]", "rubrics: [{outcom: x}]", "expected_output: 3", "conversation_id: {}"])
+@pytest.mark.parametrize(
+    "fields", ["note: [x]", "rubrics: [{outcom: x}]", "expected_output: 3", "conversation_id: {}"]
+)
 def test_bad_row__does_not_vanish(tmp_path: Path, fields: str) -> None:
     key, _, value = fields.partition(": ")
     rows = {"[x]": '["x"]', "[{outcom: x}]": '[{"outcom": "x"}]', "3": "3", "{}": "{}"}
     row = f'{{"id": "b", "input": "q", "criteria": "c", "{key}": {rows[value]}}}\n'
-    suites.write(tmp_path, {"EVAL.yaml": "name: suite\ntests: a.jsonl", "a.jsonl": '{"id": "a", "input": "q", "criteria": "c"}\n' + row})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": "name: suite\ntests: a.jsonl",
+            "a.jsonl": '{"id": "a", "input": "q", "criteria": "c"}\n' + row,
+        },
+    )
 
     assert suites.faults(tmp_path)[0].split(":")[:2] == ["a.jsonl", "2"]
 
 
-@pytest.mark.parametrize("prompt", ["./gone.md", "../gone.md", "/gone.md", "file://gone.md", "file://./gone.md"])
+@pytest.mark.parametrize(
+    "prompt", ["./gone.md", "../gone.md", "/gone.md", "file://gone.md", "file://./gone.md"]
+)
 def test_missing_prompt__is_never_an_inline_prompt(tmp_path: Path, prompt: str) -> None:
     text = f"name: suite\ntests:\n  - {{id: a, input: q, criteria: c, assert: [{{type: llm_judge, prompt: '{prompt}'}}]}}"
     root = suites.write(tmp_path / "repository", {"evals/EVAL.yaml": text})
@@ -78,7 +92,14 @@ def test_missing_prompt__is_never_an_inline_prompt(tmp_path: Path, prompt: str) 
     assert "there is no file" in said
 
 
-@pytest.mark.parametrize("block", ["{type: file, value: gone.py}", "{type: image, value: ./gone.png}", "{type: image, value: aGVsbG8=}"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        "{type: file, value: gone.py}",
+        "{type: image, value: ./gone.png}",
+        "{type: image, value: aGVsbG8=}",
+    ],
+)
 @pytest.mark.parametrize("field", ["input", "expected_output"])
 def test_missing_fixture__is_refused(tmp_path: Path, block: str, field: str) -> None:
     other = {"input": "expected_output: x", "expected_output": "input: q"}[field]
@@ -91,7 +112,9 @@ def test_missing_fixture__is_refused(tmp_path: Path, block: str, field: str) -> 
     assert "there is no file" in said
 
 
-@pytest.mark.parametrize("text", ["tests: []", "evalcases: []", "tests:", "tests: {}", "tests: ''", ""])
+@pytest.mark.parametrize(
+    "text", ["tests: []", "evalcases: []", "tests:", "tests: {}", "tests: ''", ""]
+)
 def test_empty_tests__are_refused(tmp_path: Path, text: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": f"name: suite\n{text}\n"})
 
@@ -111,6 +134,11 @@ def test_suite_through_a_link_out_of_the_repository__is_refused(tmp_path: Path) 
 
 
 def test_evaluator_of_the_suite__that_is_bad_breaks_it_whole(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": "name: suite\nassert: [{type: contians, value: x}]\ntests:\n" + GOOD})
+    suites.write(
+        tmp_path,
+        {"EVAL.yaml": "name: suite\nassert: [{type: contians, value: x}]\ntests:\n" + GOOD},
+    )
 
-    assert suites.faults(tmp_path) == ["EVAL.yaml:2:17: the evaluator type `contians` is unknown; did you mean `contains`?"]
+    assert suites.faults(tmp_path) == [
+        "EVAL.yaml:2:17: the evaluator type `contians` is unknown; did you mean `contains`?"
+    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.entries.reading import to_data
-from agentevals_action.evaluators.rubric import Rubric
+from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.model.suite import Message, Suite
 from tests.support import suites
 
@@ -93,7 +93,11 @@ def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
     today, other = suites.whole(tmp_path), suites.whole(tmp_path, "other/EVAL.yaml")
 
     assert seen(today) == seen(other)
-    assert [str(warning) for warning in other.warnings if "is the earlier spelling of" not in warning.problem] == []
+    assert [
+        str(warning)
+        for warning in other.warnings
+        if "is the earlier spelling of" not in warning.problem
+    ] == []
     (test,) = today.tests
     assert test.input == (Message("user", "hello"),)
     assert [evaluator.origin for evaluator in test.evaluators] == ["test", "test", "suite"]
@@ -116,7 +120,14 @@ tests:
 """
     suites.write(tmp_path, {"EVAL.yaml": text})
 
-    assert [evaluator.name for evaluator in suites.only_test(tmp_path).evaluators] == ["t1", "t2", "t3", "t4", "s1", "s2"]
+    assert [evaluator.name for evaluator in suites.only_test(tmp_path).evaluators] == [
+        "t1",
+        "t2",
+        "t3",
+        "t4",
+        "s1",
+        "s2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +139,16 @@ tests:
         ("starts_with", "starts_with"),
     ],
 )
-def test_type__hyphen_and_underscore_are_equal(tmp_path: Path, written: str, canonical: str) -> None:
+def test_type__hyphen_and_underscore_are_equal(
+    tmp_path: Path, written: str, canonical: str
+) -> None:
     value = "x" if canonical == "starts_with" else "[x]"
-    suites.write(tmp_path, {"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: {written}, value: {value}}}]}}]"})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: {written}, value: {value}}}]}}]"
+        },
+    )
 
     assert [evaluator.type for evaluator in suites.only_test(tmp_path).evaluators] == [canonical]
 
@@ -148,9 +166,13 @@ def test_name__missing_is_the_folder_with_a_warning(tmp_path: Path) -> None:
 
 def test_name__missing_at_the_root_does_not_depend_on_the_checkout(tmp_path: Path) -> None:
     for folder in ("head", "base"):
-        suites.write(tmp_path / folder, {"support.eval.yaml": "tests: [{id: a, input: q, criteria: c}]"})
+        suites.write(
+            tmp_path / folder, {"support.eval.yaml": "tests: [{id: a, input: q, criteria: c}]"}
+        )
 
-    assert {suites.whole(tmp_path / folder, "support.eval.yaml").name for folder in ("head", "base")} == {"support"}
+    assert {
+        suites.whole(tmp_path / folder, "support.eval.yaml").name for folder in ("head", "base")
+    } == {"support"}
 
 
 def test_name__doubled_hyphen_is_a_warning(tmp_path: Path) -> None:
@@ -163,7 +185,11 @@ def test_name__doubled_hyphen_is_a_warning(tmp_path: Path) -> None:
 
 def test_earlier_spelling__is_one_warning_a_file_at_its_first_place(tmp_path: Path) -> None:
     suites.write(
-        tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": EARLIER.replace("  - id: a", "  - id: z\n" + EARLIER_TEST)}
+        tmp_path,
+        {
+            ".agentv/targets.yaml": suites.TARGETS,
+            "EVAL.yaml": EARLIER.replace("  - id: a", "  - id: z\n" + EARLIER_TEST),
+        },
     )
 
     assert [str(warning) for warning in sorted(suites.whole(tmp_path).warnings)] == [
@@ -185,12 +211,25 @@ EARLIER_TEST = """\
 
 def test_earlier_spelling__what_is_read_first_need_not_stand_first(tmp_path: Path) -> None:
     suites.write(
-        tmp_path, {"EVAL.yaml": "name: suite\nevalcases:\n  - id: a\n    input: q\n    execution:\n      evaluators: [{type: is_json}]\n"}
+        tmp_path,
+        {
+            "EVAL.yaml": "name: suite\nevalcases:\n  - id: a\n    input: q\n    execution:\n      evaluators: [{type: is_json}]\n"
+        },
     )
-    suites.write(tmp_path, {"late/EVAL.yaml": (tmp_path / "EVAL.yaml").read_text() + "execution: {evaluators: [{type: is_json}]}\n"})
+    suites.write(
+        tmp_path,
+        {
+            "late/EVAL.yaml": (tmp_path / "EVAL.yaml").read_text()
+            + "execution: {evaluators: [{type: is_json}]}\n"
+        },
+    )
 
     early, late = (
-        [str(warning.location) for warning in suites.whole(tmp_path, path).warnings if "`execution`" in warning.problem]
+        [
+            str(warning.location)
+            for warning in suites.whole(tmp_path, path).warnings
+            if "`execution`" in warning.problem
+        ]
         for path in ("EVAL.yaml", "late/EVAL.yaml")
     )
 
@@ -201,7 +240,11 @@ def test_earlier_spelling__in_rows_is_told_of_the_first_row_of_each_file(tmp_pat
     rows = "".join(f'{{"id": "{name}", "input": "q", "expected_outcome": "c"}}\n' for name in "abc")
     suites.write(
         tmp_path,
-        {"EVAL.yaml": "name: suite\ntests: [one.jsonl, two.jsonl]\n", "one.jsonl": rows, "two.jsonl": rows.replace('"id": "', '"id": "x')},
+        {
+            "EVAL.yaml": "name: suite\ntests: [one.jsonl, two.jsonl]\n",
+            "one.jsonl": rows,
+            "two.jsonl": rows.replace('"id": "', '"id": "x'),
+        },
     )
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
@@ -220,13 +263,22 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: suite\nevalcases: [{id: a, input: q, criteria: c}]", "2:1: `evalcases` is the earlier spelling of `tests`; write `tests`"),
+        (
+            "name: suite\nevalcases: [{id: a, input: q, criteria: c}]",
+            "2:1: `evalcases` is the earlier spelling of `tests`; write `tests`",
+        ),
         (
             "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: is_json}]}]",
             "2:9: `criteria` of the test `a` is graded by no evaluator; add `type: llm_judge` if it should be",
         ),
-        ("tests: [{id: a, input: q, criteria: c}]", "1:1: this suite has no `name`; write `name: eval`, which it is called by now"),
-        ("name: a--b\ntests: [{id: a, input: q, criteria: c}]", "1:7: the name `a--b` has a doubled hyphen; write single hyphens"),
+        (
+            "tests: [{id: a, input: q, criteria: c}]",
+            "1:1: this suite has no `name`; write `name: eval`, which it is called by now",
+        ),
+        (
+            "name: a--b\ntests: [{id: a, input: q, criteria: c}]",
+            "1:7: the name `a--b` has a doubled hyphen; write single hyphens",
+        ),
         (
             "name: suite\ntets: x\ntests: [{id: a, input: q, criteria: c}]",
             "2:1: the field `tets` of this suite is unknown; did you mean `tests`?",

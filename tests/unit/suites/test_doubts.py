@@ -14,10 +14,22 @@ def text(prompt: str, kind: str = "llm_judge") -> str:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["tone.md", "prompts/tone.md", "prompts/tone", "TONE.TXT", "tone.j2", "tone.prompt", "a\\b.md", " tone.md "]
+    "prompt",
+    [
+        "tone.md",
+        "prompts/tone.md",
+        "prompts/tone",
+        "TONE.TXT",
+        "tone.j2",
+        "tone.prompt",
+        "a\\b.md",
+        " tone.md ",
+    ],
 )
 @pytest.mark.parametrize("kind", ["llm_judge", "rubric"])
-def test_prompt__that_looks_like_a_path_and_names_no_file(tmp_path: Path, prompt: str, kind: str) -> None:
+def test_prompt__that_looks_like_a_path_and_names_no_file(
+    tmp_path: Path, prompt: str, kind: str
+) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text(prompt, kind)})
     column = 58 if kind == "llm_judge" else 55
     said = (
@@ -30,7 +42,16 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(tmp_path: Path, prompt
 
 
 @pytest.mark.parametrize(
-    "prompt", ["Is it kind?", "Score", "{{answer}}/{{criteria}}", "{{answer}}.md", "tone.yaml", "yes/no please", "a.md or b.md"]
+    "prompt",
+    [
+        "Is it kind?",
+        "Score",
+        "{{answer}}/{{criteria}}",
+        "{{answer}}.md",
+        "tone.yaml",
+        "yes/no please",
+        "a.md or b.md",
+    ],
 )
 def test_prompt__that_is_a_text_is_no_doubt(tmp_path: Path, prompt: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text(prompt)})

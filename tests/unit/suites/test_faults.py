@@ -19,9 +19,15 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         EVALUATORS + "{type: contians, value: a}",
         "6:16: the evaluator type `contians` is unknown; did you mean `contains`?",
     ),
-    "custom type": (EVALUATORS + "{type: my-own}", f"6:16: the evaluator type `my-own` is unknown; {KNOWN_TYPES}"),
+    "custom type": (
+        EVALUATORS + "{type: my-own}",
+        f"6:16: the evaluator type `my-own` is unknown; {KNOWN_TYPES}",
+    ),
     "no type": (EVALUATORS + "{value: a}", f"6:9: this evaluator has no `type`; {KNOWN_TYPES}"),
-    "type of wrong type": (EVALUATORS + "{type: 3}", "6:16: `type` is the number 3; write the type of an evaluator, as `contains`"),
+    "type of wrong type": (
+        EVALUATORS + "{type: 3}",
+        "6:16: `type` is the number 3; write the type of an evaluator, as `contains`",
+    ),
     "negated type": (
         EVALUATORS + "{type: not-contains, value: a}",
         "6:16: the evaluator type `not-contains` of AgentV is not supported; write `type: contains` with `negate: true`",
@@ -38,15 +44,42 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         EVALUATORS + "is polite\n      - is-json",
         "7:9: `is-json` alone is the type of an evaluator and no criterion; write an object with a `type`",
     ),
-    "included evaluators": (EVALUATORS + "include: x.yaml", "6:9: `include` of AgentV is not supported; write the evaluators out"),
-    "evaluator of wrong type": (EVALUATORS + "3", "6:9: an evaluator is the number 3; write an object with a `type`"),
-    "evaluators of wrong type": (HEAD + "    assert: {type: contains}", "5:13: `assert` is an object; write a list of evaluators"),
-    "empty evaluators": (HEAD + "    assert:", "5:12: `assert` is empty; write a list of evaluators"),
-    "operand missing": (EVALUATORS + "{type: contains}", "6:9: `value` is missing; every evaluator needs it"),
-    "operand of wrong type": (EVALUATORS + "{type: contains, value: 3}", "6:33: `value` is the number 3; write a text"),
-    "operand no list": (EVALUATORS + "{type: contains-any, value: a}", "6:37: `value` is the text 'a'; write a list"),
-    "weight below 0": (EVALUATORS + "{type: is_json, weight: -1}", "6:33: `weight` is the number -1; write a number that is 0 or more"),
-    "weight of wrong type": (EVALUATORS + "{type: is_json, weight: heavy}", "6:33: `weight` is the text 'heavy'; write a number"),
+    "included evaluators": (
+        EVALUATORS + "include: x.yaml",
+        "6:9: `include` of AgentV is not supported; write the evaluators out",
+    ),
+    "evaluator of wrong type": (
+        EVALUATORS + "3",
+        "6:9: an evaluator is the number 3; write an object with a `type`",
+    ),
+    "evaluators of wrong type": (
+        HEAD + "    assert: {type: contains}",
+        "5:13: `assert` is an object; write a list of evaluators",
+    ),
+    "empty evaluators": (
+        HEAD + "    assert:",
+        "5:12: `assert` is empty; write a list of evaluators",
+    ),
+    "operand missing": (
+        EVALUATORS + "{type: contains}",
+        "6:9: `value` is missing; every evaluator needs it",
+    ),
+    "operand of wrong type": (
+        EVALUATORS + "{type: contains, value: 3}",
+        "6:33: `value` is the number 3; write a text",
+    ),
+    "operand no list": (
+        EVALUATORS + "{type: contains-any, value: a}",
+        "6:37: `value` is the text 'a'; write a list",
+    ),
+    "weight below 0": (
+        EVALUATORS + "{type: is_json, weight: -1}",
+        "6:33: `weight` is the number -1; write a number that is 0 or more",
+    ),
+    "weight of wrong type": (
+        EVALUATORS + "{type: is_json, weight: heavy}",
+        "6:33: `weight` is the text 'heavy'; write a number",
+    ),
     "required 0": (
         EVALUATORS + "{type: is_json, required: 0}",
         "6:35: `required` is the number 0; write `true` or `false` or a number over 0",
@@ -71,7 +104,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         EVALUATORS + "{type: is_json, required: 0.5, min_score: 0.7}",
         "6:40: `required` and `min_score` are both thresholds and differ; keep one of them",
     ),
-    "negate of wrong type": (EVALUATORS + "{type: is_json, negate: 1}", "6:33: `negate` is the number 1; write `true` or `false`"),
+    "negate of wrong type": (
+        EVALUATORS + "{type: is_json, negate: 1}",
+        "6:33: `negate` is the number 1; write `true` or `false`",
+    ),
     "negated gate inside": (
         EVALUATORS + "{type: rubric, rubrics: [{outcome: x, required: true}], negate: true}",
         "6:65: an evaluator with a gate inside cannot be negated; remove `negate`, or the gate",
@@ -92,9 +128,18 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         EVALUATORS + "{type: code_judge, script: [x], target: }",
         "6:49: `target`: it is empty; write `true`, or an object with `max_calls`",
     ),
-    "unknown judge": (EVALUATORS + "{type: llm_judge, target: jugde}", "6:35: there is no target `jugde`; did you mean `judge`?"),
-    "rubrics of wrong type": (HEAD + "    rubrics: polite", "5:14: `rubrics` is the text 'polite'; write a list"),
-    "criterion without outcome": (HEAD + "    rubrics: [{id: x}]", "5:15: `rubrics[0].outcome` is missing; every item needs it"),
+    "unknown judge": (
+        EVALUATORS + "{type: llm_judge, target: jugde}",
+        "6:35: there is no target `jugde`; did you mean `judge`?",
+    ),
+    "rubrics of wrong type": (
+        HEAD + "    rubrics: polite",
+        "5:14: `rubrics` is the text 'polite'; write a list",
+    ),
+    "criterion without outcome": (
+        HEAD + "    rubrics: [{id: x}]",
+        "5:15: `rubrics[0].outcome` is missing; every item needs it",
+    ),
     "unknown target": (
         HEAD + "    criteria: c\n    execution: {target: defualt}",
         "6:25: there is no target `defualt`; did you mean `default`?",
@@ -115,9 +160,18 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         HEAD + "    criteria: c\n  - id: a\n    input: r\n    criteria: c\n",
         "6:5: the id `a` is taken already, by line 3; give each test its own",
     ),
-    "no id": ("name: suite\ntests:\n  - input: q\n    criteria: c\n", "3:5: `id` is missing; every test needs it"),
-    "id of wrong type": ("name: suite\ntests:\n  - id: 3\n    input: q\n    criteria: c\n", "3:9: `id` is the number 3; write a text"),
-    "no input": ("name: suite\ntests:\n  - id: a\n    criteria: c\n", "3:5: `input` is missing; every test needs it"),
+    "no id": (
+        "name: suite\ntests:\n  - input: q\n    criteria: c\n",
+        "3:5: `id` is missing; every test needs it",
+    ),
+    "id of wrong type": (
+        "name: suite\ntests:\n  - id: 3\n    input: q\n    criteria: c\n",
+        "3:9: `id` is the number 3; write a text",
+    ),
+    "no input": (
+        "name: suite\ntests:\n  - id: a\n    criteria: c\n",
+        "3:5: `input` is missing; every test needs it",
+    ),
     "input of wrong type": (
         "name: suite\ntests:\n  - id: a\n    input: 3\n    criteria: c\n",
         "4:12: `input` is the number 3; write a text, an object, or a list of messages",
@@ -126,28 +180,55 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "name: suite\ntests:\n  - id: a\n    input: []\n    criteria: c\n",
         "4:12: `input` is an empty list; write a text, an object, or a list of messages",
     ),
-    "criteria of wrong type": (HEAD + "    criteria: [c]", "5:15: `criteria` is a list; write a text"),
-    "nothing to grade by": (HEAD, "3:5: there is nothing to grade the test `a` by; write `criteria`, `rubrics` or evaluators"),
-    "test of wrong type": ("name: suite\ntests: [3]", "2:9: a test is the number 3; write an object with `id` and `input`"),
-    "empty tests": ("name: suite\ntests: []", "2:8: `tests` is an empty list; write a list of tests, or the path of a YAML or JSONL file"),
-    "no tests": ("name: suite", "1:1: `tests` is missing; write a list of tests, or put them into EVAL.jsonl beside this file"),
+    "criteria of wrong type": (
+        HEAD + "    criteria: [c]",
+        "5:15: `criteria` is a list; write a text",
+    ),
+    "nothing to grade by": (
+        HEAD,
+        "3:5: there is nothing to grade the test `a` by; write `criteria`, `rubrics` or evaluators",
+    ),
+    "test of wrong type": (
+        "name: suite\ntests: [3]",
+        "2:9: a test is the number 3; write an object with `id` and `input`",
+    ),
+    "empty tests": (
+        "name: suite\ntests: []",
+        "2:8: `tests` is an empty list; write a list of tests, or the path of a YAML or JSONL file",
+    ),
+    "no tests": (
+        "name: suite",
+        "1:1: `tests` is missing; write a list of tests, or put them into EVAL.jsonl beside this file",
+    ),
     "missing file of tests": (
         "name: suite\ntests: ./no.yaml",
         "2:8: there is no file './no.yaml' (looked for no.yaml); name a file of tests, from the folder of this one",
     ),
-    "glob of tests": ("name: suite\ntests: ['*.yaml']", "2:9: '*.yaml' is a glob, which `tests` does not take; name each file"),
-    "folder of tests": ("name: suite\ntests: ['./']", "2:9: './' is a directory, which `tests` does not take; name each file"),
+    "glob of tests": (
+        "name: suite\ntests: ['*.yaml']",
+        "2:9: '*.yaml' is a glob, which `tests` does not take; name each file",
+    ),
+    "folder of tests": (
+        "name: suite\ntests: ['./']",
+        "2:9: './' is a directory, which `tests` does not take; name each file",
+    ),
     "other file of tests": (
         "name: suite\ntests: [EVAL.txt]",
         "2:9: EVAL.txt is neither YAML nor JSONL; name a file that ends in .yaml, .yml or .jsonl",
     ),
-    "suite of wrong type": ("- a", "1:1: this suite is a list; write an object with `name` and `tests`"),
+    "suite of wrong type": (
+        "- a",
+        "1:1: this suite is a list; write an object with `name` and `tests`",
+    ),
     "empty suite": ("", "1:1: this suite is empty; write an object with `name` and `tests`"),
     "name": (
         "name: My Suite\ntests: [{id: a, input: q, criteria: c}]",
         "1:7: `name`: 'My Suite' is no name; write lower case letters, digits and hyphens, a letter first, as `code-review`",
     ),
-    "short name": ("name: s\ntests: [{id: a, input: q, criteria: c}]", "1:7: `name` is the text 's'; write a text of 2 characters or more"),
+    "short name": (
+        "name: s\ntests: [{id: a, input: q, criteria: c}]",
+        "1:7: `name` is the text 's'; write a text of 2 characters or more",
+    ),
     "long description": (
         f"name: suite\ndescription: {'x' * 2049}\ntests: [{{id: a, input: q, criteria: c}}]",
         f"2:14: `description` is the text '{'x' * 58}…; write a text of at most 2048 characters",
@@ -208,7 +289,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "name: suite\nname: other\ntests: []",
         "2:1: the key 'name' stands here a second time (first on line 1); keep one of them",
     ),
-    "not UTF-8": (b"name: suite\ndescription: \xff", "2:14: this is not UTF-8; save the file as UTF-8"),
+    "not UTF-8": (
+        b"name: suite\ndescription: \xff",
+        "2:14: this is not UTF-8; save the file as UTF-8",
+    ),
 }
 
 REFUSED = [
@@ -228,8 +312,11 @@ REFUSED = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    # A folder within a folder, so that `..` leads out of the repository and not out of the temporary one.
-    return suites.write(tmp_path / "repository", {".agentv/targets.yaml": suites.TARGETS, "EVAL.txt": ""})
+    # A folder within a folder, so that `..` leads out of the repository and not out of the
+    # temporary one.
+    return suites.write(
+        tmp_path / "repository", {".agentv/targets.yaml": suites.TARGETS, "EVAL.txt": ""}
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -242,7 +329,9 @@ def test_fault__place_problem_and_advice(root: Path, case: str) -> None:
 
 @pytest.mark.parametrize("field", REFUSED)
 @pytest.mark.parametrize("level", ["suite", "test", "execution"])
-def test_refused_by_name__feature_that_could_change_a_verdict(root: Path, field: str, level: str) -> None:
+def test_refused_by_name__feature_that_could_change_a_verdict(
+    root: Path, field: str, level: str
+) -> None:
     name = field.partition(":")[0]
     texts = {
         "suite": (f"{field}\nname: suite\ntests: [{{id: a, input: q, criteria: c}}]", "1:1"),
@@ -272,7 +361,9 @@ def test_faults__all_of_a_file_at_once(root: Path) -> None:
 
 
 def test_unknown_field__is_a_warning_with_the_nearest(root: Path) -> None:
-    suites.write(root, {"EVAL.yaml": HEAD + "    criteria: c\n    expected_ouput: x\n    colour: red"})
+    suites.write(
+        root, {"EVAL.yaml": HEAD + "    criteria: c\n    expected_ouput: x\n    colour: red"}
+    )
 
     assert [str(warning) for warning in suites.whole(root).warnings] == [
         "EVAL.yaml:6:5: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
@@ -291,7 +382,9 @@ def test_unknown_field__of_a_criterion_is_told(root: Path) -> None:
 def test_fault__is_one_line_whatever_a_name_holds(root: Path) -> None:
     suites.write(root, {"EVAL.yaml": EVALUATORS + '{type: "my\\n::error::\\e[31m"}'})
 
-    assert suites.faults(root) == [f"EVAL.yaml:6:16: the evaluator type `my ::error::\ufffd[31m` is unknown; {KNOWN_TYPES}"]
+    assert suites.faults(root) == [
+        f"EVAL.yaml:6:16: the evaluator type `my ::error::\ufffd[31m` is unknown; {KNOWN_TYPES}"
+    ]
 
 
 def test_strict__warnings_are_faults(root: Path) -> None:
@@ -303,4 +396,6 @@ def test_strict__warnings_are_faults(root: Path) -> None:
 
 
 def test_missing_suite__is_a_fault(root: Path) -> None:
-    assert suites.faults(root, "no/EVAL.yaml") == ["no/EVAL.yaml:1:1: there is no such suite; name a file of the repository"]
+    assert suites.faults(root, "no/EVAL.yaml") == [
+        "no/EVAL.yaml:1:1: there is no such suite; name a file of the repository"
+    ]

@@ -13,9 +13,25 @@ TESTS = "tests: [{id: a, input: q, criteria: c}]"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    names = ["EVAL.yaml", "a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml", ".agentv/evals/d.eval.yaml", "evals/extra.yaml", "evals/notes.md"]
-    hidden = [".github/EVAL.yaml", "node_modules/x/EVAL.yaml", "a/node_modules/EVAL.yaml", ".agentv/targets.yaml", ".agentv/config.yaml"]
-    return suites.write(tmp_path / "repository", dict.fromkeys(names, TESTS) | dict.fromkeys(hidden, ""))
+    names = [
+        "EVAL.yaml",
+        "a/EVAL.yml",
+        "a/b.eval.yaml",
+        "a/c.eval.yml",
+        ".agentv/evals/d.eval.yaml",
+        "evals/extra.yaml",
+        "evals/notes.md",
+    ]
+    hidden = [
+        ".github/EVAL.yaml",
+        "node_modules/x/EVAL.yaml",
+        "a/node_modules/EVAL.yaml",
+        ".agentv/targets.yaml",
+        ".agentv/config.yaml",
+    ]
+    return suites.write(
+        tmp_path / "repository", dict.fromkeys(names, TESTS) | dict.fromkeys(hidden, "")
+    )
 
 
 DEFAULT = (".agentv/evals/d.eval.yaml", "EVAL.yaml", "a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml")
@@ -36,7 +52,11 @@ def test_files__what_git_does_not_know_is_no_suite(root: Path) -> None:
 
 @pytest.mark.parametrize("from_git", [True, False])
 def test_below__searches_one_folder(root: Path, from_git: bool) -> None:
-    assert find_suites(root, root / "a", (), walked(root) if from_git else None) == ("a/EVAL.yml", "a/b.eval.yaml", "a/c.eval.yml")
+    assert find_suites(root, root / "a", (), walked(root) if from_git else None) == (
+        "a/EVAL.yml",
+        "a/b.eval.yaml",
+        "a/c.eval.yml",
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +71,9 @@ def test_below__searches_one_folder(root: Path, from_git: bool) -> None:
         (("nothing/**",), ()),
     ],
 )
-def test_patterns__of_the_user_replace_the_default(root: Path, patterns: tuple[str, ...], found: tuple[str, ...]) -> None:
+def test_patterns__of_the_user_replace_the_default(
+    root: Path, patterns: tuple[str, ...], found: tuple[str, ...]
+) -> None:
     assert find_suites(root, root, patterns, walked(root)) == found
 
 
@@ -71,7 +93,9 @@ def test_patterns__are_seen_from_the_root_and_from_the_folder(root: Path) -> Non
         ({"dataset.yaml": "name: x\ntests:\n  - id: [\n"}, True),
     ],
 )
-def test_dataset__only_with_tests_or_rows(tmp_path: Path, files: dict[str, str], is_suite: bool) -> None:
+def test_dataset__only_with_tests_or_rows(
+    tmp_path: Path, files: dict[str, str], is_suite: bool
+) -> None:
     suites.write(tmp_path, files)
 
     assert find_suites(tmp_path, tmp_path, (), None) == (("dataset.yaml",) if is_suite else ())
@@ -80,7 +104,11 @@ def test_dataset__only_with_tests_or_rows(tmp_path: Path, files: dict[str, str],
 @pytest.mark.parametrize("from_git", [True, False])
 def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
     suites.write(
-        root, {".agentv/config.yaml": "eval_patterns: ['evals/*.yaml', '!a/c*']", "a/.agentv/config.yaml": "eval_patterns: [x/*.yaml]"}
+        root,
+        {
+            ".agentv/config.yaml": "eval_patterns: ['evals/*.yaml', '!a/c*']",
+            "a/.agentv/config.yaml": "eval_patterns: [x/*.yaml]",
+        },
     )
     suites.write(root, {"a/x/y.yaml": TESTS})
 
@@ -101,7 +129,9 @@ def test_configuration__that_is_broken_is_told(root: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         find_suites(root, root, (), None)
 
-    assert caught.value.faults == (".agentv/config.yaml:1:16: `eval_patterns` is the number 3; write a list",)
+    assert caught.value.faults == (
+        ".agentv/config.yaml:1:16: `eval_patterns` is the number 3; write a list",
+    )
 
 
 def test_links__of_folders_are_not_followed(root: Path, tmp_path: Path) -> None:

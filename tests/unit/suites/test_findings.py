@@ -1,7 +1,14 @@
 """What is gathered of faults and warnings when there are very many, or very long ones."""
 
-from agentevals_action.model.fault import Fault, Location
-from agentevals_action.suites.findings import ENOUGH, MOST_FAULTS, MOST_WARNINGS, Findings, Unreadable, nearest
+from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.suites.files.diagnostics import (
+    ENOUGH,
+    MOST_FAULTS,
+    MOST_WARNINGS,
+    Findings,
+    Unreadable,
+    nearest,
+)
 from agentevals_action.suites.ids import Ids
 
 
@@ -15,7 +22,10 @@ def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
         findings.fault(place(line), "wrong")
 
     assert len(findings.faults) == MOST_FAULTS + 1
-    assert str(findings.faults[-1]) == "EVAL.yaml:20001:1: there are more faults than the 20,000 that are told; mend those first"
+    assert (
+        str(findings.faults[-1])
+        == "EVAL.yaml:20001:1: there are more faults than the 20,000 that are told; mend those first"
+    )
     assert findings.fault_count == MOST_FAULTS + 9
 
 
@@ -34,7 +44,10 @@ def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> Non
         findings.warn(place(line), f"odd {line}")
 
     assert len(findings.warnings) == MOST_WARNINGS + 1
-    assert str(findings.warnings[-1]) == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are told; mend those first"
+    assert (
+        str(findings.warnings[-1])
+        == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are told; mend those first"
+    )
 
 
 def test_enough__is_said_where_reading_stops() -> None:

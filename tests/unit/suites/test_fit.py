@@ -1,4 +1,5 @@
-"""Evaluators of traces and fields in suites: every spelling, and faults at their place, also those that only a test can show."""
+"""Evaluators of traces and fields in suites: every spelling, and faults at their place, also those
+that only a test can show."""
 
 from pathlib import Path
 
@@ -29,15 +30,24 @@ def root(tmp_path: Path) -> Path:
         ("{type: execution-metrics, max_llm_calls: 5}", "execution_metrics", "max_llm_calls", 5),
         ("{type: skill-trigger, skill: commit}", "skill_trigger-commit", "skill", "commit"),
         ("{type: tool-trajectory, minimums: {a: 2}}", "tool_trajectory", "minimums", {"a": 2}),
-        ("{type: field-accuracy, fields: [{path: total}], aggregation: minimum}", "field_accuracy", "aggregation", "minimum"),
+        (
+            "{type: field-accuracy, fields: [{path: total}], aggregation: minimum}",
+            "field_accuracy",
+            "aggregation",
+            "minimum",
+        ),
     ],
 )
-def test_evaluator__is_read_in_every_spelling(root: Path, written: str, name: str, field: str, value: object) -> None:
+def test_evaluator__is_read_in_every_spelling(
+    root: Path, written: str, name: str, field: str, value: object
+) -> None:
     suites.write(root, {"EVAL.yaml": HEAD + written})
 
     test = suites.only_test(root)
 
-    assert [(evaluator.name, getattr(evaluator.options, field)) for evaluator in test.evaluators] == [(name, value)]
+    assert [
+        (evaluator.name, getattr(evaluator.options, field)) for evaluator in test.evaluators
+    ] == [(name, value)]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +58,10 @@ def test_evaluator__is_read_in_every_spelling(root: Path, written: str, name: st
             "7:9: this evaluator: it has neither `expected` nor `minimums`, so it checks nothing; "
             "write the calls under `expected`, or counts under `minimums`",
         ),
-        ("{type: tool_trajectory, minimums: {a: 0}}", "7:47: `minimums.a` is the number 0; write a number that is 1 or more"),
+        (
+            "{type: tool_trajectory, minimums: {a: 0}}",
+            "7:47: `minimums.a` is the number 0; write a number that is 1 or more",
+        ),
         (
             "{type: tool_trajectory, mode: orderly, expected: [{tool: a}]}",
             "7:39: `mode` is the text 'orderly'; write `any_order`, `in_order`, `exact`, `superset` or `subset`",
@@ -57,7 +70,10 @@ def test_evaluator__is_read_in_every_spelling(root: Path, written: str, name: st
             "{type: tool_trajectory, expected: [{tool: a, args: some}]}",
             "7:60: `expected[0].args` is the text 'some'; write `any` or an object",
         ),
-        ("{type: tool_trajectory, expected: [{args: any}]}", "7:44: `expected[0].tool` is missing; every item needs it"),
+        (
+            "{type: tool_trajectory, expected: [{args: any}]}",
+            "7:44: `expected[0].tool` is missing; every item needs it",
+        ),
         (
             "{type: tool_trajectory, expected: [{tool: a, args: {n: 1}, args_match: equal}]}",
             "7:80: `expected[0].args_match` is the text 'equal'; write `exact`, `superset`, `subset` or `ignore` or a list",
@@ -91,14 +107,18 @@ def test_fault__is_told_at_its_place(root: Path, written: str, said: str) -> Non
 
 
 def test_unknown_field__of_an_item_is_a_warning(root: Path) -> None:
-    suites.write(root, {"EVAL.yaml": HEAD + "{type: tool_trajectory, expected: [{tool: a, arg: {n: 1}}]}"})
+    suites.write(
+        root, {"EVAL.yaml": HEAD + "{type: tool_trajectory, expected: [{tool: a, arg: {n: 1}}]}"}
+    )
 
     assert [str(warning) for warning in suites.whole(root).warnings] == [
         "EVAL.yaml:7:54: the field `arg` of this expectation is unknown; did you mean `args`?"
     ]
 
 
-def test_fault__of_the_suites_evaluator_is_told_at_the_test_that_does_not_suit_it(root: Path) -> None:
+def test_fault__of_the_suites_evaluator_is_told_at_the_test_that_does_not_suit_it(
+    root: Path,
+) -> None:
     text = (
         "name: suite\nassert: [{type: field_accuracy, name: f, fields: [{path: total}]}]\ntests:\n"
         "  - {id: a, input: q, expected_output: {total: 1}}\n"
@@ -119,7 +139,11 @@ def test_fault__of_the_suites_evaluator_is_told_at_the_test_that_does_not_suit_i
 
 def test_fault__of_an_evaluator_inside_another_is_told_at_its_place(root: Path) -> None:
     suites.write(
-        root, {"EVAL.yaml": HEAD + "{type: composite, name: c, evaluators: [{type: field_accuracy, name: f, fields: [{path: sum}]}]}"}
+        root,
+        {
+            "EVAL.yaml": HEAD
+            + "{type: composite, name: c, evaluators: [{type: field_accuracy, name: f, fields: [{path: sum}]}]}"
+        },
     )
 
     assert suites.faults(root) == [
@@ -130,7 +154,9 @@ def test_fault__of_an_evaluator_inside_another_is_told_at_its_place(root: Path) 
 def test_fault__of_a_row_is_told_at_its_line(root: Path) -> None:
     assertion = "assert: [{type: field_accuracy, name: f, fields: [{path: total}]}]"
     rows = '{"id": "a", "input": "q", "expected_output": {"total": 1}}\n{"id": "b", "input": "q", "expected_output": {"sum": 1}}\n'
-    suites.write(root, {"EVAL.yaml": f"name: suite\n{assertion}\ntests: rows.jsonl\n", "rows.jsonl": rows})
+    suites.write(
+        root, {"EVAL.yaml": f"name: suite\n{assertion}\ntests: rows.jsonl\n", "rows.jsonl": rows}
+    )
 
     (said,) = suites.faults(root)
 

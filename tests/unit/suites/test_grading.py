@@ -26,11 +26,16 @@ def every_test(root: Path, text: str) -> list[Test]:
 
 
 def one(root: Path, evaluators: str) -> Test:
-    return every_test(root, f"name: suite\ntests:\n  - id: a\n    input: q\n    assert: [{evaluators}]\n")[0]
+    return every_test(
+        root, f"name: suite\ntests:\n  - id: a\n    input: q\n    assert: [{evaluators}]\n"
+    )[0]
 
 
 def test_order__own_then_rubrics_then_suite(root: Path) -> None:
-    (test,) = every_test(root, SUITE + "  - {id: a, input: q, rubrics: [is polite], assert: [{name: own, type: is_json}]}")
+    (test,) = every_test(
+        root,
+        SUITE + "  - {id: a, input: q, rubrics: [is polite], assert: [{name: own, type: is_json}]}",
+    )
 
     assert [(evaluator.name, evaluator.origin) for evaluator in test.evaluators] == [
         ("own", "test"),
@@ -41,17 +46,24 @@ def test_order__own_then_rubrics_then_suite(root: Path) -> None:
 
 
 def test_skip_defaults__leaves_out_the_suites_evaluators_and_input(root: Path) -> None:
-    text = "input: first\n" + SUITE + "  - {id: a, input: q, criteria: c, execution: {skip_defaults: true}}\n  - {id: b, input: q}\n"
+    text = (
+        "input: first\n"
+        + SUITE
+        + "  - {id: a, input: q, criteria: c, execution: {skip_defaults: true}}\n  - {id: b, input: q}\n"
+    )
     alone, joined = every_test(root, text)
 
-    assert [(evaluator.name, evaluator.type, evaluator.origin) for evaluator in alone.evaluators] == [("criteria", "llm_judge", "default")]
+    assert [
+        (evaluator.name, evaluator.type, evaluator.origin) for evaluator in alone.evaluators
+    ] == [("criteria", "llm_judge", "default")]
     assert [message.content for message in alone.input] == ["q"]
     assert [message.content for message in joined.input] == ["first", "q"]
 
 
 def test_default__is_a_judge_of_the_criteria_only_where_nothing_is_declared(root: Path) -> None:
     first, second = every_test(
-        root, "name: suite\ntests:\n  - {id: a, input: q, criteria: c}\n  - {id: b, input: q, criteria: c, assert: [{type: is_json}]}\n"
+        root,
+        "name: suite\ntests:\n  - {id: a, input: q, criteria: c}\n  - {id: b, input: q, criteria: c, assert: [{type: is_json}]}\n",
     )
 
     assert [evaluator.name for evaluator in first.evaluators] == ["criteria"]
@@ -74,9 +86,16 @@ def test_name__generated(root: Path, evaluator: str, name: str) -> None:
 
 
 def test_name__used_twice_is_numbered(root: Path) -> None:
-    test = one(root, "{type: is_json}, {type: is_json}, {name: is_json-2, type: is_json}, {type: is_json}")
+    test = one(
+        root, "{type: is_json}, {type: is_json}, {name: is_json-2, type: is_json}, {type: is_json}"
+    )
 
-    assert [evaluator.name for evaluator in test.evaluators] == ["is_json", "is_json-2", "is_json-2-2", "is_json-3"]
+    assert [evaluator.name for evaluator in test.evaluators] == [
+        "is_json",
+        "is_json-2",
+        "is_json-2-2",
+        "is_json-3",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +120,12 @@ def test_gate__threshold(root: Path, field: str, threshold: float | None) -> Non
 
 
 def test_gate__a_threshold_without_a_gate_is_warned_of(root: Path) -> None:
-    made = suites.write(root, {"EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, assert: [{type: is_json, min_score: 0.7}]}\n"})
+    made = suites.write(
+        root,
+        {
+            "EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, assert: [{type: is_json, min_score: 0.7}]}\n"
+        },
+    )
     suite = suites.whole(made)
     assert [str(warning) for warning in suite.warnings if "min_score" in warning.problem] == [
         "EVAL.yaml:3:48: `min_score` without `required` gates nothing; write `required: true` beside it"
@@ -138,19 +162,31 @@ tests:
 def test_gate__of_the_suite_stands_at_the_test(root: Path) -> None:
     first, second = every_test(root, SUITE + "  - {id: a, input: q}\n  - {id: b, input: q}\n")
 
-    assert [(gate.name, str(gate.location)) for gate in first.gates] == [("shared", "EVAL.yaml:6:5"), ("quality/safe", "EVAL.yaml:6:5")]
+    assert [(gate.name, str(gate.location)) for gate in first.gates] == [
+        ("shared", "EVAL.yaml:6:5"),
+        ("quality/safe", "EVAL.yaml:6:5"),
+    ]
     assert [str(gate.location) for gate in second.gates] == ["EVAL.yaml:7:5"] * 2
     assert str(second.evaluators[0].location) == "EVAL.yaml:3:5"
 
 
 def test_common_fields__are_kept(root: Path) -> None:
-    (evaluator,) = one(root, "{type: llm_judge, weight: 0, negate: true, target: judge, config: {a: [1]}}").evaluators
+    (evaluator,) = one(
+        root, "{type: llm_judge, weight: 0, negate: true, target: judge, config: {a: [1]}}"
+    ).evaluators
 
-    assert (evaluator.weight, evaluator.negate, evaluator.target, evaluator.config) == (0, True, "judge", {"a": [1]})
+    assert (evaluator.weight, evaluator.negate, evaluator.target, evaluator.config) == (
+        0,
+        True,
+        "judge",
+        {"a": [1]},
+    )
 
 
 def test_criteria__that_nothing_grades_are_told_once(root: Path) -> None:
-    text = "name: suite\nassert: [{type: is_json}]\ntests:\n" + "".join(f"  - {{id: t{n}, input: q, criteria: c}}\n" for n in range(5))
+    text = "name: suite\nassert: [{type: is_json}]\ntests:\n" + "".join(
+        f"  - {{id: t{n}, input: q, criteria: c}}\n" for n in range(5)
+    )
     suite = suites.whole(suites.write(root, {"EVAL.yaml": text}))
 
     assert [str(warning) for warning in suite.warnings] == [

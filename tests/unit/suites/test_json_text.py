@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.suites.findings import Unreadable
-from agentevals_action.suites.json_text import read_row
-from agentevals_action.suites.positions import Map
+from agentevals_action.suites.files.diagnostics import Unreadable
+from agentevals_action.suites.files.jsonl_reader import read_row
+from agentevals_action.suites.files.positions import Map
 
 VALUES = st.recursive(
     st.none()
@@ -16,7 +16,10 @@ VALUES = st.recursive(
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -28,7 +31,9 @@ def refused(text: str) -> list[str]:
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
-def test_row__quick_and_thorough_reading_agree(value: object, ascii_only: bool, indent: int | None) -> None:
+def test_row__quick_and_thorough_reading_agree(
+    value: object, ascii_only: bool, indent: int | None
+) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
     assert read_row(text, "x.jsonl", 1, places=False) == value
@@ -59,12 +64,30 @@ def test_row__places() -> None:
     ("text", "said"),
     [
         ('{"a": NaN}', "x.jsonl:7:7: `NaN` is not JSON; write a finite number, null or a text"),
-        ('{"a": -Infinity}', "x.jsonl:7:7: `-Infinity` is not JSON; write a finite number, null or a text"),
-        ('{"a": 1e999}', "x.jsonl:7:7: '1e999' is too large for a number; put it in quotes if it is a text"),
-        ('{"a": ' + "1" * 5_000 + "}", "x.jsonl:7:7: this number has too many digits; put it in quotes if it is a text"),
-        ('{"a": 1, "a": 2}', "x.jsonl:7:10: the key 'a' stands here a second time; keep one of them"),
-        ('{"a": "\\ud800"}', "x.jsonl:7:7: this text has half of a surrogate pair; write the whole character"),
-        ('{"a": 1', "x.jsonl:7:8: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object"),
+        (
+            '{"a": -Infinity}',
+            "x.jsonl:7:7: `-Infinity` is not JSON; write a finite number, null or a text",
+        ),
+        (
+            '{"a": 1e999}',
+            "x.jsonl:7:7: '1e999' is too large for a number; put it in quotes if it is a text",
+        ),
+        (
+            '{"a": ' + "1" * 5_000 + "}",
+            "x.jsonl:7:7: this number has too many digits; put it in quotes if it is a text",
+        ),
+        (
+            '{"a": 1, "a": 2}',
+            "x.jsonl:7:10: the key 'a' stands here a second time; keep one of them",
+        ),
+        (
+            '{"a": "\\ud800"}',
+            "x.jsonl:7:7: this text has half of a surrogate pair; write the whole character",
+        ),
+        (
+            '{"a": 1',
+            "x.jsonl:7:8: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object",
+        ),
         (
             '{"a": 1,}',
             "x.jsonl:7:9: this is no valid JSON: a key in double quotes is expected here; mend the row; each row is one JSON object",
@@ -73,7 +96,10 @@ def test_row__places() -> None:
             "{'a': 1}",
             "x.jsonl:7:2: this is no valid JSON: a key in double quotes is expected here; mend the row; each row is one JSON object",
         ),
-        ('{"a": 1} x', "x.jsonl:7:10: something follows the JSON value; write one JSON object a row"),
+        (
+            '{"a": 1} x',
+            "x.jsonl:7:10: something follows the JSON value; write one JSON object a row",
+        ),
         ("[" * 120, "x.jsonl:7:101: this is nested more than 100 deep; make it flatter"),
         ("[" * 100_000, "x.jsonl:7:101: this is nested more than 100 deep; make it flatter"),
     ],

@@ -11,10 +11,58 @@ from tests.support import suites
 
 WORDS = st.sampled_from(
     [
-        *("name", "tests", "evalcases", "execution", "assert", "assertions", "evaluators", "input", "input_messages", "id", "criteria"),
-        *("expected_outcome", "expected_output", "rubrics", "metadata", "type", "value", "weight", "required", "negate", "target", "role"),
-        *("content", "user", "contains", "llm_judge", "rubric", "code_judge", "regex", "file", "image", "json", "text", "script", "prompt"),
-        *("timeout_seconds", "skip_defaults", "default", "outcome", "score_ranges", "min_score", "tool_calls", "function", "arguments"),
+        *(
+            "name",
+            "tests",
+            "evalcases",
+            "execution",
+            "assert",
+            "assertions",
+            "evaluators",
+            "input",
+            "input_messages",
+            "id",
+            "criteria",
+        ),
+        *(
+            "expected_outcome",
+            "expected_output",
+            "rubrics",
+            "metadata",
+            "type",
+            "value",
+            "weight",
+            "required",
+            "negate",
+            "target",
+            "role",
+        ),
+        *(
+            "content",
+            "user",
+            "contains",
+            "llm_judge",
+            "rubric",
+            "code_judge",
+            "regex",
+            "file",
+            "image",
+            "json",
+            "text",
+            "script",
+            "prompt",
+        ),
+        *(
+            "timeout_seconds",
+            "skip_defaults",
+            "default",
+            "outcome",
+            "score_ranges",
+            "min_score",
+            "tool_calls",
+            "function",
+            "arguments",
+        ),
         *(
             "./x.md",
             "../x",
@@ -33,9 +81,21 @@ WORDS = st.sampled_from(
         ),
     ]
 )
-SCALARS = WORDS | st.none() | st.booleans() | st.integers(-3, 5000) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+SCALARS = (
+    WORDS
+    | st.none()
+    | st.booleans()
+    | st.integers(-3, 5000)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+)
 DATA = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS | st.text(max_size=3), inner, max_size=6), max_leaves=30
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(WORDS | st.text(max_size=3), inner, max_size=6)
+    ),
+    max_leaves=30,
 )
 
 
@@ -45,7 +105,11 @@ def flow(value: object) -> str:
         return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(item) for item in value) + "]"
-    return {None: "~", True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, str) else value  # type: ignore[call-overload]
+    return (
+        {None: "~", True: "true", False: "false"}.get(value, str(value))
+        if not isinstance(value, str)
+        else value
+    )  # type: ignore[call-overload]
 
 
 def check(files: dict[str, str | bytes], path: str) -> None:
@@ -53,8 +117,13 @@ def check(files: dict[str, str | bytes], path: str) -> None:
         suite = suites.load(suites.write(Path(folder), files), path)
         if isinstance(suite, BrokenSuite):
             assert suite.faults
-            assert all(fault.location.line >= 1 and fault.location.column >= 1 and fault.problem for fault in suite.faults)
-            assert all("\n" not in str(fault) and "Traceback" not in str(fault) for fault in suite.faults)
+            assert all(
+                fault.location.line >= 1 and fault.location.column >= 1 and fault.problem
+                for fault in suite.faults
+            )
+            assert all(
+                "\n" not in str(fault) and "Traceback" not in str(fault) for fault in suite.faults
+            )
         else:
             assert isinstance(suite, Suite)
             assert list(suite.tests)
@@ -78,15 +147,30 @@ def test_any_data__of_a_suite(data: object) -> None:
 
 @settings(max_examples=200)
 @given(st.dictionaries(WORDS, DATA, max_size=6), DATA, DATA)
-def test_any_data__in_a_test_and_in_an_evaluator(test: dict[str, object], entry: object, targets: object) -> None:
+def test_any_data__in_a_test_and_in_an_evaluator(
+    test: dict[str, object], entry: object, targets: object
+) -> None:
     test = {"id": "a", "input": "q", "criteria": "c", **test}
     text = f"name: suite\nassert: [{flow(entry)}]\ntests:\n  - {flow(test)}\n"
-    check({"EVAL.yaml": text, ".agentv/targets.yaml": flow(targets), ".agentv/config.yaml": flow(entry)}, "EVAL.yaml")
+    check(
+        {
+            "EVAL.yaml": text,
+            ".agentv/targets.yaml": flow(targets),
+            ".agentv/config.yaml": flow(entry),
+        },
+        "EVAL.yaml",
+    )
 
 
 @settings(max_examples=200)
 @given(
-    st.dictionaries(WORDS, DATA, max_size=6), st.sampled_from(["contains", "regex", "rubric", "llm_judge", "code_judge", "contains-any"])
+    st.dictionaries(WORDS, DATA, max_size=6),
+    st.sampled_from(["contains", "regex", "rubric", "llm_judge", "code_judge", "contains-any"]),
 )
 def test_any_data__in_the_fields_of_each_type(fields: dict[str, object], name: str) -> None:
-    check({"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{flow({**fields, 'type': name})}]}}]"}, "EVAL.yaml")
+    check(
+        {
+            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{flow({**fields, 'type': name})}]}}]"
+        },
+        "EVAL.yaml",
+    )

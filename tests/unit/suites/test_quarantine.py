@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from agentevals_action.model.fault import Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
-from agentevals_action.suites.quarantine import read_quarantines
-from agentevals_action.suites.schema import configuration_schema
+from agentevals_action.suites.json_schema import configuration_schema
+from agentevals_action.suites.quarantine_file import read_quarantines
 
 ROOT = Path(__file__).resolve().parents[3]
 TODAY = date(2026, 3, 1)
@@ -46,7 +46,16 @@ quarantine:
 """
     found = read(tmp_path, text)
     assert found == Quarantines(
-        (Quarantine(("refund-*", "!refund-over-limit"), "@ada", "the provider flakes", TODAY, ("evals/support/**",), Location(FILE, 3, 5)),)
+        (
+            Quarantine(
+                ("refund-*", "!refund-over-limit"),
+                "@ada",
+                "the provider flakes",
+                TODAY,
+                ("evals/support/**",),
+                Location(FILE, 3, 5),
+            ),
+        )
     )
     assert str(found.head[0].location) == ".agentevals.yaml:3:5"
 
@@ -101,7 +110,10 @@ quarantine:
     ("text", "told"),
     [
         ("- a\n", ".agentevals.yaml:1:1: this file is a list; write an object with `quarantine`"),
-        ("quarantine: refund-*\n", ".agentevals.yaml:1:13: `quarantine` is the text 'refund-*'; write a list of entries"),
+        (
+            "quarantine: refund-*\n",
+            ".agentevals.yaml:1:13: `quarantine` is the text 'refund-*'; write a list of entries",
+        ),
         ("quarantine: [\n", "this is no valid YAML"),
         ("quarantine: []\nquarantine: []\n", "stands here a second time"),
     ],
@@ -120,7 +132,9 @@ def test_read__an_unknown_part_of_the_file_is_a_warning(tmp_path: Path) -> None:
     found = read(tmp_path, f"quarantin:\n{ENTRY}")
     assert found.head == ()
     assert found.faults == ()
-    assert [str(one) for one in found.warnings] == [".agentevals.yaml:1:1: the field `quarantin` is unknown; did you mean `quarantine`?"]
+    assert [str(one) for one in found.warnings] == [
+        ".agentevals.yaml:1:1: the field `quarantin` is unknown; did you mean `quarantine`?"
+    ]
 
 
 def test_read__another_name_of_the_file_is_a_warning(tmp_path: Path) -> None:
@@ -128,7 +142,9 @@ def test_read__another_name_of_the_file_is_a_warning(tmp_path: Path) -> None:
     (head / ".agentevals.yml").write_text(f"quarantine:\n{ENTRY}")
     found = read_quarantines(head, TODAY)
     assert found.head == ()
-    assert [str(one) for one in found.warnings] == [".agentevals.yml:1:1: this file is not read; call it `.agentevals.yaml`"]
+    assert [str(one) for one in found.warnings] == [
+        ".agentevals.yml:1:1: this file is not read; call it `.agentevals.yaml`"
+    ]
 
 
 def test_read__a_file_that_cannot_be_read_is_no_file_without_entries(tmp_path: Path) -> None:
@@ -145,7 +161,9 @@ def test_read__a_file_that_cannot_be_read_is_no_file_without_entries(tmp_path: P
 
 
 def both(tmp_path: Path, head: str | None, base: str | None) -> Quarantines:
-    return read_quarantines(tree(tmp_path / "head", head), TODAY, tree(tmp_path / "base", base), by_base=True)
+    return read_quarantines(
+        tree(tmp_path / "head", head), TODAY, tree(tmp_path / "base", base), by_base=True
+    )
 
 
 def test_by_base__both_files_are_read(tmp_path: Path) -> None:
@@ -169,7 +187,9 @@ def test_by_base__faults_there_are_warnings_and_put_nothing_in_quarantine(tmp_pa
     found = both(tmp_path, "", f"quarantine:\n{ENTRY}  - {{tests: a}}\n")
     assert found.faults == ()
     assert len(found.base or ()) == 1
-    assert str(found.warnings[0]) == (".agentevals.yaml:3:5: on base, `owner` is missing; what is wrong there puts nothing in quarantine")
+    assert str(found.warnings[0]) == (
+        ".agentevals.yaml:3:5: on base, `owner` is missing; what is wrong there puts nothing in quarantine"
+    )
 
 
 def test_by_base__a_base_that_could_not_be_had_holds_nothing_and_says_so(tmp_path: Path) -> None:
@@ -185,7 +205,10 @@ GOOD: dict[str, Any] = {"tests": "a", "owner": "ada", "reason": "flaky", "expire
 
 
 def test_schema__is_the_one_that_stands_in_the_repository() -> None:
-    assert json.loads((ROOT / "schemas/agentevals.schema.json").read_text(encoding="utf-8")) == configuration_schema()
+    assert (
+        json.loads((ROOT / "schemas/agentevals.schema.json").read_text(encoding="utf-8"))
+        == configuration_schema()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The JSON Schema: valid, up to date, described, accepting what the loader accepts and refusing what a schema can refuse."""
+"""The JSON Schema: valid, up to date, described, accepting what the loader accepts and refusing
+what a schema can refuse."""
 
 import json
 from collections.abc import Iterator
@@ -9,9 +10,9 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators, resources
-from agentevals_action.suites.positions import plain
-from agentevals_action.suites.schema import schema
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.files.positions import plain
+from agentevals_action.suites.files.yaml_reader import read_yaml
+from agentevals_action.suites.json_schema import schema
 
 MADE = schema(evaluators.catalog())
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
@@ -29,7 +30,9 @@ def test_schema__is_valid_draft_7() -> None:
 def test_schema__file_is_up_to_date() -> None:
     written = (resources.folder("schemas") / "eval.schema.json").read_text(encoding="utf-8")
 
-    assert written == json.dumps(MADE, indent=2, ensure_ascii=False) + "\n", "run `agentevals-action schema > schemas/eval.schema.json`"
+    assert written == json.dumps(MADE, indent=2, ensure_ascii=False) + "\n", (
+        "run `agentevals-action schema > schemas/eval.schema.json`"
+    )
 
 
 def described(node: Any, path: str = "") -> Iterator[tuple[str, bool]]:
@@ -37,7 +40,10 @@ def described(node: Any, path: str = "") -> Iterator[tuple[str, bool]]:
         # What stands in a condition repeats fields that are described elsewhere.
         for key, value in node.items():
             if key in ("properties", "patternProperties") and not path.endswith(("if", "then")):
-                yield from ((f"{path}/{name}", "description" in field or "$ref" in field) for name, field in value.items())
+                yield from (
+                    (f"{path}/{name}", "description" in field or "$ref" in field)
+                    for name, field in value.items()
+                )
             yield from described(value, f"{path}/{key}")
     elif isinstance(node, list):
         for index, value in enumerate(node):
@@ -51,10 +57,14 @@ def test_schema__every_field_is_described() -> None:
     assert [place for place, known in told.items() if not known] == []
 
 
-@pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the conformance suites are not beside this checkout")
+@pytest.mark.skipif(
+    not CONFORMANCE.is_dir(), reason="the conformance suites are not beside this checkout"
+)
 def test_schema__accepts_every_conformance_suite() -> None:
     seen = 0
-    for path in sorted(CONFORMANCE.glob("*/*EVAL.yaml")) + sorted(CONFORMANCE.glob("*/*.eval.yaml")):
+    for path in sorted(CONFORMANCE.glob("*/*EVAL.yaml")) + sorted(
+        CONFORMANCE.glob("*/*.eval.yaml")
+    ):
         assert errors(path.read_text(encoding="utf-8")) == [], path
         seen += 1
     assert seen >= 11
@@ -64,7 +74,12 @@ def test_schema__accepts_every_conformance_suite() -> None:
 def test_schema__accepts_the_dialects(kind: str) -> None:
     from tests.unit.suites import test_dialects as dialects
 
-    texts = {"today": dialects.TODAY, "earlier": dialects.EARLIER, "agentv": dialects.AGENTV, "mixed": dialects.MIXED}
+    texts = {
+        "today": dialects.TODAY,
+        "earlier": dialects.EARLIER,
+        "agentv": dialects.AGENTV,
+        "mixed": dialects.MIXED,
+    }
     assert errors(texts[kind]) == []
 
 
@@ -75,9 +90,12 @@ BAD = {
     "empty plain string": TEST + "    assert: ['']",
     "composite without evaluators": TEST + "    assert: [{type: composite}]",
     "composite of none": TEST + "    assert: [{type: assert-set, assertions: []}]",
-    "bad evaluator in a composite": TEST + "    assert: [{type: composite, evaluators: [{type: composite, assert: [{type: contians}]}]}]",
-    "unknown aggregator": TEST + "    assert: [{type: composite, evaluators: [x], aggregator: {type: average}}]",
-    "negative weight in an aggregator": TEST + "    assert: [{type: composite, evaluators: [x], aggregator: {weights: {a: -1}}}]",
+    "bad evaluator in a composite": TEST
+    + "    assert: [{type: composite, evaluators: [{type: composite, assert: [{type: contians}]}]}]",
+    "unknown aggregator": TEST
+    + "    assert: [{type: composite, evaluators: [x], aggregator: {type: average}}]",
+    "negative weight in an aggregator": TEST
+    + "    assert: [{type: composite, evaluators: [x], aggregator: {weights: {a: -1}}}]",
     "fraction of 0": TEST + "    assert: [{type: assert-set, assertions: [x], threshold: 0}]",
     "operand missing": TEST + "    assert: [{type: contains}]",
     "operand missing under another name": TEST + "    assert: [{type: code-grader}]",

@@ -1,4 +1,5 @@
-"""The JSON Schema as editors use it: which fields and values they offer where, for every type of evaluator there is."""
+"""The JSON Schema as editors use it: which fields and values they offer where, for every type of
+evaluator there is."""
 
 import re
 from collections.abc import Iterator
@@ -12,10 +13,10 @@ from agentevals_action import evaluators, resources
 from agentevals_action.entries import reading
 from agentevals_action.evaluators.base import Options
 from agentevals_action.suites import dialects
-from agentevals_action.suites.entries import EvaluatorEntry
-from agentevals_action.suites.positions import plain
-from agentevals_action.suites.schema import schema
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.files.positions import plain
+from agentevals_action.suites.files.yaml_reader import read_yaml
+from agentevals_action.suites.json_schema import schema
+from agentevals_action.suites.schema_models import EvaluatorEntry
 from tests.support import suites
 
 MADE = schema(evaluators.catalog())
@@ -23,7 +24,10 @@ VALIDATOR = jsonschema.Draft7Validator(MADE)
 CATALOG = evaluators.catalog()
 COMMON = set(reading.fields_of(EvaluatorEntry)) - {"target"}
 
-every_name = pytest.mark.parametrize("name", [spelled for name in CATALOG for spelled in dict.fromkeys((name, name.replace("_", "-")))])
+every_name = pytest.mark.parametrize(
+    "name",
+    [spelled for name in CATALOG for spelled in dict.fromkeys((name, name.replace("_", "-")))],
+)
 
 
 def resolved(node: Any) -> Any:
@@ -33,7 +37,9 @@ def resolved(node: Any) -> Any:
 
 
 def holds(node: Any, value: Any) -> bool:
-    return bool(jsonschema.Draft7Validator({**node, "definitions": MADE["definitions"]}).is_valid(value))
+    return bool(
+        jsonschema.Draft7Validator({**node, "definitions": MADE["definitions"]}).is_valid(value)
+    )
 
 
 def applying(node: Any, value: Any) -> Iterator[Any]:
@@ -51,7 +57,11 @@ def applying(node: Any, value: Any) -> Iterator[Any]:
 def offered(node: Any, value: Any) -> dict[str, Any]:
     """The fields that an editor proposes inside a value."""
     fields = (item for part in applying(node, value) for item in part.get("properties", {}).items())
-    return {name: field for name, field in fields if not (field.get("doNotSuggest") or field.get("deprecationMessage"))}
+    return {
+        name: field
+        for name, field in fields
+        if not (field.get("doNotSuggest") or field.get("deprecationMessage"))
+    }
 
 
 def own_fields(options: type[Options]) -> set[str]:
@@ -84,9 +94,11 @@ def test_evaluator__every_spelling_of_a_type_is_accepted_and_chooses_one_branch(
     node = MADE["definitions"]["Evaluator"]
 
     assert holds(node["properties"]["type"], name)
-    assert [part["then"]["$ref"] for part in node["allOf"] if "$ref" in part["then"] and holds(part["if"], {"type": name})] == [
-        f"#/definitions/{CATALOG[dialects.type_key(name)].type}"
-    ]
+    assert [
+        part["then"]["$ref"]
+        for part in node["allOf"]
+        if "$ref" in part["then"] and holds(part["if"], {"type": name})
+    ] == [f"#/definitions/{CATALOG[dialects.type_key(name)].type}"]
 
 
 @pytest.mark.parametrize("name", ["contians", "Contains", "contains_", "xcontains", ""])
@@ -95,8 +107,15 @@ def test_evaluator__another_type_is_refused(name: str) -> None:
 
 
 def test_test__offers_what_today_s_format_has() -> None:
-    assert set(offered(MADE["definitions"]["Test"], {})) == set(dialects.TEST.fields) | {"assert", "assertions"}
-    assert set(offered(MADE, {})) == set(dialects.SUITE.fields) | {"assert", "assertions", "$schema"}
+    assert set(offered(MADE["definitions"]["Test"], {})) == set(dialects.TEST.fields) | {
+        "assert",
+        "assertions",
+    }
+    assert set(offered(MADE, {})) == set(dialects.SUITE.fields) | {
+        "assert",
+        "assertions",
+        "$schema",
+    }
 
 
 def test_message__offers_its_fields_and_roles() -> None:
@@ -122,7 +141,10 @@ def test_earlier_spellings__say_in_an_editor_what_to_write() -> None:
     found = {name: field for name, field in fields_of(MADE) if name in dialects.EARLIER}
 
     assert found.keys() == dialects.EARLIER
-    assert all(re.fullmatch(r"Write `\w+`\.", field["deprecationMessage"]) and field["doNotSuggest"] for field in found.values())
+    assert all(
+        re.fullmatch(r"Write `\w+`\.", field["deprecationMessage"]) and field["doNotSuggest"]
+        for field in found.values()
+    )
 
 
 AGENTV = """\
@@ -156,8 +178,13 @@ tests:
 def test_agentv__its_own_spellings_are_accepted_by_schema_and_loader(tmp_path: Path) -> None:
     suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "agentv/EVAL.yaml": AGENTV})
 
-    assert [error.message for error in VALIDATOR.iter_errors(plain(read_yaml(AGENTV.encode(), "EVAL.yaml")))] == []
-    assert [warning.problem for warning in suites.whole(tmp_path, "agentv/EVAL.yaml").warnings] == ["this suite has no `name`"]
+    assert [
+        error.message
+        for error in VALIDATOR.iter_errors(plain(read_yaml(AGENTV.encode(), "EVAL.yaml")))
+    ] == []
+    assert [warning.problem for warning in suites.whole(tmp_path, "agentv/EVAL.yaml").warnings] == [
+        "this suite has no `name`"
+    ]
 
 
 def test_suites_of_this_repository__are_accepted() -> None:

@@ -1,4 +1,5 @@
-"""Where tests come from: lists of other files, rows of JSONL, sidecars; streamed, and paths from the file that names them."""
+"""Where tests come from: lists of other files, rows of JSONL, sidecars; streamed, and paths from
+the file that names them."""
 
 import json
 import tracemalloc
@@ -25,7 +26,8 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
     suites.write(
         tmp_path,
         {
-            "evals/EVAL.yaml": SUITE + "tests:\n  - {id: a, input: q}\n  - ./more/b.yaml\n  - {id: e, input: q}\n  - /shared/f.jsonl\n",
+            "evals/EVAL.yaml": SUITE
+            + "tests:\n  - {id: a, input: q}\n  - ./more/b.yaml\n  - {id: e, input: q}\n  - /shared/f.jsonl\n",
             "evals/more/b.yaml": "- {id: b, input: q}\n- c.jsonl\n- {id: d, input: q}\n",
             "evals/more/c.jsonl": row("c1") + "\n" + row("c2"),
             "shared/f.jsonl": row("f"),
@@ -34,7 +36,12 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
 
     assert ids(tmp_path, "evals/EVAL.yaml") == ["a", "b", "c1", "c2", "d", "e", "f"]
     suite = suites.whole(tmp_path, "evals/EVAL.yaml")
-    assert {file.path for file in suite.files} == {"evals/EVAL.yaml", "evals/more/b.yaml", "evals/more/c.jsonl", "shared/f.jsonl"}
+    assert {file.path for file in suite.files} == {
+        "evals/EVAL.yaml",
+        "evals/more/b.yaml",
+        "evals/more/c.jsonl",
+        "shared/f.jsonl",
+    }
     assert [str(test.location) for test in suite.tests][1:4] == [
         "evals/more/b.yaml:1:3",
         "evals/more/c.jsonl:1:1",
@@ -44,7 +51,14 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["cases.jsonl", "./cases.jsonl", "cases.yaml"])
 def test_references__one_path(tmp_path: Path, value: str) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + f"tests: {value}", "cases.jsonl": row("a"), "cases.yaml": "- {id: a, input: q}"})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE + f"tests: {value}",
+            "cases.jsonl": row("a"),
+            "cases.yaml": "- {id: a, input: q}",
+        },
+    )
 
     assert ids(tmp_path) == ["a"]
 
@@ -72,9 +86,16 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"a.yaml": "- b.yaml\n", "b.yaml": "- a.yaml\n"}, "b.yaml:1:3: a.yaml refers to itself; take the reference out"),
         (
-            {"a.yaml": "- b.yaml\n- c.yaml\n", "b.yaml": "- c.yaml\n", "c.yaml": "- {id: x, input: q}\n"},
+            {"a.yaml": "- b.yaml\n", "b.yaml": "- a.yaml\n"},
+            "b.yaml:1:3: a.yaml refers to itself; take the reference out",
+        ),
+        (
+            {
+                "a.yaml": "- b.yaml\n- c.yaml\n",
+                "b.yaml": "- c.yaml\n",
+                "c.yaml": "- {id: x, input: q}\n",
+            },
             "a.yaml:2:3: c.yaml is named a second time in this suite; name it once",
         ),
         (
@@ -93,15 +114,30 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
             {"a.yaml": "#" * 10_000_001},
             "a.yaml:1:1: this file is longer than 10 MB; put the tests into a JSONL file, which may be of any length",
         ),
-        ({"a.yaml": "[]"}, "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front"),
-        ({"a.yaml": ""}, "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front"),
-        ({"a.yaml": "x: 1"}, "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front"),
+        (
+            {"a.yaml": "[]"},
+            "a.yaml:1:1: this file of tests is an empty list; write a list of tests, each with a hyphen in front",
+        ),
+        (
+            {"a.yaml": ""},
+            "a.yaml:1:1: this file of tests is empty; write a list of tests, each with a hyphen in front",
+        ),
+        (
+            {"a.yaml": "x: 1"},
+            "a.yaml:1:1: this file of tests is an object; write a list of tests, each with a hyphen in front",
+        ),
         (
             {"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"},
             "a.yaml:2:3: the id `x` is taken already, by line 1; give each test its own",
         ),
-        ({"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"}, "b.jsonl:1:1: this file holds no test; write one JSON object a row"),
-        ({"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"}, "b.jsonl:2:1: a test is a list; write an object with `id` and `input`"),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"},
+            "b.jsonl:1:1: this file holds no test; write one JSON object a row",
+        ),
+        (
+            {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"},
+            "b.jsonl:2:1: a test is a list; write an object with `id` and `input`",
+        ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'},
             "b.jsonl:2:22: `input` is the number 3; write a text, an object, or a list of messages",
@@ -116,20 +152,29 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_references__faults_stand_in_their_own_file(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_references__faults_stand_in_their_own_file(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
 
     assert suites.faults(tmp_path) == [said]
 
 
 def test_rows__that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a").encode() + b'{"id": "\xff"}\n'})
+    suites.write(
+        tmp_path,
+        {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a").encode() + b'{"id": "\xff"}\n'},
+    )
 
     assert suites.faults(tmp_path) == ["a.jsonl:2:9: this is not UTF-8; save the file as UTF-8"]
 
 
 def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
-    rows = '{"id": 1, "input": "q"}\n' + row("b", expected_ouput="x") + '{"id": "c", "input": "q", "assert": [{"type": "contians"}]}\n'
+    rows = (
+        '{"id": 1, "input": "q"}\n'
+        + row("b", expected_ouput="x")
+        + '{"id": "c", "input": "q", "assert": [{"type": "contians"}]}\n'
+    )
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert suites.faults(tmp_path) == [
@@ -139,7 +184,9 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
 
 
 def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> None:
-    rows = "".join(row(f"t{number}", colour="red") for number in range(3)) + row("t3", shape="round")
+    rows = "".join(row(f"t{number}", colour="red") for number in range(3)) + row(
+        "t3", shape="round"
+    )
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
@@ -150,9 +197,17 @@ def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> No
 
 def test_rows__gates_stand_on_their_row(tmp_path: Path) -> None:
     gate = {"type": "contains", "value": "x", "required": True}
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a") + row("b", **{"assert": [gate]})})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE + "tests: a.jsonl",
+            "a.jsonl": row("a") + row("b", **{"assert": [gate]}),
+        },
+    )
 
-    assert [str(gate.location) for test in suites.whole(tmp_path).tests for gate in test.gates] == ["a.jsonl:2:1"]
+    assert [str(gate.location) for test in suites.whole(tmp_path).tests for gate in test.gates] == [
+        "a.jsonl:2:1"
+    ]
 
 
 @pytest.mark.parametrize("sidecar", ["cases.yaml", "cases.yml", "dataset.yaml"])
@@ -182,7 +237,9 @@ def test_rows__beside_a_suite_without_tests_are_its_tests(tmp_path: Path) -> Non
 
 
 def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"cases.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a")})
+    suites.write(
+        tmp_path, {"cases.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a")}
+    )
 
     assert suites.faults(tmp_path, "cases.jsonl") == [
         "cases.yaml:3:1: `tests` stands here, and cases.jsonl is a suite of its own beside it; "
@@ -191,7 +248,13 @@ def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_sidecar__of_another_suite_is_left_alone(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"dataset.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a", criteria="c")})
+    suites.write(
+        tmp_path,
+        {
+            "dataset.yaml": SUITE + "tests: [{id: x, input: q}]",
+            "cases.jsonl": row("a", criteria="c"),
+        },
+    )
 
     assert ids(tmp_path, "cases.jsonl") == ["a"]
 
@@ -207,7 +270,9 @@ def test_broken_suite__still_names_the_files_that_are_gone(tmp_path: Path) -> No
 
 
 def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: [a.jsonl, {id: b, input: q}]", "a.jsonl": row("a")})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE + "tests: [a.jsonl, {id: b, input: q}]", "a.jsonl": row("a")}
+    )
     suite = suites.whole(tmp_path)
 
     first, second = list(suite.tests), list(suite.tests)
@@ -254,7 +319,11 @@ def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
 def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
     count = 5_000
     suites.write(
-        tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count))}
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE + "tests: a.jsonl",
+            "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count)),
+        },
     )
     suites.whole(tmp_path)  # what is imported and cached on first use does not count
 
@@ -270,7 +339,8 @@ def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path:
     suites.write(
         tmp_path,
         {
-            "EVAL.yaml": SUITE + "tests:\n  - {id: a, input: q}\n  - b.jsonl\n  - {id: x, input: q}\n",
+            "EVAL.yaml": SUITE
+            + "tests:\n  - {id: a, input: q}\n  - b.jsonl\n  - {id: x, input: q}\n",
             "b.jsonl": row("x") + row("a") + row("y") + row("x"),
         },
     )
@@ -288,12 +358,19 @@ def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: P
     said = suites.faults(tmp_path)
 
     assert len(said) == 1_001
-    assert said[-1] == "a.jsonl:1001:1: there are 1,000 faults by now, and the tests from here on were not read; mend those first"
+    assert (
+        said[-1]
+        == "a.jsonl:1001:1: there are 1,000 faults by now, and the tests from here on were not read; mend those first"
+    )
 
 
 def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
     suites.write(
-        tmp_path, {"EVAL.yaml": SUITE + "tests: [{id: a, input: q}, b.jsonl, {id: d, input: q}]", "b.jsonl": row("b") + "\n" + row("c")}
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE + "tests: [{id: a, input: q}, b.jsonl, {id: d, input: q}]",
+            "b.jsonl": row("b") + "\n" + row("c"),
+        },
     )
 
     suite = suites.whole(tmp_path)

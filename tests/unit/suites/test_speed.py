@@ -11,7 +11,9 @@ from tests.support import suites
 def test_import__brings_nothing_heavy_along() -> None:
     program = "import sys, agentevals_action.evaluators, agentevals_action.suites.load, agentevals_action.suites.find; print(*sys.modules)"
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
 
     loaded = set(done.stdout.split())
     assert "agentevals_action.suites.load" in loaded
@@ -26,7 +28,13 @@ def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: P
     assert: [{{type: contains, value: a}}, {{type: regex, value: "b+", required: true}}]
     metadata: {{expect: {{verdict: pass, score: 1}}}}
 """
-    suites.write(tmp_path, {"EVAL.yaml": "name: suite\ntests:\n" + "".join(test.format(number) for number in range(1_000))})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": "name: suite\ntests:\n"
+            + "".join(test.format(number) for number in range(1_000))
+        },
+    )
     started = time.process_time()
 
     suite = suites.whole(tmp_path)
@@ -37,7 +45,12 @@ def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: P
 
 def test_faults__by_the_thousand_do_not_hang(tmp_path: Path) -> None:
     values = ", ".join("1" for _ in range(20_000))
-    suites.write(tmp_path, {"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: contains-any, value: [{values}]}}]}}]"})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: contains-any, value: [{values}]}}]}}]"
+        },
+    )
     started = time.process_time()
 
     assert len(suites.faults(tmp_path)) == 20_000

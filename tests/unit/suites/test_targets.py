@@ -1,4 +1,5 @@
-"""Targets and configuration: where they are found, inheritance, faults, and which one a test is put to."""
+"""Targets and configuration: where they are found, inheritance, faults, and which one a test is put
+to."""
 
 from pathlib import Path
 
@@ -26,12 +27,22 @@ def test_file__nearest_to_the_suite(tmp_path: Path) -> None:
     far, near = suites.whole(tmp_path, "a/EVAL.yaml"), suites.whole(tmp_path, "a/b/EVAL.yaml")
 
     assert (far.targets.path, far.targets.targets["default"].provider) == (TARGETS, "mock")
-    assert (near.targets.path, near.targets.targets["default"].provider) == (f"a/b/{TARGETS}", "cli")
+    assert (near.targets.path, near.targets.targets["default"].provider) == (
+        f"a/b/{TARGETS}",
+        "cli",
+    )
     assert NamedFile(TARGETS, "targets file") in far.files
 
 
 def test_file__of_the_user_takes_the_place_of_the_search(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "broken", "mine.yaml": "[{name: default, provider: mock, responses: []}]"})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE,
+            TARGETS: "broken",
+            "mine.yaml": "[{name: default, provider: mock, responses: []}]",
+        },
+    )
 
     assert suites.whole(tmp_path, targets_file=tmp_path / "mine.yaml").targets.path == "mine.yaml"
 
@@ -72,8 +83,17 @@ def test_fields__of_all_targets(tmp_path: Path) -> None:
     suite = suites.whole(tmp_path)
     target = suite.targets.targets["default"]
 
-    assert (target.provider, target.judge_target, target.max_concurrency, target.retries) == ("cli", "judge", 5, 0)
-    assert (target.timeout_seconds, target.price, target.variables) == (1.5, Price(1, 2.5), ("KEY",))
+    assert (target.provider, target.judge_target, target.max_concurrency, target.retries) == (
+        "cli",
+        "judge",
+        5,
+        0,
+    )
+    assert (target.timeout_seconds, target.price, target.variables) == (
+        1.5,
+        Price(1, 2.5),
+        ("KEY",),
+    )
     assert (target.is_model, suite.targets.targets["judge"].is_model) == (False, True)
     assert target.files == ("agent.py",)
     assert target.definition["command"] == ["python3", "/agent.py", "${{ KEY }}"]
@@ -93,13 +113,28 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("{name: x, provider: mcok, responses: []}", "1:23: the provider `mcok` is unknown; did you mean `mock`?"),
-        ("{name: x, provider: zzz}", "1:23: the provider `zzz` is unknown; write one of `cli` or `mock`"),
+        (
+            "{name: x, provider: mcok, responses: []}",
+            "1:23: the provider `mcok` is unknown; did you mean `mock`?",
+        ),
+        (
+            "{name: x, provider: zzz}",
+            "1:23: the provider `zzz` is unknown; write one of `cli` or `mock`",
+        ),
         ("{name: x}", "1:3: `provider` is missing; every target needs it"),
-        ("{provider: mock}", "1:3: this target has no `name`; write the name by which suites ask for it"),
-        ("{name: 3, provider: mock}", "1:10: `name` is the number 3; write the name by which suites ask for it"),
+        (
+            "{provider: mock}",
+            "1:3: this target has no `name`; write the name by which suites ask for it",
+        ),
+        (
+            "{name: 3, provider: mock}",
+            "1:10: `name` is the number 3; write the name by which suites ask for it",
+        ),
         ("3", "1:3: a target is the number 3; write an object with `name` and `provider`"),
-        ("{name: x, provider: mock, responses: 3}", "1:40: `responses` is the number 3; write a list"),
+        (
+            "{name: x, provider: mock, responses: 3}",
+            "1:40: `responses` is the number 3; write a list",
+        ),
         ("{name: x, provider: mock}", "1:3: `responses` is missing; every `mock` target needs it"),
         (
             "{name: x, provider: cli, command: c, max_concurrency: 0}",
@@ -109,14 +144,26 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
             "{name: x, provider: cli, command: c, cache_key: 5}",
             '1:51: `cache_key`: the number 5 is no list of globs; write the files that the agent is made of, as `["agent/**", "*.md"]`',
         ),
-        ("{name: x, provider: cli, command: c, retries: many}", "1:49: `retries` is the text 'many'; write a whole number"),
+        (
+            "{name: x, provider: cli, command: c, retries: many}",
+            "1:49: `retries` is the text 'many'; write a whole number",
+        ),
         (
             "{name: x, provider: cli, command: c, judge_target: nobody}",
             "1:54: there is no target `nobody` to judge; write one of `default` or `x`",
         ),
-        ("{name: x, extends: nobody}", "1:22: there is no target `nobody` to extend; write one of `default` or `x`"),
-        ("{name: x, extends: x}", "1:22: the target `x` extends itself, by x → x; break the circle"),
-        ("{name: default, provider: cli, command: c}", "2:10: there is a second target `default`; give each its own name"),
+        (
+            "{name: x, extends: nobody}",
+            "1:22: there is no target `nobody` to extend; write one of `default` or `x`",
+        ),
+        (
+            "{name: x, extends: x}",
+            "1:22: the target `x` extends itself, by x → x; break the circle",
+        ),
+        (
+            "{name: default, provider: cli, command: c}",
+            "2:10: there is a second target `default`; give each its own name",
+        ),
         (
             "{name: x, provider: cli, command: c, requests_per_minute: 0}",
             "1:61: `requests_per_minute` is the number 0; write a number that is 1 or more",
@@ -136,18 +183,32 @@ def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("", "empty"), ("x: 1", "empty"), ("targets: 3", "the number 3"), ("hello", "the text 'hello'")]
+    ("text", "kind"),
+    [
+        ("", "empty"),
+        ("x: 1", "empty"),
+        ("targets: 3", "the number 3"),
+        ("hello", "the text 'hello'"),
+    ],
 )
 def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
 
     (said,) = suites.faults(tmp_path)
 
-    assert said.endswith(f"the targets are {kind}; write a list of targets, or an object with `targets`")
+    assert said.endswith(
+        f"the targets are {kind}; write a list of targets, or an object with `targets`"
+    )
 
 
 def test_fault__of_all_targets_and_of_the_provider_are_told_at_once(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: mock, retries: eleven, responses: x}"})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE,
+            TARGETS: "- {name: default, provider: mock, retries: eleven, responses: x}",
+        },
+    )
 
     assert suites.faults(tmp_path) == [
         f"{TARGETS}:1:44: `retries` is the text 'eleven'; write a whole number",
@@ -157,7 +218,14 @@ def test_fault__of_all_targets_and_of_the_provider_are_told_at_once(tmp_path: Pa
 
 def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Path) -> None:
     text = "- {name: desktop, provider: vscode}\n- {name: default, provider: mock, responses: []}"
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, "used/EVAL.yaml": SUITE + "\nexecution: {target: desktop}", TARGETS: text})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE,
+            "used/EVAL.yaml": SUITE + "\nexecution: {target: desktop}",
+            TARGETS: text,
+        },
+    )
 
     suites.whole(tmp_path)
     assert suites.faults(tmp_path, "used/EVAL.yaml") == [
@@ -168,11 +236,15 @@ def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Pat
 def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: vscode}"})
 
-    assert suites.faults(tmp_path) == [f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"]
+    assert suites.faults(tmp_path) == [
+        f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
+    ]
 
 
 def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: one, provider: mock, responses: []}"})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: one, provider: mock, responses: []}"}
+    )
 
     assert suites.faults(tmp_path) == [
         f"EVAL.yaml:1:1: no target is named, and {TARGETS} has none called `default`; write `execution: {{target: …}}` with `one`"
@@ -192,14 +264,18 @@ def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_override__that_does_not_exist_is_a_fault(tmp_path: Path, catalog: dict[str, str], said: str) -> None:
+def test_override__that_does_not_exist_is_a_fault(
+    tmp_path: Path, catalog: dict[str, str], said: str
+) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: suites.TARGETS})
 
     assert suites.faults(tmp_path, **catalog) == [said]
 
 
 def test_override__stands_in_for_a_target_that_does_not_exist(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: nobody}", TARGETS: suites.TARGETS})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: nobody}", TARGETS: suites.TARGETS}
+    )
 
     suite = suites.whole(tmp_path, target="judge")
 
@@ -208,7 +284,9 @@ def test_override__stands_in_for_a_target_that_does_not_exist(tmp_path: Path) ->
 
 def test_judge__none_to_be_had_is_a_fault_once(tmp_path: Path) -> None:
     text = "name: suite\nassert:\n  - {name: quality, type: llm_judge}\ntests:\n  - {id: a, input: q}\n  - {id: b, input: q}\n"
-    suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"})
+    suites.write(
+        tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"}
+    )
 
     assert suites.faults(tmp_path) == [
         f"EVAL.yaml:3:5: `quality` has no judge: the target `default` is no model and names no `judge_target`; "
@@ -217,7 +295,9 @@ def test_judge__none_to_be_had_is_a_fault_once(tmp_path: Path) -> None:
 
 
 def test_judge__of_the_default_evaluator_is_checked_too(tmp_path: Path) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: cli, command: cat}"})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: cli, command: cat}"}
+    )
 
     (said,) = suites.faults(tmp_path)
 
@@ -226,7 +306,9 @@ def test_judge__of_the_default_evaluator_is_checked_too(tmp_path: Path) -> None:
 
 def test_judge__is_not_asked_for_where_nothing_asks_one(tmp_path: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: q, assert: [{type: is_json}]}]"
-    suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"})
+    suites.write(
+        tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"}
+    )
 
     suites.whole(tmp_path)
 
@@ -248,7 +330,15 @@ def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> N
 def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> None:
     config = "required_version: 1\ndefaults: {target: judge, timeout_seconds: 7}\n"
     own = SUITE + "\nexecution: {target: default, timeout_seconds: 9}"
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, "own/EVAL.yaml": own, ".agentv/config.yaml": config, TARGETS: suites.TARGETS})
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE,
+            "own/EVAL.yaml": own,
+            ".agentv/config.yaml": config,
+            TARGETS: suites.TARGETS,
+        },
+    )
 
     bare, full = suites.whole(tmp_path), suites.whole(tmp_path, "own/EVAL.yaml")
 
@@ -260,15 +350,26 @@ def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ("defaults: {target: nobody}", "1:20: there is no target `nobody`; write `default` or `judge`"),
-        ("defaults: {timeout_seconds: x}", "1:29: `defaults.timeout_seconds` is the text 'x'; write a number"),
+        (
+            "defaults: {target: nobody}",
+            "1:20: there is no target `nobody`; write `default` or `judge`",
+        ),
+        (
+            "defaults: {timeout_seconds: x}",
+            "1:29: `defaults.timeout_seconds` is the text 'x'; write a number",
+        ),
         ("eval_patterns: x", "1:16: `eval_patterns` is the text 'x'; write a list"),
         ("- x", "1:1: this file is a list; write an object with `eval_patterns` or `defaults`"),
-        ("a: 1\na: 2", "2:1: the key 'a' stands here a second time (first on line 1); keep one of them"),
+        (
+            "a: 1\na: 2",
+            "2:1: the key 'a' stands here a second time (first on line 1); keep one of them",
+        ),
     ],
 )
 def test_configuration__faults(tmp_path: Path, config: str, said: str) -> None:
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, ".agentv/config.yaml": config, TARGETS: suites.TARGETS})
+    suites.write(
+        tmp_path, {"EVAL.yaml": SUITE, ".agentv/config.yaml": config, TARGETS: suites.TARGETS}
+    )
 
     assert suites.faults(tmp_path) == [f".agentv/config.yaml:{said}"]
 
@@ -285,13 +386,20 @@ def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) 
 
 
 def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path) -> None:
-    targets = suites.TARGETS + "  - {name: unused, provider: mock, responses: []}\n  - {name: other, provider: cli, command: [cat]}\n"
+    targets = (
+        suites.TARGETS
+        + "  - {name: unused, provider: mock, responses: []}\n  - {name: other, provider: cli, command: [cat]}\n"
+    )
     judge = "assert: [{type: llm_judge}]"
     for execution, more, used in [
         ("", "", ("default",)),
         ("", judge, ("default", "judge")),
         ("execution: {target: unused}\n", "execution: {target: other}", ("other",)),
-        ("execution: {target: other}\n", "assert: [{type: llm_judge, target: unused}]", ("other", "unused")),
+        (
+            "execution: {target: other}\n",
+            "assert: [{type: llm_judge, target: unused}]",
+            ("other", "unused"),
+        ),
         ("", "assert: [{type: code_judge, script: [x], target: true}]", ("default", "judge")),
     ]:
         graded = "" if "assert" in more else ", assert: [{type: is_json}]"
@@ -303,9 +411,16 @@ def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path
 def test_extends__more_than_twenty_deep_is_refused(tmp_path: Path) -> None:
     chain = "".join(f"- {{name: t{number}, extends: t{number + 1}}}\n" for number in range(25))
     suites.write(
-        tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {{name: default, extends: t0}}\n{chain}- {{name: t25, provider: cli, command: cat}}"}
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE,
+            TARGETS: f"- {{name: default, extends: t0}}\n{chain}- {{name: t25, provider: cli, command: cat}}",
+        },
     )
 
     said = suites.faults(tmp_path)
 
-    assert f"{TARGETS}:21:24: the target `default` extends more than 20 others in turn; make the chain shorter" in said
+    assert (
+        f"{TARGETS}:21:24: the target `default` extends more than 20 others in turn; make the chain shorter"
+        in said
+    )

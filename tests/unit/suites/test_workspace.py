@@ -1,4 +1,5 @@
-"""Workspaces as suites declare them: what a test ends up with, which files they name, and every fault at its place."""
+"""Workspaces as suites declare them: what a test ends up with, which files they name, and every
+fault at its place."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.suite import NamedFile, Repo, Test, Workspace
-from agentevals_action.suites import schema
+from agentevals_action.suites import json_schema
 from tests.support import suites
 
 TESTS = "tests:\n  - {id: a, input: q, criteria: c}\n"
@@ -32,13 +33,18 @@ def declared(root: Path, text: str) -> tuple[Test, ...]:
 
 def workspace(root: Path, fields: str, rest: str = TESTS) -> Workspace:
     """Of the first test of a suite with these fields under `workspace`."""
-    found = declared(root, ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest)[0].workspace
+    found = declared(root, ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest)[
+        0
+    ].workspace
     assert found is not None
     return found
 
 
 def refused(root: Path, fields: str, rest: str = TESTS) -> list[str]:
-    suites.write(root, {"evals/EVAL.yaml": ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest})
+    suites.write(
+        root,
+        {"evals/EVAL.yaml": ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest},
+    )
     return suites.faults(root, "evals/EVAL.yaml")
 
 
@@ -60,14 +66,30 @@ hooks:
 """
     made = workspace(root, fields)
     evals = root.resolve() / "evals"
-    assert (made.template, made.per_test, made.own, made.reset, made.reset_before) == (evals / "start", True, False, "fast", "strict")
-    assert made.repos == (Repo("app", "https://github.com/acme/app.git", "v1.2", 2, ("packages/core", "docs")),)
+    assert (made.template, made.per_test, made.own, made.reset, made.reset_before) == (
+        evals / "start",
+        True,
+        False,
+        "fast",
+        "strict",
+    )
+    assert made.repos == (
+        Repo("app", "https://github.com/acme/app.git", "v1.2", 2, ("packages/core", "docs")),
+    )
     assert made.before_all
     assert made.before_each
     assert made.after_all
     assert made.after_each is None
-    assert (made.before_all.command, made.before_all.cwd, made.before_all.timeout_seconds) == (("sh", "setup.sh"), evals, 1.5)
-    assert (made.before_each.command, made.before_each.cwd, made.before_each.timeout_seconds) == ("npm ci && npm test", evals / "start", 60)
+    assert (made.before_all.command, made.before_all.cwd, made.before_all.timeout_seconds) == (
+        ("sh", "setup.sh"),
+        evals,
+        1.5,
+    )
+    assert (made.before_each.command, made.before_each.cwd, made.before_each.timeout_seconds) == (
+        "npm ci && npm test",
+        evals / "start",
+        60,
+    )
     assert made.after_all.timeout_seconds == 30
     assert set(made.files) == {
         NamedFile("evals/start/app.py", "workspace template"),
@@ -116,14 +138,26 @@ tests:
     assert other.before_all
     assert own.template == other.template
     assert (own.own, other.own) == (True, False)
-    assert (own.before_all.command, own.before_all.timeout_seconds) == (("bun", "run", "custom-setup.ts"), 9)
+    assert (own.before_all.command, own.before_all.timeout_seconds) == (
+        ("bun", "run", "custom-setup.ts"),
+        9,
+    )
     assert other.before_all.command == ("bun", "run", "default-setup.ts")
-    assert (own.after_each.command, own.reset, other.reset) == (("sh", "cleanup.sh"), "strict", "fast")
+    assert (own.after_each.command, own.reset, other.reset) == (
+        ("sh", "cleanup.sh"),
+        "strict",
+        "fast",
+    )
     assert other is third
 
 
 def test_workspace__of_tests_in_another_file(root: Path) -> None:
-    suites.write(root, {"evals/more/cases.jsonl": '{"id": "a", "input": "q", "criteria": "c", "workspace": {"template": "here"}}\n'})
+    suites.write(
+        root,
+        {
+            "evals/more/cases.jsonl": '{"id": "a", "input": "q", "criteria": "c", "workspace": {"template": "here"}}\n'
+        },
+    )
     suites.write(root, {"evals/more/here/x": ""})
     (test,) = declared(root, "name: suite\ntests: more/cases.jsonl\n")
     assert test.workspace
@@ -132,21 +166,34 @@ def test_workspace__of_tests_in_another_file(root: Path) -> None:
 
 
 def test_workspace__in_a_file_of_its_own(root: Path) -> None:
-    suites.write(root, {"shared/workspace.yaml": "template: ./base\nhooks: {before_all: {command: [sh, up.sh]}}\n"})
+    suites.write(
+        root,
+        {
+            "shared/workspace.yaml": "template: ./base\nhooks: {before_all: {command: [sh, up.sh]}}\n"
+        },
+    )
     suites.write(root, {"shared/base/x": "", "shared/up.sh": ""})
     made = declared(root, f"name: suite\nworkspace: ../shared/workspace.yaml\n{TESTS}")[0].workspace
     assert made
     assert made.before_all
     assert made.template == root.resolve() / "shared/base"
     assert made.before_all.cwd == root.resolve() / "shared"
-    assert {file.path for file in made.files} == {"shared/workspace.yaml", "shared/base/x", "shared/up.sh"}
+    assert {file.path for file in made.files} == {
+        "shared/workspace.yaml",
+        "shared/base/x",
+        "shared/up.sh",
+    }
 
 
 @pytest.mark.parametrize(("enabled", "kept"), [("false", False), ("true", True)])
 def test_hooks__enabled(root: Path, enabled: str, kept: bool) -> None:
     hooks = f"hooks: {{enabled: {enabled}, before_all: {{command: [a]}}, after_each: {{command: [a], reset: fast}}}}"
     made = workspace(root, hooks)
-    assert (bool(made.before_all), bool(made.after_each), made.reset) == (kept, kept, "fast" if kept else "none")
+    assert (bool(made.before_all), bool(made.after_each), made.reset) == (
+        kept,
+        kept,
+        "fast" if kept else "none",
+    )
 
 
 def test_hooks__a_test_turns_them_off(root: Path) -> None:
@@ -180,28 +227,52 @@ def test_isolation__its_words(root: Path, words: str, fresh: bool) -> None:
     ],
 )
 def test_repo__its_sources(root: Path, written: str, source: str) -> None:
-    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (Repo("app", source),)
+    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (
+        Repo("app", source),
+    )
 
 
 @pytest.mark.parametrize(
-    ("written", "path"), [("./start", "evals/start"), ("/evals", "evals"), ("file:///evals/start", "evals/start"), ("/", "")]
+    ("written", "path"),
+    [
+        ("./start", "evals/start"),
+        ("/evals", "evals"),
+        ("file:///evals/start", "evals/start"),
+        ("/", ""),
+    ],
 )
 def test_repo__folder_of_this_repository(root: Path, written: str, path: str) -> None:
-    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (Repo("app", root.resolve() / path),)
+    assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (
+        Repo("app", root.resolve() / path),
+    )
 
 
 def test_repo__a_committed_bare_one_names_its_files(root: Path) -> None:
-    suites.write(root, {"evals/app.git/HEAD": "ref: refs/heads/main\n", "evals/app.git/objects/ab/c": ""})
+    suites.write(
+        root, {"evals/app.git/HEAD": "ref: refs/heads/main\n", "evals/app.git/objects/ab/c": ""}
+    )
     made = workspace(root, "repos: [{path: app, repo: ./app.git}]")
-    assert {file.path for file in made.files} == {"evals/app.git/HEAD", "evals/app.git/objects/ab/c"}
+    assert {file.path for file in made.files} == {
+        "evals/app.git/HEAD",
+        "evals/app.git/objects/ab/c",
+    }
 
 
 FAULTS: dict[str, tuple[str, str]] = {
     "no object": ("- x", "3:3: `workspace` is a list; "),
-    "template missing": ("template: no", "3:13: `template`: there is no folder 'no' (looked for evals/no); name a folder"),
+    "template missing": (
+        "template: no",
+        "3:13: `template`: there is no folder 'no' (looked for evals/no); name a folder",
+    ),
     "template a file": ("template: setup.sh", "3:13: `template`: there is no folder 'setup.sh'"),
-    "template outside": ("template: ../../x", "3:13: `template`: '../../x' leaves the repository; "),
-    "isolation": ("isolation: fresh", "3:14: `isolation` is the text 'fresh'; write `shared`, `per_test` or `per_case`"),
+    "template outside": (
+        "template: ../../x",
+        "3:13: `template`: '../../x' leaves the repository; ",
+    ),
+    "isolation": (
+        "isolation: fresh",
+        "3:14: `isolation` is the text 'fresh'; write `shared`, `per_test` or `per_case`",
+    ),
     "two that differ": (
         "isolation: shared\nscope: attempt",
         "4:3: `isolation` and `scope` are the same field and differ; keep one of them",
@@ -211,17 +282,38 @@ FAULTS: dict[str, tuple[str, str]] = {
     "pool": ("pool: true", "3:3: `pool` of AgentV is not supported; "),
     "path": ("path: /x", "3:3: `path` of AgentV is not supported; "),
     "env": ("env: {required_commands: [npm]}", "3:3: `env` of AgentV is not supported; "),
-    "reset in the wrong place": ("reset: fast", "3:3: `reset` stands in the wrong place; write it under `hooks.after_each`"),
-    "hook in the wrong place": ("before_all: {command: [x]}", "3:3: `before_all` stands in the wrong place; write it under `hooks`"),
+    "reset in the wrong place": (
+        "reset: fast",
+        "3:3: `reset` stands in the wrong place; write it under `hooks.after_each`",
+    ),
+    "hook in the wrong place": (
+        "before_all: {command: [x]}",
+        "3:3: `before_all` stands in the wrong place; write it under `hooks`",
+    ),
     "hook without a command": (
         "hooks: {before_all: {cwd: .}}",
         "3:23: the hook `before_all` has no `command`; write the command that it runs",
     ),
-    "hook no object": ("hooks: {before_all: ./x}", "3:23: `hooks.before_all` is the text './x'; write an object"),
-    "empty command": ("hooks: {before_all: {command: []}}", "3:33: `hooks.before_all.command` is an empty list; "),
-    "no program": ("hooks: {before_all: {command: ['']}}", "3:33: `hooks.before_all.command`: the command names no program; "),
-    "command and script": ("hooks: {before_all: {command: a, script: b}}", "3:36: `command` and `script` are the same field and differ; "),
-    "cwd outside": ("hooks: {before_all: {command: [a], cwd: ../..}}", "3:43: `cwd`: '../..' leaves the repository; "),
+    "hook no object": (
+        "hooks: {before_all: ./x}",
+        "3:23: `hooks.before_all` is the text './x'; write an object",
+    ),
+    "empty command": (
+        "hooks: {before_all: {command: []}}",
+        "3:33: `hooks.before_all.command` is an empty list; ",
+    ),
+    "no program": (
+        "hooks: {before_all: {command: ['']}}",
+        "3:33: `hooks.before_all.command`: the command names no program; ",
+    ),
+    "command and script": (
+        "hooks: {before_all: {command: a, script: b}}",
+        "3:36: `command` and `script` are the same field and differ; ",
+    ),
+    "cwd outside": (
+        "hooks: {before_all: {command: [a], cwd: ../..}}",
+        "3:43: `cwd`: '../..' leaves the repository; ",
+    ),
     "timeout": (
         "hooks: {after_all: {command: [a], timeout_ms: 0}}",
         "3:49: `hooks.after_all.timeout_ms` is the number 0; write a number over 0",
@@ -254,27 +346,54 @@ FAULTS: dict[str, tuple[str, str]] = {
         "hooks: {after_each: {command: [a], env: {A: b}}}",
         "3:38: the field `env` of this hook is unknown; write `command`, `cwd`, `timeout_ms` or `reset`",
     ),
-    "repo without a path": ("repos: [{repo: a/b}]", "3:11: `repos[0].path` is missing; every item needs it"),
-    "repo without a source": ("repos: [{path: a}]", "3:11: `repos[0].repo` is missing; every item needs it"),
+    "repo without a path": (
+        "repos: [{repo: a/b}]",
+        "3:11: `repos[0].path` is missing; every item needs it",
+    ),
+    "repo without a source": (
+        "repos: [{path: a}]",
+        "3:11: `repos[0].repo` is missing; every item needs it",
+    ),
     "repo outside": (
         "repos: [{path: ../a, repo: a/b}]",
         "3:18: `path`: '../a' leaves the folder; write a folder below the workspace, as `./app`",
     ),
-    "repo absolute": ("repos: [{path: /testbed, repo: a/b}]", "3:18: `path`: '/testbed' leaves the folder; "),
-    "repo in git": ("repos: [{path: a/.git/hooks, repo: a/b}]", "3:18: `path`: 'a/.git/hooks' is no usable path; "),
+    "repo absolute": (
+        "repos: [{path: /testbed, repo: a/b}]",
+        "3:18: `path`: '/testbed' leaves the folder; ",
+    ),
+    "repo in git": (
+        "repos: [{path: a/.git/hooks, repo: a/b}]",
+        "3:18: `path`: 'a/.git/hooks' is no usable path; ",
+    ),
     "taken path": (
         "repos: [{path: a, repo: a/b}, {path: ./a, repo: a/c}]",
         "3:40: the path './a' is taken already; give each repository its own",
     ),
-    "ext transport": ("repos: [{path: a, repo: 'ext::sh -c id'}]", "3:27: `repo`: 'ext::sh -c id' names no repository; write `owner/name`"),
-    "git transport": ("repos: [{path: a, repo: 'git://x/y'}]", "3:27: `repo`: 'git://x/y' names no repository; "),
+    "ext transport": (
+        "repos: [{path: a, repo: 'ext::sh -c id'}]",
+        "3:27: `repo`: 'ext::sh -c id' names no repository; write `owner/name`",
+    ),
+    "git transport": (
+        "repos: [{path: a, repo: 'git://x/y'}]",
+        "3:27: `repo`: 'git://x/y' names no repository; ",
+    ),
     "option as host": (
         "repos: [{path: a, repo: 'ssh://-oProxyCommand=id/x'}]",
         "3:27: `repo`: 'ssh://-oProxyCommand=id/x' names no repository; ",
     ),
-    "password": ("repos: [{path: a, repo: 'https://x:hunter22@e.org/y'}]", "3:27: `repo`: there is a password in the URL"),
-    "folder missing": ("repos: [{path: a, repo: ./no}]", "3:27: `repo`: there is no folder './no'; "),
-    "folder outside": ("repos: [{path: a, repo: ../../x}]", "3:27: `repo`: '../../x' leaves the repository; "),
+    "password": (
+        "repos: [{path: a, repo: 'https://x:hunter22@e.org/y'}]",
+        "3:27: `repo`: there is a password in the URL",
+    ),
+    "folder missing": (
+        "repos: [{path: a, repo: ./no}]",
+        "3:27: `repo`: there is no folder './no'; ",
+    ),
+    "folder outside": (
+        "repos: [{path: a, repo: ../../x}]",
+        "3:27: `repo`: '../../x' leaves the repository; ",
+    ),
     "commit an option": (
         "repos: [{path: a, repo: a/b, commit: --all}]",
         "3:40: `commit` is no revision; write a branch, a tag or a commit",
@@ -283,10 +402,22 @@ FAULTS: dict[str, tuple[str, str]] = {
         "repos: [{path: a, repo: a/b, commit: x, base_commit: y}]",
         "3:43: `commit` and `base_commit` are the same field and differ; ",
     ),
-    "ancestor": ("repos: [{path: a, repo: a/b, ancestor: -1}]", "3:42: `repos[0].ancestor` is the number -1; "),
-    "source": ("repos: [{path: a, repo: a/b, source: {type: git}}]", "3:32: `source` of AgentV is not supported; "),
-    "resolver": ("repos: [{path: a, repo: a/b, resolver: x}]", "3:32: `resolver` of AgentV is not supported; "),
-    "sparse outside": ("repos: [{path: a, repo: a/b, sparse: [../x]}]", "3:40: `sparse`: '../x' leaves the folder; "),
+    "ancestor": (
+        "repos: [{path: a, repo: a/b, ancestor: -1}]",
+        "3:42: `repos[0].ancestor` is the number -1; ",
+    ),
+    "source": (
+        "repos: [{path: a, repo: a/b, source: {type: git}}]",
+        "3:32: `source` of AgentV is not supported; ",
+    ),
+    "resolver": (
+        "repos: [{path: a, repo: a/b, resolver: x}]",
+        "3:32: `resolver` of AgentV is not supported; ",
+    ),
+    "sparse outside": (
+        "repos: [{path: a, repo: a/b, sparse: [../x]}]",
+        "3:40: `sparse`: '../x' leaves the folder; ",
+    ),
 }
 
 
@@ -300,13 +431,18 @@ def test_fault__place_and_words(root: Path, case: str) -> None:
 
 def test_fault__in_a_test_is_told_there(root: Path) -> None:
     suites.write(
-        root, {"evals/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n    criteria: c\n    workspace: {template: no}\n"}
+        root,
+        {
+            "evals/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n    criteria: c\n    workspace: {template: no}\n"
+        },
     )
     (fault,) = suites.faults(root, "evals/EVAL.yaml")
     assert fault.startswith("evals/EVAL.yaml:6:27: `template`: there is no folder 'no'")
 
 
-@pytest.mark.parametrize("text", ["workspace: ~", "workspace: 3", "workspace: no.yaml", "workspace: start"])
+@pytest.mark.parametrize(
+    "text", ["workspace: ~", "workspace: 3", "workspace: no.yaml", "workspace: start"]
+)
 def test_fault__no_workspace(root: Path, text: str) -> None:
     suites.write(root, {"evals/EVAL.yaml": f"name: suite\n{text}\n{TESTS}"})
     (fault,) = suites.faults(root, "evals/EVAL.yaml")
@@ -317,13 +453,19 @@ def test_fault__no_workspace(root: Path, text: str) -> None:
     ("content", "said"),
     [
         ("- a\n", "evals/w.yaml:1:1: this workspace is a list; "),
-        ("workspace: {template: start}\n", "evals/w.yaml:1:1: `workspace` stands in a file of its own already; "),
+        (
+            "workspace: {template: start}\n",
+            "evals/w.yaml:1:1: `workspace` stands in a file of its own already; ",
+        ),
         ("template: no\n", "evals/w.yaml:1:11: `template`: there is no folder 'no'"),
         ("a: [\n", "evals/w.yaml:1:5: this is no valid YAML: "),
     ],
 )
 def test_fault__in_a_file_of_its_own(root: Path, content: str, said: str) -> None:
-    suites.write(root, {"evals/w.yaml": content, "evals/EVAL.yaml": f"name: suite\nworkspace: w.yaml\n{TESTS}"})
+    suites.write(
+        root,
+        {"evals/w.yaml": content, "evals/EVAL.yaml": f"name: suite\nworkspace: w.yaml\n{TESTS}"},
+    )
     (fault,) = suites.faults(root, "evals/EVAL.yaml")
     assert fault.startswith(said)
 
@@ -332,24 +474,34 @@ def test_fault__in_a_file_of_its_own(root: Path, content: str, said: str) -> Non
 def test_template__a_link_that_leads_out(root: Path, target: str) -> None:
     (root / "evals/start/link").symlink_to(target)
     (fault,) = refused(root, "template: start")
-    assert fault.startswith("evals/EVAL.yaml:3:13: `template`: the link 'link' in it leads out of it; ")
+    assert fault.startswith(
+        "evals/EVAL.yaml:3:13: `template`: the link 'link' in it leads out of it; "
+    )
 
 
 def test_template__a_link_that_stays_inside(root: Path) -> None:
     (root / "evals/start/link").symlink_to("sub/data.txt")
-    assert NamedFile("evals/start/link", "workspace template") in workspace(root, "template: start").files
+    assert (
+        NamedFile("evals/start/link", "workspace template")
+        in workspace(root, "template: start").files
+    )
 
 
 def test_warning__reset_with_fresh_folders(root: Path) -> None:
-    suites.write(root, {"evals/EVAL.yaml": f"{ONE}  isolation: per_test\n  hooks: {{after_each: {{reset: fast}}}}\n{TESTS}"})
+    suites.write(
+        root,
+        {
+            "evals/EVAL.yaml": f"{ONE}  isolation: per_test\n  hooks: {{after_each: {{reset: fast}}}}\n{TESTS}"
+        },
+    )
     (warning,) = suites.whole(root, "evals/EVAL.yaml").warnings
-    assert str(warning).startswith("evals/EVAL.yaml:4:23: `reset` is for nothing where each test has a fresh folder; ")
+    assert str(warning).startswith(
+        "evals/EVAL.yaml:4:23: `reset` is for nothing where each test has a fresh folder; "
+    )
 
 
 def test_warning__unknown_fields(root: Path) -> None:
-    text = (
-        f"{ONE}  templat: start\n  hooks: {{before_all: {{command: [a], note: why}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
-    )
+    text = f"{ONE}  templat: start\n  hooks: {{before_all: {{command: [a], note: why}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
     suites.write(root, {"evals/EVAL.yaml": text})
     told = [str(warning) for warning in suites.whole(root, "evals/EVAL.yaml").warnings]
     assert [line.rpartition("; ")[2] for line in told] == [
@@ -360,9 +512,11 @@ def test_warning__unknown_fields(root: Path) -> None:
 
 
 def test_schema__knows_workspaces() -> None:
-    made: dict[str, Any] = schema.schema(suites.CATALOG.evaluators)
+    made: dict[str, Any] = json_schema.schema(suites.CATALOG.evaluators)
     definitions = made["definitions"]
     assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
     assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]
-    assert {"template", "isolation", "scope", "repos", "hooks", "docker"} <= definitions["Workspace"]["properties"].keys()
+    assert {"template", "isolation", "scope", "repos", "hooks", "docker"} <= definitions[
+        "Workspace"
+    ]["properties"].keys()
     assert "base_commit" in definitions["RepoEntry"]["properties"]

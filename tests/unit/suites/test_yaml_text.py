@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from agentevals_action.suites.findings import Unreadable
-from agentevals_action.suites.positions import Items, Map
-from agentevals_action.suites.yaml_text import read_yaml
+from agentevals_action.suites.files.diagnostics import Unreadable
+from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.files.yaml_reader import read_yaml
 
 
 def read(text: str | bytes) -> object:
@@ -64,7 +64,12 @@ def test_scalar__core_schema(text: str, value: object) -> None:
 
 
 def test_keys__are_texts() -> None:
-    assert read("{0: a, true: b, 1.5: c, yes: d}") == {"0": "a", "true": "b", "1.5": "c", "yes": "d"}
+    assert read("{0: a, true: b, 1.5: c, yes: d}") == {
+        "0": "a",
+        "true": "b",
+        "1.5": "c",
+        "yes": "d",
+    }
 
 
 def test_places__of_keys_values_and_items() -> None:
@@ -91,23 +96,53 @@ def test_byte_order_mark__passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 1\nb: 2\na: 3\n", "x.yaml:3:1: the key 'a' stands here a second time (first on line 1); keep one of them"),
-        ("a: .inf", "x.yaml:1:4: '.inf' is no finite number, and JSON has no other; put it in quotes if it is a text"),
-        ("a: 1e999", "x.yaml:1:4: '1e999' is no finite number, and JSON has no other; put it in quotes if it is a text"),
-        ("a: &x {}\n<<: *x", "x.yaml:2:1: `<<` merges nothing in YAML 1.2; write the fields out, or put it in quotes if it is a name"),
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "x.yaml:3:1: the key 'a' stands here a second time (first on line 1); keep one of them",
+        ),
+        (
+            "a: .inf",
+            "x.yaml:1:4: '.inf' is no finite number, and JSON has no other; put it in quotes if it is a text",
+        ),
+        (
+            "a: 1e999",
+            "x.yaml:1:4: '1e999' is no finite number, and JSON has no other; put it in quotes if it is a text",
+        ),
+        (
+            "a: &x {}\n<<: *x",
+            "x.yaml:2:1: `<<` merges nothing in YAML 1.2; write the fields out, or put it in quotes if it is a name",
+        ),
         ("~: 1", "x.yaml:1:1: this key is empty; write the name of a field"),
-        ("? [a]\n: 1", "x.yaml:1:3: a key is a list, an object or an alias here; write the key as a text"),
+        (
+            "? [a]\n: 1",
+            "x.yaml:1:3: a key is a list, an object or an alias here; write the key as a text",
+        ),
         ("a: *b", "x.yaml:1:4: there is no anchor `&b` above; define it before it is used"),
         ("a: &b [*b]", "x.yaml:1:8: `*b` stands inside of what it refers to; write it out once"),
-        ("a: !!python/name:os.system x", "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' does not fit here; remove it"),
+        (
+            "a: !!python/name:os.system x",
+            "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' does not fit here; remove it",
+        ),
         ("a: !mine {}", "x.yaml:1:4: the tag '!mine' is not supported; remove it"),
         ("a: !!int x", "x.yaml:1:4: the tag 'tag:yaml.org,2002:int' does not fit here; remove it"),
-        ("a: 1\n---\nb: 2\n", "x.yaml:2:1: a second document begins here; keep one document in a file"),
+        (
+            "a: 1\n---\nb: 2\n",
+            "x.yaml:2:1: a second document begins here; keep one document in a file",
+        ),
         (b"a: 1\nb: \xc3(\n", "x.yaml:2:4: this is not UTF-8; save the file as UTF-8"),
-        ("a: 1\nb: \x07", "x.yaml:2:4: the character '\\x07' may not stand in YAML; remove it, or escape it in double quotes"),
+        (
+            "a: 1\nb: \x07",
+            "x.yaml:2:4: the character '\\x07' may not stand in YAML; remove it, or escape it in double quotes",
+        ),
         ("[" * 200, "x.yaml:1:101: this is nested more than 100 deep; make it flatter"),
-        ("a: " + "1" * 5_000, "x.yaml:1:4: this number has more than 4,000 digits; put it in quotes if it is a text"),
-        ("a: 0x" + "f" * 3_500, "x.yaml:1:4: this number has more than 3,000 digits; put it in quotes if it is a text"),
+        (
+            "a: " + "1" * 5_000,
+            "x.yaml:1:4: this number has more than 4,000 digits; put it in quotes if it is a text",
+        ),
+        (
+            "a: 0x" + "f" * 3_500,
+            "x.yaml:1:4: this number has more than 3,000 digits; put it in quotes if it is a text",
+        ),
         (
             "[" + "1," * 200_001 + "]",
             "x.yaml:1:400002: this file holds more than 200,000 values; put the tests into a JSONL file, which may be of any length",
@@ -178,7 +213,10 @@ for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\t
 print(yaml_text._Parser.__module__, file=sys.stderr)
 """
     quick, pure = (
-        subprocess.run([sys.executable, "-c", program, kind], capture_output=True, text=True, check=True) for kind in ("quick", "pure")
+        subprocess.run(
+            [sys.executable, "-c", program, kind], capture_output=True, text=True, check=True
+        )
+        for kind in ("quick", "pure")
     )
 
     assert quick.stdout == pure.stdout

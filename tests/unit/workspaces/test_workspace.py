@@ -1,4 +1,5 @@
-"""The life of the folders that agents work in: made, shared or fresh, reset, kept, removed; hooks around them."""
+"""The life of the folders that agents work in: made, shared or fresh, reset, kept, removed; hooks
+around them."""
 
 import asyncio
 import contextlib
@@ -17,24 +18,38 @@ import pytest
 from agentevals_action.errors import AttemptError
 from tests.support import suites, workspaces
 
-START: dict[str, str | bytes] = {"start/app.py": "one\n", "start/sub/x": "x\n", "start/.gitignore": "*.log\ncache/\n"}
-#: A hook that writes down its name and what it is told, into a file outside; at once, as hooks run side by side.
+START: dict[str, str | bytes] = {
+    "start/app.py": "one\n",
+    "start/sub/x": "x\n",
+    "start/.gitignore": "*.log\ncache/\n",
+}
+#: A hook that writes down its name and what it is told, into a file outside; at once, as hooks run
+#: side by side.
 NOTE = 'import json, os, sys\nopen(sys.argv[2], "a").write(json.dumps([sys.argv[1], os.getcwd(), json.load(sys.stdin)]) + "\\n")\n'
 
 
 def noting(tmp_path: Path, *names: str) -> str:
     """The hooks of these names, each noted in `notes`."""
-    hooks = (f"{name}: {{command: [{sys.executable}, note.py, {name}, {tmp_path}/notes]}}" for name in names)
+    hooks = (
+        f"{name}: {{command: [{sys.executable}, note.py, {name}, {tmp_path}/notes]}}"
+        for name in names
+    )
     return "".join(f"    {hook}\n" for hook in hooks)
 
 
 def notes(tmp_path: Path) -> list[tuple[str, str, dict[str, Any]]]:
     path = tmp_path / "notes"
-    return [tuple(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+    return (
+        [tuple(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+    )
 
 
-def made(tmp_path: Path, workspace: str, files: dict[str, str | bytes] | None = None, **options: Any) -> workspaces.Run:
-    root = workspaces.suite(tmp_path / "repository", workspace, {**START, "note.py": NOTE, **(files or {})})
+def made(
+    tmp_path: Path, workspace: str, files: dict[str, str | bytes] | None = None, **options: Any
+) -> workspaces.Run:
+    root = workspaces.suite(
+        tmp_path / "repository", workspace, {**START, "note.py": NOTE, **(files or {})}
+    )
     return workspaces.run(root, tmp_path / "scratch", **options)
 
 
@@ -56,7 +71,12 @@ def test_template__is_copied_with_modes_and_links(tmp_path: Path) -> None:
 
     async def work() -> None:
         attempt = await job.enter()
-        assert sorted(path.name for path in attempt.path.iterdir()) == [".gitignore", "app.py", "link", "sub"]
+        assert sorted(path.name for path in attempt.path.iterdir()) == [
+            ".gitignore",
+            "app.py",
+            "link",
+            "sub",
+        ]
         assert (attempt.path / "link").readlink() == Path("sub/x")
         assert stat.S_IMODE((attempt.path / "app.py").stat().st_mode) == 0o755
         assert [path.name for path in (attempt.path / "sub").iterdir()] == ["x"]
@@ -74,7 +94,9 @@ def test_template__a_link_that_came_to_lead_out(tmp_path: Path) -> None:
 
     async def work() -> None:
         for _ in range(2):
-            with pytest.raises(AttemptError, match="the link 'link' leads out of 'start'") as caught:
+            with pytest.raises(
+                AttemptError, match="the link 'link' leads out of 'start'"
+            ) as caught:
                 await job.enter()
             assert caught.value.kind == "workspace"
         await job.workspaces.close()
@@ -84,7 +106,11 @@ def test_template__a_link_that_came_to_lead_out(tmp_path: Path) -> None:
 
 
 def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
-    job = made(tmp_path, "  template: start\n  hooks:\n" + noting(tmp_path, "before_all", "before_each", "after_each", "after_all"))
+    job = made(
+        tmp_path,
+        "  template: start\n  hooks:\n"
+        + noting(tmp_path, "before_all", "before_each", "after_each", "after_all"),
+    )
 
     async def work() -> None:
         first = await job.enter(0)
@@ -100,13 +126,30 @@ def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
 
     run(work())
     said = notes(tmp_path)
-    assert [name for name, _, _ in said] == ["before_all", "before_each", "after_each", "before_each", "after_each", "after_all"]
+    assert [name for name, _, _ in said] == [
+        "before_all",
+        "before_each",
+        "after_each",
+        "before_each",
+        "after_each",
+        "after_all",
+    ]
     assert {folder for _, folder, _ in said} == {str(tmp_path / "repository")}
     path = said[0][2]["workspace_path"]
-    alone = {"workspace_path": path, "eval_run_id": "run-1", "case_input": None, "case_metadata": None}
+    alone = {
+        "workspace_path": path,
+        "eval_run_id": "run-1",
+        "case_input": None,
+        "case_metadata": None,
+    }
     assert said[0][2] == {**alone, "test_id": "__before_all__"}
     assert said[5][2] == {**alone, "test_id": "__after_all__"}
-    assert said[1][2] == {**alone, "test_id": "a", "case_input": "first", "case_metadata": {"level": 1}}
+    assert said[1][2] == {
+        **alone,
+        "test_id": "a",
+        "case_input": "first",
+        "case_metadata": {"level": 1},
+    }
     assert said[3][2] == {**alone, "test_id": "b", "case_input": "second"}
     assert left(tmp_path) == []
     assert job.told == []
@@ -117,7 +160,9 @@ def test_lane__what_shares_a_folder(tmp_path: Path) -> None:
     tests += "  - {id: fresh, input: q, criteria: c, workspace: {isolation: per_test}}\n"
     root = workspaces.suite(tmp_path / "one", "  template: start", START, tests)
     shutil.copytree(root, tmp_path / "other")
-    one, other = (workspaces.run(place, tmp_path / "scratch") for place in (root, tmp_path / "other"))
+    one, other = (
+        workspaces.run(place, tmp_path / "scratch") for place in (root, tmp_path / "other")
+    )
     a, b, own, fresh = (one.workspaces.lane(one.suite, test) for test in one.tests)
     assert a == b
     assert None not in (a, own)
@@ -129,7 +174,9 @@ def test_lane__what_shares_a_folder(tmp_path: Path) -> None:
 def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) -> None:
     hook = f"{{before_all: {{command: [{sys.executable}, note.py, own, {tmp_path}/notes]}}}}"
     tests = f"  - {{id: a, input: q, criteria: c}}\n  - {{id: b, input: ask, criteria: c, metadata: {{commit: abc}}, workspace: {{hooks: {hook}}}}}\n"
-    root = workspaces.suite(tmp_path / "repository", "  template: start", {**START, "note.py": NOTE}, tests)
+    root = workspaces.suite(
+        tmp_path / "repository", "  template: start", {**START, "note.py": NOTE}, tests
+    )
     job = workspaces.run(root, tmp_path / "scratch")
 
     async def work() -> None:
@@ -142,7 +189,11 @@ def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) ->
 
     run(work())
     ((_, _, told),) = notes(tmp_path)
-    assert (told["test_id"], told["case_input"], told["case_metadata"]) == ("b", "ask", {"commit": "abc"})
+    assert (told["test_id"], told["case_input"], told["case_metadata"]) == (
+        "b",
+        "ask",
+        {"commit": "abc"},
+    )
 
 
 def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
@@ -167,7 +218,9 @@ def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
 
 def test_before_all__that_fails_is_an_error_of_every_test(tmp_path: Path) -> None:
     command = f"echo run >> {tmp_path}/runs; echo no space >&2; exit 3"
-    hooks = f"  hooks:\n    before_all: {{command: '{command}'}}\n" + noting(tmp_path, "before_each", "after_each", "after_all")
+    hooks = f"  hooks:\n    before_all: {{command: '{command}'}}\n" + noting(
+        tmp_path, "before_each", "after_each", "after_all"
+    )
     job = made(tmp_path, hooks)
 
     async def work() -> None:
@@ -175,7 +228,10 @@ def test_before_all__that_fails_is_an_error_of_every_test(tmp_path: Path) -> Non
             with pytest.raises(AttemptError) as caught:
                 await job.enter(number)
             assert caught.value.kind == "workspace"
-            assert str(caught.value) == "the hook `before_all` (EVAL.yaml:4:17) ended with exit code 3: no space"
+            assert (
+                str(caught.value)
+                == "the hook `before_all` (EVAL.yaml:4:17) ended with exit code 3: no space"
+            )
             assert "API_KEY" in caught.value.hint
         await job.workspaces.close()
 
@@ -202,11 +258,20 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("hook", "said"),
     [
-        ("{command: [no-such-program]}", "cannot be started: 'no-such-program' (No such file or directory)"),
+        (
+            "{command: [no-such-program]}",
+            "cannot be started: 'no-such-program' (No such file or directory)",
+        ),
         ("{command: ['true'], cwd: nowhere}", "cannot be run: its folder does not exist"),
         ("{command: [sleep, '60'], timeout_ms: 100}", "ran for over 0.1 s"),
-        ("{command: 'echo no database >&2; exec sleep 60', timeout_ms: 500}", "ran for over 0.5 s: no database"),
-        ("{command: 'echo out; seq 9 >&2; echo why >&2; exit 7'}", "ended with exit code 7: 6 | 7 | 8 | 9 | why"),
+        (
+            "{command: 'echo no database >&2; exec sleep 60', timeout_ms: 500}",
+            "ran for over 0.5 s: no database",
+        ),
+        (
+            "{command: 'echo out; seq 9 >&2; echo why >&2; exit 7'}",
+            "ended with exit code 7: 6 | 7 | 8 | 9 | why",
+        ),
         ("{command: 'kill -9 $$'}", "ended with exit code -9"),
     ],
 )
@@ -224,7 +289,9 @@ def test_hook__how_it_fails(tmp_path: Path, hook: str, said: str) -> None:
 def test_hook__sees_the_scrubbed_environment_and_its_placeholders(tmp_path: Path) -> None:
     script = f"env > {tmp_path}/env; printf %s {{{{workspace_path}}}} > {tmp_path}/path; printf %s {{{{case_input}}}} {{{{other}}}} > {tmp_path}/input"
     tests = '  - {id: a, input: "it\'s $(id) `id`", criteria: c}\n'
-    root = workspaces.suite(tmp_path / "repository", f"  hooks: {{before_each: {{command: '{script}'}}}}", {}, tests)
+    root = workspaces.suite(
+        tmp_path / "repository", f"  hooks: {{before_each: {{command: '{script}'}}}}", {}, tests
+    )
     job = workspaces.run(root, tmp_path / "scratch")
 
     async def work() -> None:
@@ -252,7 +319,9 @@ def test_hook__that_changes_the_folder_is_not_the_agent(tmp_path: Path) -> None:
 
 
 def test_after_hooks__that_fail_are_notices(tmp_path: Path) -> None:
-    hooks = "  hooks: {after_each: {command: 'echo bad >&2; exit 2'}, after_all: {command: 'exit 4'}}"
+    hooks = (
+        "  hooks: {after_each: {command: 'echo bad >&2; exit 2'}, after_all: {command: 'exit 4'}}"
+    )
     job = made(tmp_path, hooks)
 
     async def work() -> None:
@@ -286,7 +355,11 @@ def spoil(folder: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {path.relative_to(folder).as_posix(): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 FRESH = {".gitignore": "*.log\ncache/\n", "app.py": "one\n", "cache/x": "1\n", "sub/x": "x\n"}
@@ -295,7 +368,9 @@ IGNORED = {"cache/x": "2\n", "deep/cache/y": "y\n", "run.log": "log\n"}
 
 @pytest.mark.parametrize("when", ["after_each", "before_each"])
 @pytest.mark.parametrize(("mode", "expected"), [("strict", FRESH), ("fast", {**FRESH, **IGNORED})])
-def test_reset__between_tests(tmp_path: Path, when: str, mode: str, expected: dict[str, str]) -> None:
+def test_reset__between_tests(
+    tmp_path: Path, when: str, mode: str, expected: dict[str, str]
+) -> None:
     job = made(tmp_path, f"{RESET}{when}: {{reset: {mode}}}}}")
 
     async def work() -> None:
@@ -328,14 +403,21 @@ def test_reset__none(tmp_path: Path) -> None:
 
 
 def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
-    command = f"[sh, -c, 'cp $0/made {tmp_path}/collected; touch $0/leaked', '{{{{workspace_path}}}}']"
-    job = made(tmp_path, f"  template: start\n  hooks: {{after_each: {{reset: strict, command: {command}}}}}")
+    command = (
+        f"[sh, -c, 'cp $0/made {tmp_path}/collected; touch $0/leaked', '{{{{workspace_path}}}}']"
+    )
+    job = made(
+        tmp_path,
+        f"  template: start\n  hooks: {{after_each: {{reset: strict, command: {command}}}}}",
+    )
 
     async def work() -> None:
         first = await job.enter(0)
         (first.path / "made").write_text("by the agent\n")
         await first.leave(failed=False)
-        assert contents((await job.enter(1)).path) == {name: text for name, text in FRESH.items() if name != "cache/x"}
+        assert contents((await job.enter(1)).path) == {
+            name: text for name, text in FRESH.items() if name != "cache/x"
+        }
 
     run(work())
     assert job.told == []
@@ -344,7 +426,9 @@ def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a file"])
 @pytest.mark.parametrize("mode", ["none", "fast", "strict"])
-def test_shared__a_folder_that_an_agent_took_away_is_made_anew(tmp_path: Path, how: str, mode: str) -> None:
+def test_shared__a_folder_that_an_agent_took_away_is_made_anew(
+    tmp_path: Path, how: str, mode: str
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "mine").write_text("mine\n")
     job = made(tmp_path, f"  template: start\n  hooks: {{after_each: {{reset: {mode}}}}}")
@@ -359,7 +443,9 @@ def test_shared__a_folder_that_an_agent_took_away_is_made_anew(tmp_path: Path, h
         assert "-one\n" in await first.changes()
         await first.leave(failed=False)
         second = await job.enter(1)
-        assert contents(second.path) == {name: text for name, text in FRESH.items() if name != "cache/x"}
+        assert contents(second.path) == {
+            name: text for name, text in FRESH.items() if name != "cache/x"
+        }
         await second.leave(failed=False)
         await job.workspaces.close()
 
@@ -372,7 +458,11 @@ def test_shared__a_folder_that_an_agent_took_away_is_made_anew(tmp_path: Path, h
 def test_keep__the_folder_of_a_test_that_failed(tmp_path: Path, isolation: str) -> None:
     (tmp_path / "secret").write_text("hunter2\n")
     keep = tmp_path / "kept"
-    job = made(tmp_path, f"  template: start\n  isolation: {isolation}\n  hooks: {{after_each: {{reset: strict}}}}", keep=keep)
+    job = made(
+        tmp_path,
+        f"  template: start\n  isolation: {isolation}\n  hooks: {{after_each: {{reset: strict}}}}",
+        keep=keep,
+    )
 
     async def work() -> None:
         passed = await job.enter(0)
@@ -388,7 +478,10 @@ def test_keep__the_folder_of_a_test_that_failed(tmp_path: Path, isolation: str) 
         await job.workspaces.close()
 
     run(work())
-    assert sorted(path.relative_to(keep).as_posix() for path in keep.glob("*/*")) == ["EVAL.yaml/b", "EVAL.yaml/b-2"]
+    assert sorted(path.relative_to(keep).as_posix() for path in keep.glob("*/*")) == [
+        "EVAL.yaml/b",
+        "EVAL.yaml/b-2",
+    ]
     kept = keep / "EVAL.yaml" / "b"
     assert sorted(path.name for path in kept.iterdir()) == [".gitignore", "app.py", "inside", "sub"]
     assert (kept / "app.py").read_text() == "as the agent left it\n"
@@ -407,7 +500,10 @@ def test_keep__names_cannot_lead_out(tmp_path: Path) -> None:
         await job.workspaces.close()
 
     run(work())
-    assert sorted(path.name for path in (tmp_path / "kept" / "EVAL.yaml").iterdir()) == ["test", "x"]
+    assert sorted(path.name for path in (tmp_path / "kept" / "EVAL.yaml").iterdir()) == [
+        "test",
+        "x",
+    ]
 
 
 def bury(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""The diff of what an agent did in its folder: complete, bounded, and never at the mercy of what the agent left there."""
+"""The diff of what an agent did in its folder: complete, bounded, and never at the mercy of what
+the agent left there."""
 
 import asyncio
 import contextlib
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.workspaces.changes import MOST_CHARACTERS
-from agentevals_action.workspaces.look import MOST_BYTES
+from agentevals_action.execution.workspaces.diff import MOST_CHARACTERS
+from agentevals_action.execution.workspaces.look import MOST_BYTES
 from tests.support import repositories, workspaces
 
 FILES: dict[str, str | bytes] = {
@@ -151,7 +152,10 @@ def test_diff__files_become_folders_and_folders_files(tmp_path: Path) -> None:
 def test_diff__what_no_diff_can_show_is_told(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         os.mkfifo(folder / "pipe")
-        with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(folder):  # a socket's path may not be long
+        with (
+            socket.socket(socket.AF_UNIX) as made,
+            contextlib.chdir(folder),
+        ):  # a socket's path may not be long
             made.bind("socket")
         with (folder / "large").open("wb") as large:
             large.truncate(MOST_BYTES + 1)
@@ -186,7 +190,18 @@ def test_diff__what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_diff__names_that_mean_something_to_git(tmp_path: Path) -> None:
-    names = ("-x", ":(exclude)y", "git~1", 'quo"te', "new\nline", "tab\t", " space ", "back\\slash", "ü", "*")
+    names = (
+        "-x",
+        ":(exclude)y",
+        "git~1",
+        'quo"te',
+        "new\nline",
+        "tab\t",
+        " space ",
+        "back\\slash",
+        "ü",
+        "*",
+    )
 
     def work(folder: Path) -> None:
         for name in names:
@@ -232,7 +247,9 @@ def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
 
     text = diff(tmp_path, work)
     assert len(text) < MOST_CHARACTERS + 1000
-    assert text.endswith("# The diff is cut here, at 1,000,000 characters. The files that changed, 2 in all:\n# M\tapp.py\n# A\tzz.py\n")
+    assert text.endswith(
+        "# The diff is cut here, at 1,000,000 characters. The files that changed, 2 in all:\n# M\tapp.py\n# A\tzz.py\n"
+    )
 
 
 REPOSITORY = "  template: start\n  repos: [{path: app, repo: ./origin}]"
@@ -256,7 +273,9 @@ def test_diff__repositories_inside_with_their_path(tmp_path: Path) -> None:
     assert "main.o" not in text
 
 
-@pytest.mark.parametrize("how", ["committed", "without git", "broken git", "hooks", "a new repository"])
+@pytest.mark.parametrize(
+    "how", ["committed", "without git", "broken git", "hooks", "a new repository"]
+)
 def test_diff__whatever_is_done_to_git(tmp_path: Path, how: str) -> None:
     def work(folder: Path) -> None:
         app = folder / "app"

@@ -1,4 +1,5 @@
-"""Repositories in workspaces: at their commit, fetched once, whole and on their own, with nothing of ours in them."""
+"""Repositories in workspaces: at their commit, fetched once, whole and on their own, with nothing
+of ours in them."""
 
 import asyncio
 from pathlib import Path
@@ -6,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.workspaces.folders import Attempt
+from agentevals_action.execution.workspaces.folder import Attempt
 from tests.support import repositories, workspaces
 
 
 def origin(path: Path) -> repositories.Repository:
     """Three commits on `main`, a branch, a tag, and a commit that nothing leads to."""
-    made = repositories.Repository.create(path, {"a.txt": "1\n", "lib/x.txt": "x\n", "docs/y.txt": "y\n"})
+    made = repositories.Repository.create(
+        path, {"a.txt": "1\n", "lib/x.txt": "x\n", "docs/y.txt": "y\n"}
+    )
     made.git("tag", "first")
     made.commit("second", {"a.txt": "2\n"})
     made.commit("third", {"a.txt": "3\n"})
@@ -22,9 +25,13 @@ def origin(path: Path) -> repositories.Repository:
     return made
 
 
-def entered(tmp_path: Path, fields: str, count: int = 1, isolation: str = "shared") -> list[Attempt]:
+def entered(
+    tmp_path: Path, fields: str, count: int = 1, isolation: str = "shared"
+) -> list[Attempt]:
     """The folders of samples, in a suite with one repository."""
-    root = workspaces.suite(tmp_path / "repository", f"  isolation: {isolation}\n  repos: [{{path: app, {fields}}}]", {})
+    root = workspaces.suite(
+        tmp_path / "repository", f"  isolation: {isolation}\n  repos: [{{path: app, {fields}}}]", {}
+    )
     job = workspaces.run(root, tmp_path / "scratch")
 
     async def enter() -> list[Attempt]:
@@ -52,7 +59,9 @@ def content(attempt: Attempt, name: str = "a.txt") -> str:
 def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str, kind: str) -> None:
     place = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
     origin(place)
-    (attempt,) = entered(tmp_path, f"repo: '{'./origin' if kind == 'folder' else place.as_uri()}'{fields}")
+    (attempt,) = entered(
+        tmp_path, f"repo: '{'./origin' if kind == 'folder' else place.as_uri()}'{fields}"
+    )
     assert content(attempt) == expected
 
 
@@ -73,7 +82,9 @@ def test_commit__a_reference_of_another_kind(tmp_path: Path) -> None:
 
 
 def test_source__the_repository_under_test_itself(tmp_path: Path) -> None:
-    root = workspaces.suite(tmp_path / "repository", "  repos: [{path: ., repo: /, commit: HEAD}]", {"src/x": "1\n"})
+    root = workspaces.suite(
+        tmp_path / "repository", "  repos: [{path: ., repo: /, commit: HEAD}]", {"src/x": "1\n"}
+    )
     repositories.Repository.create(root).commit("first")
     (root / "src" / "x").write_text("not committed\n")
     job = workspaces.run(root, tmp_path / "scratch")
@@ -97,7 +108,11 @@ def test_checkout__is_whole_and_on_its_own(tmp_path: Path) -> None:
     assert app.git("rev-list", "--count", "origin/topic") == "4"
     assert app.git("remote", "get-url", "origin") == str(made.path.resolve())
     assert not (app.path / ".git" / "objects" / "info" / "alternates").exists()
-    assert all(file.stat().st_nlink == 1 for file in (app.path / ".git" / "objects").rglob("*") if file.is_file())
+    assert all(
+        file.stat().st_nlink == 1
+        for file in (app.path / ".git" / "objects").rglob("*")
+        if file.is_file()
+    )
 
 
 def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
@@ -116,12 +131,18 @@ def test_checkout__runs_no_hook_and_has_no_credentials(tmp_path: Path) -> None:
 def test_sparse__only_these_folders(tmp_path: Path) -> None:
     origin(tmp_path / "repository" / "origin")
     (attempt,) = entered(tmp_path, "repo: ./origin, sparse: [lib]")
-    assert sorted(path.name for path in (attempt.path / "app").iterdir()) == [".git", "a.txt", "lib"]
+    assert sorted(path.name for path in (attempt.path / "app").iterdir()) == [
+        ".git",
+        "a.txt",
+        "lib",
+    ]
 
 
 def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
     made = origin(tmp_path / "elsewhere")
-    first, second, third = entered(tmp_path, f"repo: '{made.path.as_uri()}', commit: topic", count=3, isolation="per_test")
+    first, second, third = entered(
+        tmp_path, f"repo: '{made.path.as_uri()}', commit: topic", count=3, isolation="per_test"
+    )
     assert len({first.path, second.path, third.path}) == 3
     assert {content(attempt) for attempt in (first, second, third)} == {"topic\n"}
     assert len(list(first.path.parent.parent.glob("repositories/*"))) == 1
@@ -132,7 +153,10 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
     [
         ("repo: ./origin, commit: nowhere", "has no commit `nowhere`"),
         ("repo: ./origin, ancestor: 7", "`HEAD` of the repository .* has no ancestor 7 back"),
-        ("repo: 'file:///no/such/repository'", "the repository file:///no/such/repository could not be cloned"),
+        (
+            "repo: 'file:///no/such/repository'",
+            "the repository file:///no/such/repository could not be cloned",
+        ),
         ("repo: /", "could not be cloned"),
     ],
 )
@@ -147,7 +171,11 @@ def test_refused__what_cannot_be_had(tmp_path: Path, fields: str, said: str) -> 
 def test_refused__a_path_that_is_taken_or_leads_out(tmp_path: Path, place: str) -> None:
     origin(tmp_path / "repository" / "origin")
     files: dict[str, str | bytes] = {"start/taken/x": "x"}
-    root = workspaces.suite(tmp_path / "repository", f"  template: start\n  repos: [{{path: {place}, repo: ./origin}}]", files)
+    root = workspaces.suite(
+        tmp_path / "repository",
+        f"  template: start\n  repos: [{{path: {place}, repo: ./origin}}]",
+        files,
+    )
     job = workspaces.run(root, tmp_path / "scratch")
     (root / "start" / "link").symlink_to(tmp_path)
     with pytest.raises(AttemptError, match=r"there is something at|leads out of"):

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import groupby
 
-from agentevals_action.conversations import Turn, Turns, together
 from agentevals_action.escaping import code
 from agentevals_action.model.comparison import SuiteComparison, TestComparison
-from agentevals_action.reports.view.shapes import Listing
+from agentevals_action.reports.conversations import Turn, Turns, together
+from agentevals_action.reports.view.models import Listing
 
 #: A test with the path of its suite.
 Placed = tuple[str, TestComparison]
@@ -15,7 +15,8 @@ Line = Callable[[str, TestComparison], str]
 
 
 class Grouping:
-    """The conversations of a review; of a test that head does not have any more the turn is not known."""
+    """The conversations of a review; of a test that head does not have any more the turn is not
+    known."""
 
     def __init__(self, suites: Iterable[SuiteComparison]) -> None:
         self._turns = Turns(test.head for suite in suites for test in suite.tests if test.head)
@@ -29,12 +30,15 @@ class Grouping:
         return [placed for group in together(tests, self._key, self._number) for placed in group]
 
     def told(self, title: str, tests: Sequence[Placed], line: Line, limit: int) -> Listing | None:
-        """A line a test, at most `limit`, several of one conversation beneath its name; None when there are none."""
+        """A line a test, at most `limit`, several of one conversation beneath its name; None when
+        there are none."""
         if not tests:
             return None
         shown = self.ordered(tests)[:limit]
         left = len(tests) - len(shown)
-        return Listing(title, self.lines(shown, line), f"… and {left:,} more" if left and shown else "")
+        return Listing(
+            title, self.lines(shown, line), f"… and {left:,} more" if left and shown else ""
+        )
 
     def lines(self, ordered: Sequence[Placed], line: Line) -> tuple[str, ...]:
         """Ordered tests as items of a list; turns of one conversation are a list in their item."""
@@ -50,7 +54,12 @@ class Grouping:
         if len(group) == 1:
             turn = self.turn(group[0][1])
             return f"{f'{name(turn)}, {turn.words}: ' if turn else ''}{line(*group[0])}"
-        return "\n".join([f"conversation {code(_conversation(group[0][1]) or '')}", *(f"  - {self._of(one)}{line(*one)}" for one in group)])
+        return "\n".join(
+            [
+                f"conversation {code(_conversation(group[0][1]) or '')}",
+                *(f"  - {self._of(one)}{line(*one)}" for one in group),
+            ]
+        )
 
     def _of(self, placed: Placed) -> str:
         turn = self.turn(placed[1])

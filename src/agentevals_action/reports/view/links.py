@@ -8,8 +8,8 @@ _LONGEST = 500  # characters of an address; a longer one is left out
 
 
 class Links(Struct, frozen=True):
-    """What addresses are made of; with None in it (a local repository) there is no link. `repository` is `owner/name`,
-    `run_url` the page of the workflow run."""
+    """What addresses are made of; with None in it (a local repository) there is no link.
+    `repository` is `owner/name`, `run_url` the page of the workflow run."""
 
     server_url: str | None = None
     repository: str | None = None
@@ -32,7 +32,8 @@ class Links(Struct, frozen=True):
     def _file(self, sha: str | None, path: str, line: int | None) -> str | None:
         if not sha or not path:
             return None
-        # quote() leaves `~` alone and refuses lone surrogates, which no path in git's index holds in UTF-8.
+        # quote() leaves `~` alone and refuses lone surrogates, which no path in git's index holds
+        # in UTF-8.
         address = self._address("blob", sha, quote(path, safe="/", errors="replace"))
         return f"{address}#L{line}" if address and line else address
 

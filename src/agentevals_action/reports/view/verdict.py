@@ -4,9 +4,9 @@ from collections import Counter
 
 from msgspec import Struct
 
+from agentevals_action.formatting import counted, joined
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
-from agentevals_action.reports.view import waiving
-from agentevals_action.wording import counted, joined
+from agentevals_action.reports.view import waivers
 
 #: Reasons that still make one sentence.
 IN_SENTENCE = 3
@@ -15,7 +15,8 @@ _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONC
 
 
 class Gone(Struct, frozen=True):
-    """What base has and head has not: paths of suites, tests with their suite, and gates of tests that are still there."""
+    """What base has and head has not: paths of suites, tests with their suite, and gates of tests
+    that are still there."""
 
     suites: tuple[str, ...]
     tests: tuple[tuple[str, TestComparison], ...]
@@ -40,7 +41,12 @@ def gone(review: Review) -> Gone:
     return Gone(
         suites=review.gone_suites,
         tests=tuple((path, test) for path, test in tests if test.change is Change.REMOVED),
-        gates=tuple((path, test, gate) for path, test in tests if test.change is not Change.REMOVED for gate in test.gates_removed),
+        gates=tuple(
+            (path, test, gate)
+            for path, test in tests
+            if test.change is not Change.REMOVED
+            for gate in test.gates_removed
+        ),
     )
 
 
@@ -62,16 +68,23 @@ def sentence(review: Review) -> str:
 
 def headline(review: Review) -> str:
     """The verdict in one plain line, with what is gone and what does not count."""
-    rest = (gone(review).sentence(), waiving.sentences(_tests(review)))
-    return " ".join([f"{review.decision.outcome.capitalize()}: {sentence(review)}", *filter(None, rest)])
+    rest = (gone(review).sentence(), waivers.sentences(_tests(review)))
+    return " ".join(
+        [f"{review.decision.outcome.capitalize()}: {sentence(review)}", *filter(None, rest)]
+    )
 
 
 def alert(review: Review, lost: Gone) -> str:
-    """GitHub's alert: what blocks, what cannot be told, what passed but wants a look, and what is fine."""
+    """GitHub's alert: what blocks, what cannot be told, what passed but wants a look, and what is
+    fine."""
     found = _ALERTS.get(review.decision.outcome)
     if found:
         return found
-    if lost.words() or _worse(review) or any(test.accepted_by or waiving.is_undecided(test) for test in _tests(review)):
+    if (
+        lost.words()
+        or _worse(review)
+        or any(test.accepted_by or waivers.is_undecided(test) for test in _tests(review))
+    ):
         return "IMPORTANT"
     return "TIP" if review.suites else "NOTE"
 
@@ -82,21 +95,30 @@ def _tests(review: Review) -> list[TestComparison]:
 
 def _worse(review: Review) -> list[str]:
     tests = _tests(review)
-    regressed = sum(waiving.regressed(test) for test in tests)
-    gates = sum(len(waiving.gates_failed(test)) for test in tests)
+    regressed = sum(waivers.regressed(test) for test in tests)
+    gates = sum(len(waivers.gates_failed(test)) for test in tests)
     counts = ((regressed, "test", "regressed"), (gates, "required gate", "failed"))
     return [counted(*count) for count in counts if count[0]]
 
 
 def _passed(review: Review) -> str:
     if not review.suites:
-        known = f" (of {counted(review.suites_in_repository, 'suite')} in the repository)" if review.suites_in_repository else ""
+        known = (
+            f" (of {counted(review.suites_in_repository, 'suite')} in the repository)"
+            if review.suites_in_repository
+            else ""
+        )
         return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
     tests = _tests(review)
     verdicts = Counter((test.head.verdict or "error") if test.head else "gone" for test in tests)
     changes = Counter(test.change for test in tests)
     ran = verdicts.total() - verdicts["gone"]
-    kinds = (("pass", "pass"), ("borderline", "borderline"), ("fail", "fail"), ("error", "in error"))
+    kinds = (
+        ("pass", "pass"),
+        ("borderline", "borderline"),
+        ("fail", "fail"),
+        ("error", "in error"),
+    )
     words = [f"{verdicts[verdict]} {word}" for verdict, word in kinds if verdicts[verdict]]
     told = "all pass" if verdicts["pass"] == ran else joined(words)
     compared = _compared(review, changes)
@@ -107,7 +129,10 @@ def _compared(review: Review, changes: "Counter[Change]") -> str:
     if not review.baseline.wanted:
         return "nothing to compare with"
     worse = _worse(review)
-    # An accepted regression is told in a sentence of its own, beside which "none regressed" would be wrong.
+    # An accepted regression is told in a sentence of its own, beside which "none regressed" would
+    # be wrong.
     none = [] if any(test.accepted_by for test in _tests(review)) else ["none regressed"]
-    better = [counted(changes[Change.IMPROVED], "test", "improved")] if changes[Change.IMPROVED] else []
+    better = (
+        [counted(changes[Change.IMPROVED], "test", "improved")] if changes[Change.IMPROVED] else []
+    )
     return joined([*(worse or none), *better])

@@ -1,0 +1,196 @@
+"""`action`: gates the event that the runner's environment describes; the container's entry
+point."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentevals_action import loading
+from agentevals_action.errors import (
+    AgentEvalsError,
+    ExitCode,
+    Interrupted,
+    InvalidInput,
+    OutputError,
+)
+from agentevals_action.github import events, job_log
+from agentevals_action.github.base import CheckReport
+from agentevals_action.github.events import Job
+from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.model.comparison import Review
+from agentevals_action.reports.view.links import Links
+from agentevals_action.review import base_tree, pipeline, publish, workshop
+from agentevals_action.review.baseline_source import Places
+from agentevals_action.review.workshop import Place
+from agentevals_action.settings import Runner, Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.redacted import redacted
+
+log = logging.getLogger(__name__)
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """Reviews, tells, and gives the gate's exit code. What fails before there is a job is told in
+    the log and the job summary."""
+    runner = Runner.from_environ(environ)
+    try:
+        settings = Settings.from_environ(environ)
+        job = _job(runner, settings)
+    except AgentEvalsError as error:
+        job_log.refuse(error, runner.summary_path)
+        return error.exit_code
+    loading.load_all()
+    place = Place(runner.workspace, settings, environ)
+    job_log.begin(place.redactor)
+    repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
+    host = _host(job, settings, runner)
+    try:
+        return _gate(job, place, repository, host, runner)
+    finally:
+        _give_back(place)
+
+
+def _job(runner: Runner, settings: Settings) -> Job:
+    event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
+    wishes = events.Wishes(
+        settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
+    )
+    return events.job_for(event, wishes)
+
+
+def _gate(
+    job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner
+) -> int:
+    """The check is in progress from here on, and completed whatever happens."""
+    try:
+        host.start_check()
+        review, published = _told(job, place, repository, host, runner)
+    except Interrupted:
+        host.finish_check(
+            CheckReport(
+                "cancelled",
+                "The run was cancelled",
+                "The run was cancelled before it could tell anything.",
+            )
+        )
+        raise
+    except Exception:
+        host.finish_check(
+            CheckReport(
+                "failure",
+                "The action crashed",
+                "This is a bug of the action, not of the change: see the job's log.",
+            )
+        )
+        raise
+    remembered = _remember(review, job, host, place.settings)
+    job_log.tell(review, published, (*host.notices, *remembered))
+    job_log.append_summary(runner.summary_path, published.summary)
+    job_log.write_outputs(
+        runner.output_path, publish.outputs(review, published, place.settings.report_dir)
+    )
+    return review.decision.exit_code
+
+
+def _remember(review: Review, job: Job, host: GitHubHost, settings: Settings) -> Sequence[str]:
+    """Keeps what the default branch's suites came to, for the pull requests to come; what there is
+    to tell of it."""
+    runs = [run for suite in review.suites if (run := suite.head_run())]
+    if not runs or not job.is_default_branch or settings.baseline not in ("auto", "branch"):
+        return ()
+    return host.memory(settings.baseline_branch).store(
+        runs, job.head_sha, datetime.now(UTC).isoformat(timespec="seconds")
+    )
+
+
+def _told(
+    job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner
+) -> tuple[Review, publish.Published]:
+    """The review and where it stands; a template that fails on it is the outcome, told by our
+    own."""
+    review = _review(job, place, repository, host)
+    try:
+        return review, _published(
+            review, host, _manner(review, place, runner, _template(place)), place
+        )
+    except InvalidInput as error:
+        review = pipeline.refused(job, [error.sentence])
+        return review, _published(review, host, _manner(review, place, runner), place)
+
+
+def _published(
+    review: Review, host: GitHubHost, manner: publish.Manner, place: Place
+) -> publish.Published:
+    """Where it stands; a report folder that cannot be written is a warning."""
+    try:
+        publish.write_folder(review, place.report, manner)
+    except OutputError as error:
+        log.warning("the report folder could not be written: %s", error.sentence)
+    return publish.publish(review, host, manner)
+
+
+def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost) -> Review:
+    """The review; a job that could not begin, or be brought to its end, is told like any other
+    outcome, where people look."""
+    try:
+        place.template()
+        places = Places(repository, host, job.pull.base_ref if job.pull else "")
+        return workshop.review(job, place, repository, host, places)
+    except AgentEvalsError as error:
+        faults = error.faults if isinstance(error, InvalidInput) else ()
+        reasons = (*faults, error.sentence)
+        broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
+        ended = (
+            pipeline.broken_off(job, place.settings, reasons)
+            if broken_off
+            else pipeline.refused(job, reasons)
+        )
+        return redacted(ended, place.redactor)
+
+
+def _manner(
+    review: Review, place: Place, runner: Runner, template: Path | None = None
+) -> publish.Manner:
+    links = Links(
+        runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
+    )
+    settings = place.settings
+    return publish.Manner(links, settings.comment, template, settings.annotation_limit)
+
+
+def _template(place: Place) -> Path | None:
+    try:
+        return place.template()
+    except InvalidInput:
+        # told already, as the reason why nothing was run; the comment that says so is our own
+        return None
+
+
+def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
+    return GitHubHost(
+        Target(
+            repository=runner.repository,
+            head_sha=job.check_sha or job.head_sha,
+            token=settings.github_token,
+            api_url=runner.api_url,
+            graphql_url=runner.graphql_url,
+            pull=job.pull.number if job.pull else None,
+            base=job.pull.base_sha if job.pull else None,
+            check_name=settings.check_name if settings.check_run and job.check_sha else None,
+            comment_id=settings.comment_id,
+            run_id=runner.run_id,
+            run_attempt=runner.run_attempt,
+            run_url=runner.run_url,
+            without_secrets=job.without_secrets,
+        )
+    )
+
+
+def _give_back(place: Place) -> None:
+    """What root wrote in the workspace becomes the workspace owner's again, so that later steps and
+    runs can clean it."""
+    try:
+        base_tree.give_back((place.folder,), place.folder)
+    except (AgentEvalsError, OSError, ValueError) as error:
+        log.warning("what was written in the workspace could not be given to its owner: %s", error)

@@ -1,0 +1,101 @@
+"""Numbers as people read them; what is unknown is a dash, never zero."""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+
+UNKNOWN = "–"
+#: Said of a difference whose interval holds 0.
+NOISE = "within noise"
+
+_UNITS = ("k", "M", "G")
+
+
+def percent(share: float | None) -> str:
+    """A share of 0-1 in percent, rounded down to a tenth, so that 100% is all and nothing less."""
+    if share is None:
+        return UNKNOWN
+    tenths = math.floor(round(share * 1000, 6))
+    return f"{tenths // 10}%" if tenths % 10 == 0 else f"{tenths / 10:.1f}%"
+
+
+def score(value: float | None) -> str:
+    """A score of 0-1, rounded down to hundredths, so that it never shows as a threshold that it
+    missed."""
+    return UNKNOWN if value is None else f"{math.floor(round(value * 100, 6)) / 100:.2f}"
+
+
+def cost(usd: float | None) -> str:
+    """US dollars: cents from a dollar on, else hundredths of cents."""
+    if usd is None:
+        return UNKNOWN
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def dollars(usd: float) -> str:
+    """US dollars as they were given, with all digits, and to the cent at least where they are not
+    whole."""
+    whole, _, part = plain(usd).partition(".")
+    return f"${whole}.{part:0<2}" if part else f"${whole}"
+
+
+def plain(number: float) -> str:
+    """A number as it was given: all its digits, and never an exponent."""
+    whole, _, part = f"{Decimal(repr(number)):,f}".partition(".")
+    part = part.rstrip("0")
+    return f"{whole}.{part}" if part else whole
+
+
+def tokens(number: float | None) -> str:
+    """A count of tokens, from a thousand on in its unit with three digits."""
+    if number is None:
+        return UNKNOWN
+    unit, units = "", iter(_UNITS)
+    while number >= 999.5 and (larger := next(units, None)):
+        number, unit = number / 1000, larger
+    return f"{number:,.0f}{unit}" if number >= 99.95 or not unit else f"{number:.3g}{unit}"
+
+
+def time(milliseconds: float | None) -> str:
+    """A duration in its two largest units."""
+    if milliseconds is None:
+        return UNKNOWN
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds) // 60
+    if minutes < 60:
+        return f"{minutes} min {round(seconds) % 60} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def delta(base: float | None, head: float | None) -> str:
+    """The signed difference of two scores in hundredths, empty when it is none or unknown."""
+    if base is None or head is None:
+        return ""
+    difference = round(head - base, 2)
+    return f"{'+' if difference > 0 else '−'}{abs(difference):.2f}" if difference else ""
+
+
+def step(base: float | None, head: float | None) -> int | None:
+    """From base to head in whole percent of base; 0 is a change within rounding, None is unknown or
+    no share of anything."""
+    return None if not base or head is None else round((head / base - 1) * 100)
+
+
+def moved(words: Callable[[float | None], str], base: float | None, head: float | None) -> str:
+    """`base → head` in words, or one of them when they read alike."""
+    before, after = words(base), words(head)
+    return after if before == after else f"{before} → {after}"
+
+
+def counted(number: int, noun: str, rest: str = "") -> str:
+    """`1 test`, `2 tests regressed`: the words of the gate."""
+    return f"{number} {noun}{'' if number == 1 else 's'}{' ' if rest else ''}{rest}"
+
+
+def joined(parts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""

@@ -1,1 +1,0 @@
-"""What evaluators share: arithmetic, judges, readers of answers."""

@@ -1,0 +1,190 @@
+"""AgentV's snake_case `index.jsonl` rows, read leniently as results of ours."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.model.result import (
+    ErrorInfo,
+    EvaluatorResult,
+    SampleResult,
+    TestResult,
+    TraceSummary,
+    Verdict,
+)
+from agentevals_action.results.scoring import verdict_of
+
+_ANSWER_PATHS = ("output_path", "answer_path", "response_path")
+_ANSWER_LIMIT = 1024 * 1024  # bytes of an answer's own file
+_VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "borderline": "borderline", "fail": "fail"}
+
+
+def is_agentv_row(data: object) -> bool:
+    """Whether a decoded row is AgentV's: it names its test and has a score or an error."""
+    return (
+        isinstance(data, Mapping)
+        and isinstance(_id(data), str)
+        and ("score" in data or "error" in data)
+    )
+
+
+def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
+    """One row as a result; `folder` is that of the index, below which the files of answers lie.
+    ValueError says what is wrong.
+
+    A row that ended in an execution error, or has no score, is an error. AgentV keeps no gates by
+    name: a row of good score that it counts as failed is a fail."""
+    score = _score(data)
+    error = _error(data, score)
+    verdict = None if error else _verdict(data, score)
+    answer = _answer(data, folder)
+    messages: tuple[Mapping[str, Any], ...] = (
+        ({"role": "assistant", "content": answer},) if answer else ()
+    )
+    evaluators = tuple(_evaluator(one) for one in _list(data, "scores") if isinstance(one, Mapping))
+    hits, misses = _assertions(data)
+    trace = _trace(data)
+    kept = None if error else score
+    sample = SampleResult(
+        score=kept,
+        verdict=verdict,
+        candidate_answer=answer,
+        output_messages=messages,
+        trace_summary=trace,
+        evaluator_results=evaluators,
+        error=error,
+    )
+    return TestResult(
+        timestamp=_text(data, "timestamp"),
+        eval_id=_id(data) or "",
+        dataset=_text(data, "suite") or _text(data, "dataset"),
+        conversation_id=_text(data, "conversation_id") or None,
+        score=kept,
+        verdict=verdict,
+        hits=hits or tuple(hit for one in evaluators for hit in one.hits),
+        misses=misses or tuple(miss for one in evaluators for miss in one.misses),
+        candidate_answer=answer,
+        target=_text(data, "target"),
+        trace_summary=trace,
+        evaluator_results=evaluators,
+        eval_path=_text(data, "eval_path") or _text(data, "suite") or _text(data, "dataset"),
+        samples=(sample,),
+        cost_usd=_number(data, "cost_usd"),
+        duration_ms=_number(data, "duration_ms"),
+        error=error,
+    )
+
+
+def _id(data: Mapping[str, Any]) -> str | None:
+    return _text(data, "test_id") or _text(data, "eval_id") or None
+
+
+def _score(data: Mapping[str, Any]) -> float | None:
+    score = _number(data, "score")
+    if score is not None and not 0 <= score <= 1:
+        raise ValueError(f"a score of {score:g} is not in 0-1")
+    return score
+
+
+def _error(data: Mapping[str, Any], score: float | None) -> ErrorInfo | None:
+    said = data.get("error")
+    if said:
+        return ErrorInfo(kind="target", message=said if isinstance(said, str) else str(said))
+    if data.get("execution_status") == "execution_error":
+        return ErrorInfo(
+            kind="target",
+            message=_text(data, "failure_reason_code") or "the run ended in an execution error",
+        )
+    if score is None or data.get("verdict") == "skip":
+        return ErrorInfo(kind="evaluator", message="the row has no score")
+    return None
+
+
+def _verdict(data: Mapping[str, Any], score: float | None) -> Verdict:
+    said = _VERDICTS.get(_text(data, "verdict"))
+    if said:
+        return said
+    verdict = verdict_of(score or 0.0)
+    return (
+        "fail"
+        if verdict == "pass" and data.get("execution_status") == "quality_failure"
+        else verdict
+    )
+
+
+def _answer(data: Mapping[str, Any], folder: Path) -> str:
+    for name in ("output", "answer", "candidate_answer"):
+        if text := _text(data, name):
+            return text
+    for name in _ANSWER_PATHS:
+        if relative := _text(data, name):
+            return _answer_file(folder, relative)
+    return ""
+
+
+def _answer_file(folder: Path, relative: str) -> str:
+    """The text of an answer's file, empty when it is not there any more or does not lie below the
+    index."""
+    try:
+        path = (folder / relative).resolve()
+        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_ANSWER_LIMIT).decode("utf-8", "replace").rstrip()
+    except (OSError, ValueError):
+        return ""  # an answer is shown, never graded here: the row stands without it
+
+
+def _evaluator(data: Mapping[str, Any]) -> EvaluatorResult:
+    hits, misses = _assertions(data)
+    score, weight = _number(data, "score"), _number(data, "weight")
+    return EvaluatorResult(
+        name=_text(data, "name") or _text(data, "type"),
+        type=_text(data, "type"),
+        score=score,
+        weight=1.0 if weight is None else weight,
+        hits=hits,
+        misses=misses,
+        reasoning=_text(data, "reasoning"),
+        passed={"pass": True, "fail": False}.get(_text(data, "verdict")),
+    )
+
+
+def _assertions(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    told = [one for one in _list(data, "assertions") if isinstance(one, Mapping)]
+    hits = [_text(one, "text") for one in told if one.get("passed") is True]
+    misses = [_text(one, "text") for one in told if one.get("passed") is not True]
+    hits += [one for one in _list(data, "hits") if isinstance(one, str)]
+    misses += [one for one in _list(data, "misses") if isinstance(one, str)]
+    return tuple(hits), tuple(misses)
+
+
+def _trace(data: Mapping[str, Any]) -> TraceSummary | None:
+    usage = data.get("token_usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    taken, given = _number(usage, "input"), _number(usage, "output")
+    cost, duration = _number(data, "cost_usd"), _number(data, "duration_ms")
+    if (taken, given, cost, duration) == (None, None, None, None):
+        return None
+    return TraceSummary(
+        input_tokens=None if taken is None else int(taken),
+        output_tokens=None if given is None else int(given),
+        total_tokens=None if taken is None or given is None else int(taken + given),
+        cost_usd=cost,
+        duration_ms=duration,
+    )
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(data: Mapping[str, Any], key: str) -> float | None:
+    value = data.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _list(data: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else ()

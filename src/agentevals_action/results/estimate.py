@@ -1,0 +1,144 @@
+"""Pure: what a run is likely to cost and to take, by what earlier runs did."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+from agentevals_action.formatting import cost, counted, dollars, time, tokens
+from agentevals_action.model.result import TestResult
+
+
+class Figures(Struct, frozen=True):
+    """What attempts of one suite took together: `attempts` at least 1, US dollars and tokens (None
+    where no reply tells), and milliseconds, all at least 0. ValueError for anything else: they are
+    read back from files that others may have written."""
+
+    attempts: int
+    cost_usd: float | None
+    tokens: int | None
+    duration_ms: float
+
+    def __post_init__(self) -> None:
+        numbers = (self.cost_usd, self.tokens, self.duration_ms)
+        if self.attempts < 1 or any(
+            number is not None and not (0 <= number < math.inf) for number in numbers
+        ):
+            raise ValueError("figures are numbers of at least 0, of at least one attempt")
+
+
+class _Sum(Struct):
+    attempts: int = 0
+    cost_usd: float | None = None
+    tokens: int | None = None
+    duration_ms: float = 0.0
+
+
+class Tally(Struct):
+    """Adds up results as they come. Of a test with a reply out of the cache, or an error, it takes
+    nothing: neither tells what the next run will cost. The samples of a test run side by side, so
+    that each counts with the test's whole duration."""
+
+    _suites: dict[str, _Sum] = field(default_factory=dict)
+
+    def add(self, result: TestResult) -> None:
+        """One more test."""
+        if (
+            result.cached_replies
+            or result.error is not None
+            or any(sample.cached for sample in result.samples)
+        ):
+            return
+        suite = self._suites.setdefault(result.eval_path, _Sum())
+        attempts = max(len(result.samples), 1)
+        suite.attempts += attempts
+        suite.duration_ms += attempts * (result.duration_ms or 0.0)
+        if result.cost_usd is not None:
+            suite.cost_usd = (suite.cost_usd or 0.0) + result.cost_usd
+        for sample in result.samples:
+            if sample.trace_summary is not None and sample.trace_summary.total_tokens is not None:
+                suite.tokens = (suite.tokens or 0) + sample.trace_summary.total_tokens
+
+    def figures(self) -> Mapping[str, Figures]:
+        """By suite path; a suite of which nothing can be told is not in it."""
+        return {
+            path: Figures(one.attempts, one.cost_usd, one.tokens, one.duration_ms)
+            for path, one in self._suites.items()
+        }
+
+
+def tally(results: Iterable[TestResult]) -> Mapping[str, Figures]:
+    """The figures of results that are all there, as those of an earlier results file."""
+    added = Tally()
+    for result in results:
+        added.add(result)
+    return added.figures()
+
+
+def sentence(
+    tests: Mapping[str, int],
+    *,
+    samples: int,
+    sides: int,
+    at_once: int,
+    last: Mapping[str, Figures],
+    limit: float | None = None,
+) -> str:
+    """The estimate for the log. `tests` are the numbers of tests by suite path, `sides` is 2 when
+    the base is run as well, `at_once` how many attempts run side by side, `last` what is known by
+    suite path, `limit` the input `max-cost-usd`."""
+    number = sum(tests.values())
+    each = samples * sides
+    known = {path: last[path] for path in tests if path in last}
+    words = f"Estimate: {counted(number, 'test')}{f' × {samples} samples' if samples > 1 else ''}{' on head and base' if sides > 1 else ''}"
+    words = f"{words}: {counted(number * each, 'attempt')}"
+    if not known or not number:
+        return f"{words}; what they cost and take is not known before they have run once"
+    total = _scaled({path: tests[path] * each for path in known}, known)
+    parts = [
+        *([f"about {_worth(total)}"] if _worth(total) else []),
+        f"{time(_wall(total, at_once))} at {at_once} at once",
+    ]
+    one = _Sum(1, _each(total.cost_usd, total), None, total.duration_ms / max(total.attempts, 1))
+    words = f"{words}, {', '.join(parts)} (by the last run: {' and '.join(filter(None, (_worth(one), time(one.duration_ms))))} an attempt)"
+    if strange := number - sum(tests[path] for path in known):
+        words = (
+            f"{words}, without the {counted(strange, 'test')} of suites that have not run before"
+        )
+    if unpriced := sum(tests[path] for path, before in known.items() if before.cost_usd is None):
+        words = f"{words}; what {counted(unpriced, 'test')} cost is not known"
+    if total.cost_usd is not None and limit is not None and total.cost_usd > limit:
+        words = f"{words}; that is above `max-cost-usd` ({dollars(limit)}), so that some will not be made"
+    return words
+
+
+def _scaled(attempts: Mapping[str, int], known: Mapping[str, Figures]) -> _Sum:
+    """What so many attempts of each suite take, if each takes what it took before."""
+    total = _Sum()
+    for path, number in attempts.items():
+        before = known[path]
+        share = number / before.attempts
+        total.attempts += number
+        total.duration_ms += before.duration_ms * share
+        if before.cost_usd is not None:
+            total.cost_usd = (total.cost_usd or 0.0) + before.cost_usd * share
+        if before.tokens is not None:
+            total.tokens = (total.tokens or 0) + round(before.tokens * share)
+    return total
+
+
+def _wall(total: _Sum, at_once: int) -> float:
+    """Milliseconds on the clock: all slots are busy, and no attempt is shorter than one."""
+    return total.duration_ms / max(min(at_once, total.attempts), 1)
+
+
+def _each(value: float | None, total: _Sum) -> float | None:
+    return None if value is None else value / max(total.attempts, 1)
+
+
+def _worth(total: _Sum) -> str:
+    worth = (
+        None if total.cost_usd is None else cost(total.cost_usd),
+        None if total.tokens is None else f"{tokens(total.tokens)} tokens",
+    )
+    return " and ".join(filter(None, worth))

@@ -1,0 +1,101 @@
+"""A review to where people look: the check, the comment, the job summary, annotations, the report
+folder, the outputs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentevals_action import reports
+from agentevals_action.github.base import Annotation, CheckReport, CommentReport, Host
+from agentevals_action.model.comparison import Change, Outcome, Review
+from agentevals_action.reports import annotations, markdown
+from agentevals_action.reports.view import cost as spending
+from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.links import Links
+from agentevals_action.review.comparison import compare
+
+
+class Manner(Struct, frozen=True):
+    """How a review is told: `comment` is the input of that name, `template` a file that extends
+    ours, `annotation_limit` counts annotations in all."""
+
+    links: Links
+    comment: str = "always"
+    template: Path | None = None
+    annotation_limit: int = 100
+
+
+class Published(Struct, frozen=True):
+    """Where it stands now; URLs are None where it could not be written."""
+
+    comment_url: str | None = None
+    check_url: str | None = None
+    summary: str = ""
+    annotations: tuple[Annotation, ...] = ()
+
+
+def publish(review: Review, host: Host, manner: Manner) -> Published:
+    """Completes the check, then writes the comment; what the host could not do stands in what is
+    written after. The review must have no secrets in it any more."""
+    remarks, left = annotations.annotations(review, manner.annotation_limit)
+    title, summary = markdown.check(review, manner.links, left)
+    check_url = host.finish_check(CheckReport(review.decision.conclusion, title, summary, remarks))
+    body = markdown.comment(_with_notices(review, host), manner.links, manner.template)
+    comment_url = host.publish_comment(
+        CommentReport(body, review.decision.outcome, _wanted(manner.comment, review))
+    )
+    return Published(
+        comment_url,
+        check_url,
+        markdown.job_summary(_with_notices(review, host), manner.links),
+        remarks,
+    )
+
+
+def write_folder(review: Review, folder: Path, manner: Manner) -> None:
+    """Every registered report into the report folder."""
+    for report in reports.files(manner.links, manner.template):
+        report.write(review, folder)
+
+
+def outputs(review: Review, published: Published, report_dir: str) -> Mapping[str, str]:
+    """The action's outputs, as text; unknown figures are empty."""
+    heads = [suite.head for suite in review.suites if suite.head]
+    total, errored = sum(head.total for head in heads), sum(head.errored for head in heads)
+    passed = sum(head.passed for head in heads)
+    cost = spending.of_review(review).cost_usd
+    return {
+        "outcome": review.decision.outcome,
+        "passed": str(passed),
+        "borderline": str(sum(head.borderline for head in heads)),
+        "failed": str(sum(head.failed for head in heads)),
+        "errored": str(errored),
+        "regressions": str(
+            sum(waivers.regressed(test) for suite in review.suites for test in suite.tests)
+        ),
+        "improvements": str(compare.count(review.suites, Change.IMPROVED)),
+        "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
+        "cost-usd": "" if cost is None else f"{cost:.6f}",
+        "comment-url": published.comment_url or "",
+        "check-run-url": published.check_url or "",
+        "report-dir": report_dir,
+        "results-path": f"{report_dir}/results.jsonl",
+        "base-sha": review.base_sha or "",
+        "head-sha": review.head_sha,
+    }
+
+
+def _with_notices(review: Review, host: Host) -> Review:
+    return replace(review, notices=(*review.notices, *host.notices))
+
+
+def _wanted(comment: str, review: Review) -> bool:
+    moved = (Change.REGRESSED, Change.IMPROVED)
+    return {
+        "always": True,
+        "changes": any(compare.count(review.suites, change) for change in moved),
+        "failures": review.decision.outcome is not Outcome.PASSED,
+        "off": False,
+    }[comment]

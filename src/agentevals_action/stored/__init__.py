@@ -1,1 +1,0 @@
-"""Results that earlier runs left, and how they are read and written."""

@@ -1,0 +1,71 @@
+"""Which file a word in a suite names: relative to the file that says it, never outside the
+repository."""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+#: A text that starts so is meant as a path: a missing file is then an error, never an inline
+#: prompt.
+PREFIXES = ("./", "../", "/", "file://")
+#: Characters of a path, and bytes of one name in it, that the usual systems take.
+_MOST_CHARACTERS, _MOST_BYTES = 4096, 255
+_SHOWN = 60  # characters of a path that is none, in what is said of it
+
+
+class Folder(Struct, frozen=True):
+    """The folder of a file that names others: `root` is the repository's, both absolute and free of
+    symbolic links."""
+
+    root: Path
+    path: Path
+
+    def resolve(self, text: str) -> Path:
+        """The absolute path that `text` names; a leading `/` is the repository root. ValueError if
+        it leaves the repository."""
+        text = text.removeprefix("file://")
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"{text[:_SHOWN]!r}… is too long for a path")
+        try:
+            path = (
+                self.root / text.lstrip("/") if text.startswith("/") else self.path / text
+            ).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{text!r} is no usable path ({error})") from None
+        if not path.is_relative_to(self.root):
+            raise ValueError(f"{text!r} leaves the repository")
+        if any(len(os.fsencode(part)) > _MOST_BYTES for part in path.parts):
+            raise ValueError(f"{text[:_SHOWN]!r}… has a name in it that is too long for a file")
+        if ".git" in path.relative_to(self.root).parts:
+            raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")
+        return path
+
+    def file(self, text: str) -> Path:
+        """The existing file that `text` names; ValueError if there is none or it is outside."""
+        path = self.resolve(text)
+        try:
+            known = path.is_file()
+        except OSError as error:
+            raise ValueError(f"the file {text!r} cannot be looked for ({error.strerror})") from None
+        if not known:
+            raise ValueError(f"there is no file {text!r} (looked for {self.relative(path)})")
+        return path
+
+    def file_if_meant(self, text: str) -> Path | None:
+        """The file that `text` names, None when it is meant as inline text; ValueError when a
+        prefix says path and there is none."""
+        if text.startswith(PREFIXES):
+            return self.file(text)
+        if "\n" in text or len(text) > 1024:
+            return None
+        try:
+            if not (self.path / text).is_file():
+                return None
+        except (OSError, ValueError):
+            return None
+        return self.file(text)
+
+    def relative(self, path: Path) -> str:
+        """`path` relative to the repository root, with forward slashes."""
+        return path.relative_to(self.root).as_posix()
