@@ -5,10 +5,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec.structs import replace
 from regressions import with_interval
 
 from agentevals_action.model.result import TestResult

@@ -4,15 +4,15 @@ words that inputs are written in."""
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
-
-from msgspec import Struct
 
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
 
-class Input(Struct, frozen=True):
+@dataclass(frozen=True)
+class Input:
     """One input: `default` as it is written in a workflow; an empty string, given or by default,
     means that nothing was said."""
 

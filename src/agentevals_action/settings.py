@@ -4,10 +4,9 @@ the environment, all faults at once."""
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
-
-from msgspec import Struct
 
 from agentevals_action import baselines, inputs
 from agentevals_action.errors import InvalidInput
@@ -25,7 +24,8 @@ _NEVER_HANDED_ON = re.compile(
 )
 
 
-class Settings(Struct, frozen=True):
+@dataclass(frozen=True)
+class Settings:
     """Every input, typed; what was not said is None or empty.
 
     `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in
@@ -72,7 +72,7 @@ class Settings(Struct, frozen=True):
         """Without the token."""
         shown = (
             f"{name}={getattr(self, name)!r}"
-            for name in self.__struct_fields__
+            for name in self.__dataclass_fields__
             if name != "github_token"
         )
         return f"Settings({', '.join(shown)})"
@@ -264,7 +264,8 @@ _SERVER_URL = "https://github.com"
 _GRAPHQL_URL = "https://api.github.com/graphql"
 
 
-class Runner(Struct, frozen=True):
+@dataclass(frozen=True)
+class Runner:
     """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have
     no slash at their end."""
 

@@ -28,7 +28,7 @@ BRANCH, PATH = "agentevals-data", "evals/EVAL.yaml"
 #: One writer in a process of its own: API, token, number.
 WRITER = """
 import sys, time
-from agentevals_action.hosts.github import GitHubHost, Target
+from agentevals_action.github.host import GitHubHost, Target
 from tests.support import results
 url, token, number = sys.argv[1:]
 memory = GitHubHost(Target("acme/agent", "a" * 40, token, url, url + "/graphql"), lambda s: time.sleep(s / 100)).memory("agentevals-data")

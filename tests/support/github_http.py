@@ -26,7 +26,7 @@ class Request:
 
 
 @dataclass
-class Fault:
+class Diagnostic:
     """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is
     found.
 
@@ -45,7 +45,7 @@ class Fault:
 Answer = tuple[int, Any, dict[str, str]]
 
 
-def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequestHandler]:
+def handler(answer: Callable[[Request], Answer | Diagnostic]) -> type[BaseHTTPRequestHandler]:
     """Reads requests, has them answered, and carries out what is to go wrong."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -81,7 +81,7 @@ def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequest
                     self.command, path, query, json.loads(raw) if raw else None, headers, prefix
                 )
             )
-            if isinstance(given, Fault):
+            if isinstance(given, Diagnostic):
                 self._go_wrong(given)
             else:
                 status, body, extra = given
@@ -89,7 +89,7 @@ def handler(answer: Callable[[Request], Answer | Fault]) -> type[BaseHTTPRequest
                     status, json.dumps(body).encode(), "application/json; charset=utf-8", extra
                 )
 
-        def _go_wrong(self, fault: Fault) -> None:
+        def _go_wrong(self, fault: Diagnostic) -> None:
             if fault.status == 0:
                 self.close_connection = True
             elif fault.html is not None:

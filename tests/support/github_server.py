@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.github_git import GitData
 from tests.support.github_history import History
-from tests.support.github_http import Answer, Fault, Request, handler
+from tests.support.github_http import Answer, Diagnostic, Request, handler
 from tests.support.github_timeline import Timeline
 from tests.support.github_world import (
     NOT_PERMITTED,
@@ -56,7 +56,7 @@ class GitHubServer:
         self.latency = 0.0
         self.graphql_refuses: str | None = None
         self.requests: list[Request] = []
-        self._faults: list[Fault] = []
+        self._faults: list[Diagnostic] = []
         self._lock = threading.RLock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self.answer))
         self._server.daemon_threads = True
@@ -114,7 +114,7 @@ class GitHubServer:
         with self._lock:
             return self.world.add_comment(pull, author, body, self.url)
 
-    def break_route(self, fault: Fault) -> None:
+    def break_route(self, fault: Diagnostic) -> None:
         """Faults of a route come in the order they were given."""
         with self._lock:
             self._faults.append(fault)
@@ -124,7 +124,7 @@ class GitHubServer:
     ) -> None:
         """429, or the 403 of a secondary limit, with `Retry-After`."""
         status, message = (403, SECONDARY_LIMIT) if secondary else (429, "Too many requests")
-        self.break_route(Fault(route, status, times, message, {"Retry-After": str(seconds)}))
+        self.break_route(Diagnostic(route, status, times, message, {"Retry-After": str(seconds)}))
 
     def routes(self, pattern: str = "") -> list[str]:
         """The requests that came, as `METHOD /path`, those in which a regular expression is
@@ -132,7 +132,7 @@ class GitHubServer:
         with self._lock:
             return [request.route for request in self.requests if re.search(pattern, request.route)]
 
-    def answer(self, request: Request) -> Answer | Fault:
+    def answer(self, request: Request) -> Answer | Diagnostic:
         """What a request gets; a fault to be carried out by the handler."""
         time.sleep(self.latency)
         with self._lock:

@@ -1,10 +1,9 @@
 """Builders of reviews, for tests of the reports."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
-
-from msgspec.structs import replace
 
 from agentevals_action.model.comparison import (
     NOTHING,
@@ -20,7 +19,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
 from agentevals_action.reports.view.links import Links
@@ -199,15 +198,15 @@ def regression_and_gate() -> Review:
 
 def invalid_suite() -> Review:
     faults = (
-        Fault(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
-        Fault(
+        Diagnostic(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
+        Diagnostic(
             Location(PATH, 30, 5),
             "the id `refund` is used twice (first on line 18)",
             "give every test of a suite its own id",
         ),
     )
     tests = tuple(told(f"tone-{number}") for number in range(1, 4))
-    other = Fault(
+    other = Diagnostic(
         Location("evals/old/EVAL.yaml", 3, 1),
         "unknown field `descripton`",
         "did you mean `description`?",
@@ -308,7 +307,7 @@ def hostile() -> Review:
         other,
         baseline=replace(BASELINE, source=line, tried=(Rung(line, line),)),
         gone_suites=(line,),
-        warnings=(Fault(Location(line, 1, 1), line, line),),
+        warnings=(Diagnostic(Location(line, 1, 1), line, line),),
         notices=(line,),
         selections=(Selection(path, (line,)),),
     )

@@ -1,11 +1,11 @@
 """Suites in temporary repositories: written from texts, read with the real evaluator types."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
@@ -67,7 +67,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
     return root
 
 
-def load(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite | BrokenSuite:
+def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenSuite:
     """Reads the suite at `path`; `changes` are fields of the catalog."""
     return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))
 

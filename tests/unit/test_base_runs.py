@@ -1,10 +1,10 @@
 """When stored results are a base's run, and when not."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.baselines.stored_run import sound_samples, whole_run
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun

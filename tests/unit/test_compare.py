@@ -1,7 +1,8 @@
 """Head against base: what a test became, and what is never called a regression."""
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.model.watch import read_rule
@@ -21,7 +21,7 @@ def broken(
     path: str = "evals/EVAL.yaml", problem: str = "bad", at: str | None = None
 ) -> BrokenSuite:
     return BrokenSuite(
-        path, (Fault(Location(at or path, 3), problem),), (NamedFile(path, "suite"),)
+        path, (Diagnostic(Location(at or path, 3), problem),), (NamedFile(path, "suite"),)
     )
 
 

@@ -1,9 +1,9 @@
 """The sentence before a run, and the figures that it is made from."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action import formatting
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary

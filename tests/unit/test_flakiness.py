@@ -2,11 +2,11 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult

@@ -3,7 +3,7 @@
 import pytest
 
 from agentevals_action.model.comparison import BaselineInfo, Decision, Outcome, SuiteComparison
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import TestResult
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
@@ -160,7 +160,7 @@ def test_decide__nothing_to_compare_with_is_no_doubt() -> None:
 
 
 def test_decide__faults_come_before_all_else() -> None:
-    fault = Fault(
+    fault = Diagnostic(
         Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`"
     )
     told = gate.decide(Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [fault])

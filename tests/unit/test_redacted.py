@@ -1,10 +1,10 @@
 """Secrets out of whole records before they are cut or escaped."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from agentevals_action.model.comparison import Change
 from agentevals_action.reports import markdown

@@ -1,9 +1,9 @@
 """Which rows of an earlier run still stand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.execution.resume import Asked
 from agentevals_action.execution.runner import placed

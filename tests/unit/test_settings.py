@@ -50,7 +50,7 @@ def test_settings__an_empty_text_means_the_default() -> None:
 
 
 def test_settings__every_input_has_its_field() -> None:
-    assert {name.replace("-", "_") for name in INPUTS} == set(Settings.__struct_fields__)
+    assert {name.replace("-", "_") for name in INPUTS} == set(Settings.__dataclass_fields__)
 
 
 def test_settings__typed() -> None:

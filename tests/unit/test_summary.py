@@ -1,9 +1,9 @@
 """Totals of a suite."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.model.result import (
     ErrorInfo,

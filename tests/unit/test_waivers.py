@@ -18,7 +18,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult, Verdict
 from agentevals_action.review import gate, waivers
@@ -143,7 +143,7 @@ def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
 def test_pending__what_head_has_and_base_has_not_like_that() -> None:
     kept, longer = entry("a"), entry("b", reason="still flaky", line=7)
     assert waivers.pending(Quarantines((kept, longer), (entry("a", line=9), entry("b")))) == (
-        Fault(
+        Diagnostic(
             Location(FILE, 7),
             "this quarantine is not on the base like this, so it does not hold in this review",
             "it takes effect once it is merged",
@@ -285,7 +285,7 @@ def test_told__entries_apart_and_on_one_line() -> None:
 
 
 def test_decide__faults_of_the_quarantine_are_told_apart() -> None:
-    faults = [Fault(Location(FILE, 2), "expired"), Fault(Location(PATH, 2), "wrong")]
+    faults = [Diagnostic(Location(FILE, 2), "expired"), Diagnostic(Location(PATH, 2), "wrong")]
     told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, faults)
     assert told.outcome is Outcome.INVALID
     assert told.reasons == (

@@ -3,10 +3,8 @@ host."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.baselines.artifact_archive import ReportArchive, read_archive
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
@@ -34,7 +32,8 @@ class Runs(Protocol):
         ...
 
 
-class ArtifactStore(Struct, frozen=True):
+@dataclass(frozen=True)
+class ArtifactStore:
     """Results of commits that are the base or lie before it with nothing changed since that touches
     the suite. `branch` is the base's, empty for the default branch; `lineage` gives the base's
     ancestors, `untouched` says True of an ancestor and a suite, or why not."""
@@ -127,7 +126,8 @@ class ArtifactStore(Struct, frozen=True):
         return reasons[0] if reasons else "it left no artifact"
 
 
-class _Search(Struct):
+@dataclass
+class _Search:
     """The suites that are still looked for, by their path on head, and what was found; of the
     reasons for each the first is told, which is of the commit nearest to the base."""
 

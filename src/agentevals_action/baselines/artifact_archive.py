@@ -6,12 +6,11 @@ import json
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-import msgspec
-from msgspec import Struct
-
 from agentevals_action.model.result import TestResult
+from agentevals_action.results.rows import RESULT
 
 _RESULTS, _SUMMARY = "results.jsonl", "summary.json"
 #: Entries of an archive, and bytes that one unpacks to, at most.
@@ -21,7 +20,8 @@ _BYTES = 256 * 1024 * 1024
 _DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError)
 
 
-class ReportArchive(Struct, frozen=True):
+@dataclass(frozen=True)
+class ReportArchive:
     """The commit that a report is of, and its results by the path of the suite."""
 
     commit: str
@@ -33,7 +33,7 @@ def read_archive(content: bytes, suites: Collection[str]) -> ReportArchive | str
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(archive, suites)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return "its results are not as they were written"
     except _DAMAGED as error:  # whatever else an archive can be made to raise
         return f"it is no whole archive ({type(error).__name__})"
@@ -58,7 +58,7 @@ def _read(archive: zipfile.ZipFile, suites: Collection[str]) -> ReportArchive | 
     results: dict[str, list[TestResult]] = {}
     with archive.open(found[0]) as lines:
         for line in lines:
-            result = msgspec.json.decode(line, type=TestResult) if line.strip() else None
+            result = RESULT.validate_json(line) if line.strip() else None
             if result is not None and result.eval_path in suites:
                 results.setdefault(result.eval_path, []).append(result)
     return ReportArchive(commit, {path: tuple(found) for path, found in results.items()})

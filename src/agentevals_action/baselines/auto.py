@@ -2,10 +2,8 @@
 what it could not is told."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Rung, Selection
@@ -15,7 +13,8 @@ from agentevals_action.model.result import SuiteRun
 _SHOWN = 3
 
 
-class Auto(Struct, frozen=True):
+@dataclass(frozen=True)
+class Auto:
     """`rungs` are the sources by their names, in the order in which they are asked."""
 
     info: BaselineInfo
@@ -36,7 +35,8 @@ class Auto(Struct, frozen=True):
         return climb.ended(self.info)
 
 
-class _Climb(Struct):
+@dataclass
+class _Climb:
     open: tuple[Selection, ...]
     runs: dict[str, SuiteRun] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)

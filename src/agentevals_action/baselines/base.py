@@ -1,10 +1,9 @@
 """What a store of base results is to a review, and what its stores share."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
-
-from msgspec import Struct, field
 
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Selection
 from agentevals_action.model.result import Fingerprint, SuiteRun
@@ -25,7 +24,8 @@ class Baseline(Protocol):
         ...
 
 
-class BaseTree(Struct, frozen=True):
+@dataclass(frozen=True)
+class BaseTree:
     """The base as its own tree has it: `suites` by path, and the fingerprints (by test id) that
     results of one of them must have to be results of that tree."""
 
@@ -34,7 +34,8 @@ class BaseTree(Struct, frozen=True):
     expected: Callable[[Suite], Mapping[str, Fingerprint]]
 
 
-class Freshness(Struct, frozen=True):
+@dataclass(frozen=True)
+class Freshness:
     """From what age results are stale: `days` before `now` (with a time zone)."""
 
     now: datetime
@@ -46,7 +47,8 @@ class Freshness(Struct, frozen=True):
         return moment is not None and (self.now - moment).total_seconds() > self.days * 86_400
 
 
-class Sorted(Struct, frozen=True):
+@dataclass(frozen=True)
+class Sorted:
     """The base's suites by their path on head, and why others are rightly not there."""
 
     wanted: Mapping[str, Suite] = field(default_factory=dict)

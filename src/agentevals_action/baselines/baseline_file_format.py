@@ -4,11 +4,11 @@ it can be reviewed."""
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec import Meta
+from pydantic_core import to_jsonable_python
 
 from agentevals_action.baselines.stored_run import sound_samples
 from agentevals_action.model.result import Fingerprint, GateRecord, Record, SampleResult, TestResult
@@ -23,7 +23,8 @@ ANSWER_LIMIT = 32 * 1024
 _SAMPLES = 50
 
 
-class StoredSuite(Struct, frozen=True):
+@dataclass(frozen=True)
+class StoredSuite:
     """One suite's results, the commit that they are of and the time of the latest (ISO 8601)."""
 
     path: str
@@ -33,11 +34,11 @@ class StoredSuite(Struct, frozen=True):
     results: tuple[TestResult, ...]
 
 
-class _Head(Record, frozen=True, kw_only=True):
+class _Head(Record):
     agentevals_baseline: int
 
 
-class _SuiteLine(Record, frozen=True, kw_only=True):
+class _SuiteLine(Record):
     suite: str
     name: str
     commit: str
@@ -45,7 +46,7 @@ class _SuiteLine(Record, frozen=True, kw_only=True):
     tests: Annotated[int, Meta(ge=0)]
 
 
-class _TestLine(Record, frozen=True, kw_only=True):
+class _TestLine(Record):
     id: str
     fingerprint: Fingerprint
     gates: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ def written(suites: Iterable[StoredSuite]) -> tuple[str, tuple[str, ...]]:
             time=suite.time,
             tests=len(suite.results),
         )
-        lines.append(_json(msgspec.to_builtins(head)))
+        lines.append(_json(head.model_dump(mode="json")))
         for result in sorted(suite.results, key=lambda one: one.eval_id):
             row, whole = _row(result)
             lines.append(_json(row))
@@ -123,7 +124,7 @@ def _row(result: TestResult) -> tuple[dict[str, Any], bool]:
         rows[-1] |= {name: value for name, value in answer.items() if value}
     row = {
         "id": result.eval_id,
-        "fingerprint": msgspec.to_builtins(result.fingerprint) if result.fingerprint else None,
+        "fingerprint": to_jsonable_python(result.fingerprint) if result.fingerprint else None,
         "gates": list(dict.fromkeys(gate.name for gate in result.gates)),
         "samples": rows,
         "costUsd": _rounded(result.cost_usd, 6),
@@ -140,7 +141,7 @@ def _sample(sample: SampleResult) -> dict[str, Any]:
     if sample.trace_summary:
         known = {
             name: value
-            for name, value in msgspec.to_builtins(sample.trace_summary).items()
+            for name, value in to_jsonable_python(sample.trace_summary).items()
             if value not in (None, [], 0)
         }
         row["traceSummary"] = known | {
@@ -176,7 +177,7 @@ def _result(head: _SuiteLine, row: _TestLine) -> TestResult:
 
 def _line(kind: type[Any], number: int, text: str) -> Any:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return kind.model_validate_json(text)
     except ValueError as error:
         raise Damaged(f"line {number}: {error}") from error
     except RecursionError:

@@ -3,10 +3,8 @@ own, or an ancestor's."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
 from agentevals_action.baselines.stored_run import whole_run
@@ -40,7 +38,8 @@ class Memory(Protocol):
         ...
 
 
-class BranchStore(Struct, frozen=True):
+@dataclass(frozen=True)
+class BranchStore:
     """Results of the base, or of the nearest commit before it with nothing changed since that
     touches the suite, and the samples of those before that as its history. `branch` is the name to
     be told; `lineage` gives the base's ancestors, `untouched` says True of an ancestor and a suite,
@@ -92,7 +91,8 @@ class BranchStore(Struct, frozen=True):
         return _Past(self, suite, remembered.histories[suite.path], lineage).run()
 
 
-class _Past(Struct):
+@dataclass
+class _Past:
     """One suite's commits, from the base back."""
 
     store: BranchStore

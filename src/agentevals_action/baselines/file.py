@@ -3,11 +3,9 @@ cannot bring its own baseline."""
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
@@ -18,7 +16,8 @@ from agentevals_action.model.result import SuiteRun
 _BYTES = 64 * 1024 * 1024
 
 
-class FileStore(Struct, frozen=True):
+@dataclass(frozen=True)
+class FileStore:
     """The file at `path` (relative to the repository's root) in the base's tree, which lies at
     `root`. Its results count where their digests are those of the base's tests, whatever commit
     they are of; which one that is, is told."""

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-from msgspec import Struct
+from pydantic_core import to_jsonable_python
 
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun
@@ -24,7 +24,8 @@ ANSWER_LEVELS = 195
 FORGOTTEN_DAYS = 30
 
 
-class Bounds(Struct, frozen=True):
+@dataclass(frozen=True)
+class Bounds:
     """How much is kept of a suite."""
 
     samples: int = SAMPLES
@@ -120,7 +121,7 @@ def _levels_are_few(messages: object) -> bool:
 
 def _text(answer: PastAnswer) -> bytes:
     """An answer as JSON with its keys in order: its size, and what tells two apart."""
-    figures = msgspec.to_builtins(answer.trace_summary) if answer.trace_summary else None
+    figures = to_jsonable_python(answer.trace_summary) if answer.trace_summary else None
     data = [answer.output_messages, figures, answer.file_changes]
     return json.dumps(
         data, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False

@@ -2,10 +2,10 @@
 what a run makes of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-import msgspec
-from msgspec import Struct, field
+from pydantic import BaseModel
 
 from agentevals_action.baselines import history
 from agentevals_action.baselines.history_format import (
@@ -13,7 +13,6 @@ from agentevals_action.baselines.history_format import (
     Sha,
     Strict,
     Time,
-    check_time,
     decoded,
     encoded,
     file_name,
@@ -26,7 +25,7 @@ from agentevals_action.model.result import SuiteRun
 INDEX, README = "index.json", "README.md"
 
 
-class _Entry(Strict, frozen=True, kw_only=True):
+class _Entry(Strict):
     """What the index says of one file."""
 
     suite: str
@@ -37,16 +36,13 @@ class _Entry(Strict, frozen=True, kw_only=True):
     commit: Sha
     time: Time
 
-    def __post_init__(self) -> None:
-        check_time(self.time)
 
-
-class _Index(Strict, frozen=True, kw_only=True):
+class _Index(Strict):
     version: Literal[1] = 1
     suites: dict[str, _Entry]
 
 
-class _Named(Struct, frozen=True):
+class _Named(BaseModel):
     """A suite's file, of which no more is asked than whose it is."""
 
     suite: str
@@ -57,7 +53,8 @@ def is_data(names: Collection[str]) -> bool:
     return INDEX in names or all(name.startswith("suites/") or name == README for name in names)
 
 
-class Update(Struct, frozen=True):
+@dataclass(frozen=True)
+class Update:
     """The files that are to be written, by name, and sentences for the reader of the run."""
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +94,9 @@ def updated(
         if text is not None and text != before:
             files[name], entries[name] = text, _entry(whole)
     if files:
-        files[INDEX] = json_text(msgspec.to_builtins(_Index(suites=dict(sorted(entries.items())))))
+        files[INDEX] = json_text(
+            _Index(suites=dict(sorted(entries.items()))).model_dump(mode="json")
+        )
         files[README] = _readme(entries.values())
     return Update(files, tuple(notices))
 
@@ -121,7 +120,7 @@ def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _E
     """What is known of every suite's file: from the index, and of those that it does not know from
     themselves, as far as they are whole."""
     try:
-        known = msgspec.json.decode(read(INDEX), type=_Index).suites if INDEX in names else {}
+        known = _Index.model_validate_json(read(INDEX)).suites if INDEX in names else {}
     except ValueError:  # made from the files themselves, so made again from them
         known = {}
     entries = {}
@@ -135,7 +134,7 @@ def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _E
 
 def _entry_of(name: str, text: str) -> _Entry | None:
     try:
-        path = msgspec.json.decode(text, type=_Named).suite
+        path = _Named.model_validate_json(text).suite
     except (ValueError, RecursionError):  # told when the suite is read or written
         return None
     kept = decoded(text, path) if file_name(path) == name else ""
@@ -154,7 +153,7 @@ def _entry(kept: SuiteHistory) -> _Entry:
         "commit": latest.commit,
         "time": latest.time,
     }
-    return msgspec.convert(found, _Entry)  # which the class itself would not hold against its types
+    return _Entry.model_validate(found)
 
 
 def _readme(entries: Collection[_Entry]) -> str:

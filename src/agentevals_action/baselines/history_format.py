@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import Meta, Struct
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_jsonable_python
 
 from agentevals_action.baselines import history
 from agentevals_action.baselines.history import Bounds
@@ -40,42 +40,36 @@ _SLUG = 60
 #: What is wrong with a file, in characters: a name or a value in it may be of any length.
 _PROBLEM = 200
 
-# `\Z`, since `$` would let a line end behind it pass.
-Sha = Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
-Time = Annotated[
-    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\Z")
-]
-# No check for infinities and NaN: a number of JSON is neither, and one that is too large is refused
-# as it is read.
-_Share = Annotated[float, Meta(ge=0, le=1)]
-_Place = Annotated[int, Meta(ge=0)]
 
-
-def check_time(time: Time) -> None:
-    """ValueError for a time that there never is, such as one on the 31st of February."""
+def _check_time(time: str) -> str:
+    """Rejects a time that does not exist, such as one on the 31st of February."""
     datetime.fromisoformat(time)
+    return time
 
 
-class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is read from the files: the types as they stand there, and nothing beside
-    them."""
+Sha = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+Time = Annotated[
+    str,
+    Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"),
+    AfterValidator(_check_time),
+]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Index = Annotated[int, Field(ge=0)]
 
 
-class _Run(Strict, frozen=True, kw_only=True, array_like=True):
-    time: Time
-    commit: Sha
+class Strict(BaseModel):
+    """Base of the models of the stored files: exact types, no unknown fields."""
 
-    def __post_init__(self) -> None:
-        check_time(self.time)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _Row(Strict, frozen=True, kw_only=True):
+class _Row(Strict):
     """A sample: `r` its run, `n` its place there, `s` score, `v` verdict, `g` gates that failed,
     `c` US dollars, `t` milliseconds, `k` whether it came out of a cache. Short names, since there
     are many of them."""
 
-    r: _Place
-    n: _Place
+    r: _Index
+    n: _Index
     s: _Share
     v: Verdict
     g: tuple[str, ...] = ()
@@ -84,35 +78,32 @@ class _Row(Strict, frozen=True, kw_only=True):
     k: bool = False
 
 
-class _Answer(Strict, frozen=True, kw_only=True):
-    r: _Place
-    n: _Place
+class _Answer(Strict):
+    r: _Index
+    n: _Index
     messages: tuple[dict[str, Any], ...]
     trace: TraceSummary | None = None
     changes: str | None = None
 
 
-class _Series(Strict, frozen=True, kw_only=True):
+class _Series(Strict):
     question: str
     grading: str
     agent: str
     used: Time
-    samples: Annotated[tuple[_Row, ...], Meta(min_length=1)]
+    samples: Annotated[tuple[_Row, ...], Field(min_length=1)]
     answer: _Answer | None = None
 
-    def __post_init__(self) -> None:
-        check_time(self.used)
 
-
-class _File(Strict, frozen=True, kw_only=True):
+class _File(Strict):
     version: Literal[1]
     suite: str
     name: str
-    runs: tuple[_Run, ...]
-    tests: dict[str, Annotated[tuple[_Series, ...], Meta(min_length=1)]]
+    runs: tuple[tuple[Time, Sha], ...]
+    tests: dict[str, Annotated[tuple[_Series, ...], Field(min_length=1)]]
 
 
-class _Versioned(Struct, frozen=True):
+class _Versioned(BaseModel):
     """A file of any version, and what else is JSON."""
 
     version: Any = None
@@ -129,10 +120,9 @@ def decoded(text: str, path: str) -> SuiteHistory | str:
     """What a file says of the suite with that path; as a phrase why it is not believed."""
     try:
         return _read(text, path)
-    except msgspec.ValidationError as error:
-        return _cut(str(error))
-    except msgspec.DecodeError as error:
-        return f"it is no JSON: {str(error).removeprefix('JSON is malformed: ')}"
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return _cut(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": "))
     except ValueError as error:
         return str(error)
     except RecursionError:
@@ -151,10 +141,10 @@ def _read(text: str, path: str) -> SuiteHistory:
     if not text:
         raise ValueError("it is empty, too large or no text")
     # The version alone first: a later one may differ in anything else.
-    version = msgspec.json.decode(text, type=_Versioned).version
+    version = _Versioned.model_validate_json(text).version
     if version != 1:
         raise ValueError(f"it is of version {version!r:.20}, not 1")
-    return _history(msgspec.json.decode(text, type=_File), path)
+    return _history(_File.model_validate_json(text), path)
 
 
 def _history(file: _File, path: str) -> SuiteHistory:
@@ -196,8 +186,7 @@ def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
 def _run(file: _File, number: int) -> tuple[str, str]:
     if number >= len(file.runs):
         raise ValueError("a sample is of no run")
-    run = file.runs[number]
-    return run.time, run.commit
+    return file.runs[number]
 
 
 def encoded(kept: SuiteHistory, limit: int = FILE_BYTES) -> tuple[str | None, str]:
@@ -224,7 +213,7 @@ def _text(kept: SuiteHistory) -> str:
 def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     rows = [_row(sample, numbers) for sample in series.samples]
     data: dict[str, Any] = {
-        **msgspec.to_builtins(series.fingerprint),
+        **to_jsonable_python(series.fingerprint),
         "used": series.used,
         "samples": rows,
     }
@@ -245,9 +234,7 @@ def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, A
 
 
 def _known(figures: TraceSummary) -> dict[str, Any]:
-    return {
-        name: value for name, value in msgspec.to_builtins(figures).items() if value is not None
-    }
+    return {name: value for name, value in to_jsonable_python(figures).items() if value is not None}
 
 
 def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 which and why."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
-
-from msgspec import Struct
 
 from agentevals_action.model.comparison import BaselineInfo, BaseRun, Selection
 
 
-class NoBaseline(Struct, frozen=True):
+@dataclass(frozen=True)
+class NoBaseline:
     """Gives no results for any suite."""
 
     info: BaselineInfo

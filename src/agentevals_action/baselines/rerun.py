@@ -1,11 +1,9 @@
 """The base run now, in a worktree of its own, with the base's own suites, targets and agent."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import origin, sorted_out
 from agentevals_action.errors import AgentEvalsError
@@ -14,7 +12,8 @@ from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import BrokenSuite, Suite
 
 
-class Rerun(Struct, frozen=True):
+@dataclass(frozen=True)
+class Rerun:
     """`root` is the base's tree and `suites` what it has, by path; `prepare` makes the tree ready,
     `run` runs suites there."""
 

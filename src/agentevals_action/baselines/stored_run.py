@@ -3,8 +3,7 @@ tree."""
 
 import math
 from collections.abc import Mapping, Sequence
-
-from msgspec.structs import replace
+from dataclasses import replace
 
 from agentevals_action.model.result import Fingerprint, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test

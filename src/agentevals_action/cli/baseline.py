@@ -4,9 +4,8 @@
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import instant
@@ -23,7 +22,8 @@ from agentevals_action.system.git import GitRepository
 _SHOWN = 20
 
 
-class _Source(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Source:
     """Results by suite, and the commit that they are of."""
 
     path: Path

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from pydantic_core import to_jsonable_python
 
 from agentevals_action.cli import explanation
 from agentevals_action.cli.explained_workspace import ExplainedWorkspace
@@ -84,7 +84,7 @@ def main(
     explained = (redacted(explain(suite, test), redactor) for suite, test in found)
     if as_json:
         # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
-        print(json.dumps(msgspec.to_builtins(list(explained)), indent=2))
+        print(json.dumps([one.model_dump(mode="json") for one in explained], indent=2))
         return ExitCode.PASSED
     for number, one in enumerate(explained):
         if number:
@@ -156,7 +156,7 @@ def _lines(one: Explanation) -> Iterator[Line]:
     yield from _section("files", (Line(1, f"- {file.path}", file.role) for file in one.files))
     yield from _section(
         "fingerprint",
-        (Line(1, name, digest) for name, digest in msgspec.to_builtins(one.fingerprint).items()),
+        (Line(1, name, digest) for name, digest in to_jsonable_python(one.fingerprint).items()),
     )
 
 

@@ -11,7 +11,7 @@ from agentevals_action.model.suite import Hook, Repo, Reset, Suite, Workspace
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
-class ExplainedRepo(Record, frozen=True, kw_only=True):
+class ExplainedRepo(Record):
     """A git repository in the workspace: `path` relative to it, `source` a URL, or relative to the
     repository; `ancestor` counts first parents before `commit`."""
 
@@ -22,7 +22,7 @@ class ExplainedRepo(Record, frozen=True, kw_only=True):
     sparse: tuple[str, ...]
 
 
-class ExplainedHook(Record, frozen=True, kw_only=True):
+class ExplainedHook(Record):
     """A command of the workspace's life: words, or a script of `sh`; `cwd` relative to the
     repository, `timeout_seconds` its limit."""
 
@@ -33,7 +33,7 @@ class ExplainedHook(Record, frozen=True, kw_only=True):
     location: Location
 
 
-class ExplainedWorkspace(Record, frozen=True, kw_only=True):
+class ExplainedWorkspace(Record):
     """The workspace of a test. `isolation` says who shares the folder: nobody (`per_test`), this
     test's samples (`own`), the suite's tests (`shared`). `template` is relative to the repository;
     `reset` is what happens after each test, `reset_before` before each."""

@@ -23,7 +23,7 @@ _JUDGE_REASONS = {
 }
 
 
-class ExplainedTarget(Limits, frozen=True, kw_only=True):
+class ExplainedTarget(Limits):
     """A target that was chosen, or `name` None when there is none; `reason` in words, `location`
     where it is defined, `what` its model, command or address, short."""
 
@@ -34,7 +34,7 @@ class ExplainedTarget(Limits, frozen=True, kw_only=True):
     location: Location | None = None
 
 
-class ExplainedTurn(Record, frozen=True, kw_only=True):
+class ExplainedTurn(Record):
     """The place of a test in its conversation: `number` from 1, of `total`. `is_remembered` says
     that its agent may know the turns before it, so that they are run before it wherever it is
     run."""
@@ -45,7 +45,7 @@ class ExplainedTurn(Record, frozen=True, kw_only=True):
     is_remembered: bool
 
 
-class ExplainedMessage(Record, frozen=True, kw_only=True):
+class ExplainedMessage(Record):
     """One message: its text with data as JSON, and the files in it, relative to the repository."""
 
     role: str
@@ -53,7 +53,7 @@ class ExplainedMessage(Record, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class ExplainedEvaluator(Record, frozen=True, kw_only=True):
+class ExplainedEvaluator(Record):
     """One effective evaluator. `options` are those that differ from the type's defaults;
     `threshold` is the gate's score (0-1), None when it is none; `judge` None when it asks none;
     `children` are what a composite puts together."""
@@ -71,21 +71,21 @@ class ExplainedEvaluator(Record, frozen=True, kw_only=True):
     children: tuple["ExplainedEvaluator", ...] = ()
 
 
-class ExplainedGate(Record, frozen=True, kw_only=True):
+class ExplainedGate(Record):
     """A gate by its full name, and where an annotation goes when it fails."""
 
     name: str
     location: Location
 
 
-class ExplainedFile(Record, frozen=True, kw_only=True):
+class ExplainedFile(Record):
     """A file that the test depends on, relative to the repository, and what it is."""
 
     path: str
     role: str
 
 
-class Explanation(Record, frozen=True, kw_only=True):
+class Explanation(Record):
     """One test, effective. `time_limit` is in seconds."""
 
     suite: str

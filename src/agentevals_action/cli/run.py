@@ -3,13 +3,11 @@
 import fnmatch
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.execution.conversations import WithEarlierTurns
@@ -46,7 +44,8 @@ _UNSHOWN = {
 }
 
 
-class Wanted(Struct, frozen=True):
+@dataclass(frozen=True)
+class Wanted:
     """What to run and where the results go: `tests` are globs over ids, `resume` keeps what
     `output` already holds, `keep_workspaces` the folders of agents whose tests did not pass."""
 
@@ -61,7 +60,8 @@ class Wanted(Struct, frozen=True):
         return not self.tests or any(fnmatch.fnmatchcase(test.id, glob) for glob in self.tests)
 
 
-class _Run(Struct, frozen=True, dict=True):
+@dataclass(frozen=True)
+class _Run:
     suites: Sequence[Suite]
     wanted: Wanted
     output: Path

@@ -4,11 +4,9 @@ would block, and what would still it."""
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.execution.engine import Engine, engine_for
@@ -40,7 +38,8 @@ samples for -20 points: so many a side that show such a drop at 80 % power, of a
 """
 
 
-class _Asked(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Asked:
     """The tests of which one sample does not tell all, and how many of each suite it does."""
 
     suites: Sequence[Suite]

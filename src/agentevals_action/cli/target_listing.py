@@ -3,10 +3,11 @@
 import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from agentevals_action.entries.reading import fields_of
 from agentevals_action.evaluators import base
@@ -23,7 +24,7 @@ _SERVERS = ("base_url", "endpoint")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
-class ListedVariable(Record, frozen=True, kw_only=True):
+class ListedVariable(Record):
     """A variable that a target needs; `is_set` in every suite that uses the target, or sees it
     where none does. Never its value."""
 
@@ -31,14 +32,14 @@ class ListedVariable(Record, frozen=True, kw_only=True):
     is_set: bool
 
 
-class ListedPrice(Record, frozen=True, kw_only=True):
+class ListedPrice(Record):
     """US dollars per million tokens."""
 
     input: float
     output: float
 
 
-class ListedCheck(Record, frozen=True, kw_only=True):
+class ListedCheck(Record):
     """What became of a trial: `kind` (as of AttemptError), `problem` and `hint` in words when the
     target does not answer, `duration_ms` when it does."""
 
@@ -49,7 +50,7 @@ class ListedCheck(Record, frozen=True, kw_only=True):
     duration_ms: float | None = None
 
 
-class Limits(Record, frozen=True, kw_only=True):
+class Limits(Record):
     """The limits of a target as in its definition, None where it sets none, what it costs, and the
     globs of files (relative to the repository) by which replies are cached."""
 
@@ -82,7 +83,7 @@ class Limits(Record, frozen=True, kw_only=True):
         )
 
 
-class ListedTarget(Limits, frozen=True, kw_only=True):
+class ListedTarget(Limits):
     """One target. `what` is its model, command or address, short; `agent_of` and `judge_of` are the
     suites that use it so, `unread` those that see it and have faults, so that it is not known
     whether they do. `check` is None when it was not tried."""
@@ -110,7 +111,8 @@ class ListedTarget(Limits, frozen=True, kw_only=True):
         return tuple(variable.name for variable in self.variables if not variable.is_set)
 
 
-class SeenTarget(Struct):
+@dataclass
+class SeenTarget:
     """A target with the suites that see it, by path; the first test that is put to it, if any; the
     suites that use it, and those of which that could not be read."""
 

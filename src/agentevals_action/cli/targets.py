@@ -6,14 +6,11 @@ import fnmatch
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-
-import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.cli.target_listing import (
     ListedCheck,
@@ -43,7 +40,8 @@ _TITLES = ("line", "target", "what it is", "used as", "limits", "needs")
 _SUITES = 2  # suites that a cell of the table names; more are counted
 
 
-class Wanted(Struct, frozen=True):
+@dataclass(frozen=True)
+class Wanted:
     """What to list: of the suites in `paths` (all when empty) the targets whose names match one of
     the globs (all when there is none); `check` has those that are used, or named, tried."""
 
@@ -190,7 +188,7 @@ def _exit_code(targets: Sequence[ListedTarget]) -> int:
 def _print(targets: Sequence[ListedTarget], wanted: Wanted) -> None:
     if wanted.as_json:
         # ASCII alone: a lone surrogate in a name could not be written otherwise.
-        print(json.dumps(msgspec.to_builtins(targets), indent=2))
+        print(json.dumps([target.model_dump(mode="json") for target in targets], indent=2))
     elif wanted.check:
         _print_checks(targets)
     elif sys.stdout.isatty():

@@ -5,10 +5,10 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Before, Checked, Schema
 from agentevals_action.suites.files.validation_errors import (

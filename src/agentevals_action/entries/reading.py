@@ -3,6 +3,7 @@ and their JSON Schema."""
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import cache
 from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -239,8 +240,10 @@ def _plain(annotation: Any, bounds: Meta) -> Reader:
     inside = get_args(annotation)
     if (origin := get_origin(annotation)) in _COMPOUND:
         return _COMPOUND[origin](inside, bounds)
-    if isinstance(annotation, type) and issubclass(annotation, Struct):
-        return Nested(annotation) if issubclass(annotation, Entry) else readers.Instance(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        return Nested(annotation)
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        return readers.Instance(annotation)
     raise TypeError(f"no file can hold a {annotation}")
 
 

@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-
-from msgspec import UNSET, Struct
 
 from agentevals_action.entries.entry import Entry
 from agentevals_action.errors import AttemptError
@@ -21,7 +20,8 @@ from agentevals_action.system.paths import Folder
 Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
 
 
-class Judges(Struct, frozen=True):
+@dataclass(frozen=True)
+class Judges:
     """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target
     of the suite; `ask` sends messages to one of them and raises AttemptError when it gives no
     answer. What the calls cost is the test's."""
@@ -31,7 +31,8 @@ class Judges(Struct, frozen=True):
     ask: Callable[[str, Sequence[Message]], Awaitable[Trace]]
 
 
-class Case(Struct, frozen=True):
+@dataclass(frozen=True)
+class Case:
     """One answer to grade, and what grading may use.
 
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds,
@@ -53,7 +54,8 @@ class Case(Struct, frozen=True):
     file_changes: str | None = None
 
 
-class Misfit(Struct, frozen=True):
+@dataclass(frozen=True)
+class Misfit:
     """What of an evaluator's options does not fit a test: the place where it is known, the problem,
     and what to do instead."""
 
@@ -189,7 +191,7 @@ def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
         gates_failed=tuple(dict.fromkeys(own + inner)),
         evaluator_results=score.children,
         error=score.error,
-        best=UNSET if best is None or best == value else best,
+        best=None if best == value else best,
     )
 
 

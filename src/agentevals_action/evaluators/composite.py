@@ -1,10 +1,10 @@
 """`composite`: several evaluators as one, by an aggregator or by how many of them pass."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 
-from msgspec import Meta, UnsetType
-from msgspec.structs import replace
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Aside, Before, Checked, Seen, Shown, Written, checks
 from agentevals_action.evaluators.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass
@@ -160,7 +160,7 @@ class Composite(Options):
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:
     """A result as it might be if what the trace lacks were known."""
-    if isinstance(result.best, UnsetType):
+    if result.best is None:
         return result
     passed = reaches(result.best, result.required or PASS_SCORE) and not result.gates_failed
     return replace(result, score=result.best, passed=passed)

@@ -2,8 +2,7 @@
 one when turned round."""
 
 from collections.abc import Sequence
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
@@ -29,7 +28,8 @@ EXPLORATION_TOOLS = frozenset(
 )
 
 
-class Check(Struct, frozen=True):
+@dataclass(frozen=True)
+class Check:
     """One limit held against its figure: `holds` is None where the trace lacks the figure; `told`
     says it with both numbers."""
 

@@ -4,18 +4,17 @@ import functools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-from msgspec import Struct
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.forecast import Forecast
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.execution.runner import Children, Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.suite import Suite
 from agentevals_action.settings import Settings
@@ -44,7 +43,8 @@ def engine_for(
         yield Engine(settings, environ, Places(workspace, folder, keep))
 
 
-class Places(Struct, frozen=True):
+@dataclass(frozen=True)
+class Places:
     """Where an engine works, absolute: the workspace, the run's folder for temporary files, and
     where the folders of agents that failed are kept, if they are."""
 
@@ -115,7 +115,7 @@ class Engine:
             allowed, self._notices.add, CacheFiles(apart=(place, report))
         )
 
-    def missing(self, suite: Suite) -> tuple[Fault, ...]:
+    def missing(self, suite: Suite) -> tuple[Diagnostic, ...]:
         """A fault at each target that tests of the suite use and that needs a variable which is not
         set."""
         known = self._variables(suite.root, suite.folder)
@@ -125,7 +125,7 @@ class Engine:
                 told = ", ".join(names)
                 problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
                 faults.append(
-                    Fault(
+                    Diagnostic(
                         target.location,
                         problem,
                         "give it to the step as `env:` from a secret, or put it into a .env file",

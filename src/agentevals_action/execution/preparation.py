@@ -5,9 +5,8 @@ import asyncio
 import codecs
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from msgspec import Struct, field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
@@ -22,7 +21,8 @@ _LONGEST = 64 * 1024  # characters of a line without an end that are held
 Folded = Callable[[str], AbstractContextManager[Callable[[str], None]]]
 
 
-class Preparation(Struct):
+@dataclass
+class Preparation:
     """The commands of a run, None where there is none. `setup` runs in `folder` (absolute);
     `environment` is all that both may see, `withheld` the names that were kept from it."""
 

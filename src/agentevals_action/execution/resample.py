@@ -3,9 +3,8 @@ for."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-
-from msgspec import Struct, field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Options as EvaluatorOptions
@@ -54,7 +53,8 @@ def _grades_the_same(suite: Suite, agent: Target | None, evaluator: Evaluator) -
     return options.asks_judge and _always_the_same(suite.targets.targets.get(judge or ""))
 
 
-class Side(Struct, frozen=True):
+@dataclass(frozen=True)
+class Side:
     """One tree's suites by their path on head. `first` is the number of the first fresh sample:
     those before it are used up."""
 
@@ -62,7 +62,8 @@ class Side(Struct, frozen=True):
     first: int
 
 
-class Resampling(Struct, frozen=True, dict=True):
+@dataclass(frozen=True)
+class Resampling:
     """Runs the tests with these `keys` (suite's path on head, test id) again. `prepare` makes the
     base's tree ready, once; AttemptError when it cannot be. `tell` is told how many tests are
     settled after how many fresh samples, as that goes on."""

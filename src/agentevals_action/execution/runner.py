@@ -6,12 +6,10 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
@@ -47,7 +45,8 @@ Placed = tuple[int, Suite, Test]
 OnResult = Callable[[int, Suite, TestResult], None]
 
 
-class RunOptions(Struct, frozen=True):
+@dataclass(frozen=True)
+class RunOptions:
     """`samples` runs of each test, `timeout` seconds for a test that says nothing itself,
     `max_concurrency` attempts at once."""
 
@@ -56,7 +55,8 @@ class RunOptions(Struct, frozen=True):
     max_concurrency: int = 8
 
 
-class Children(Struct, frozen=True):
+@dataclass(frozen=True)
+class Children:
     """What judges' processes may see: the scrubbed environment, and the names that were withheld
     from it."""
 
@@ -64,7 +64,8 @@ class Children(Struct, frozen=True):
     withheld: tuple[str, ...] = ()
 
 
-class _Pending(Struct):
+@dataclass
+class _Pending:
     """A test whose samples are under way."""
 
     index: int
@@ -77,7 +78,8 @@ class _Pending(Struct):
     fingerprint: Fingerprint | None = None
 
 
-class _Sample(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Sample:
     """One sample under way: `number` from 0, `tally` what its replies cost."""
 
     pending: _Pending

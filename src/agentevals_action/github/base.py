@@ -1,9 +1,8 @@
 """What a code host is to a review: changed files in, one comment and one check out."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
-
-from msgspec import Struct
 
 from agentevals_action.model.comparison import ChangedFile, Outcome
 from agentevals_action.model.history import Remembered
@@ -12,7 +11,8 @@ from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.result import SuiteRun
 
 
-class Annotation(Struct, frozen=True):
+@dataclass(frozen=True)
+class Annotation:
     """A remark on a line of a file; plain text, `path` relative to the repository, `line` from
     1."""
 
@@ -23,7 +23,8 @@ class Annotation(Struct, frozen=True):
     message: str
 
 
-class CheckReport(Struct, frozen=True):
+@dataclass(frozen=True)
+class CheckReport:
     """What a finished check shows; `conclusion` as GitHub names it (`success`, `failure`,
     `neutral`, `cancelled`).
 
@@ -35,7 +36,8 @@ class CheckReport(Struct, frozen=True):
     annotations: Sequence[Annotation] = ()
 
 
-class CommentReport(Struct, frozen=True):
+@dataclass(frozen=True)
+class CommentReport:
     """The comment as it should stand. `body` has no marker of the host's yet: it adds its own. With
     `wanted` False none is created, but a standing one is still updated unless it says `passed` and
     the outcome is `passed`."""

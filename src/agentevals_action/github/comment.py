@@ -2,9 +2,9 @@
 in place."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from github.IssueComment import IssueComment
-from msgspec import Struct
 
 from agentevals_action.github import limits
 from agentevals_action.github.api import GitHubApi, Target, Trouble
@@ -23,7 +23,8 @@ _HIDE = """mutation($id: ID!) {
 _ORDER = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED, Outcome.INVALID)
 
 
-class _Own(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Own:
     """A comment of this gate's, by our own account."""
 
     comment: IssueComment

@@ -4,13 +4,13 @@ that no writer loses what another wrote."""
 import base64
 import random
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from github import InputGitTreeElement
 from github.GitCommit import GitCommit
 from github.GitRef import GitRef
 from github.GitTree import GitTree
-from msgspec import Struct, field
 
 from agentevals_action.baselines import history_branch, history_format
 from agentevals_action.errors import HostError
@@ -35,7 +35,8 @@ _CONFLICTS = (404, 409, 422)
 _BLOB = ("100644", "blob")
 
 
-class _State(Struct, frozen=True):
+@dataclass(frozen=True)
+class _State:
     """The branch as it was read: its commit (`sha` its name) and tree, nothing when there is no
     branch, and what it holds: SHA and size by name."""
 

@@ -3,9 +3,8 @@ where it is told."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from msgspec import Struct
 
 from agentevals_action.errors import InvalidInput
 
@@ -19,7 +18,8 @@ _ELSEWHERE = frozenset({"failures"})
 _WITH_SECRETS = ("pull_request_target", "schedule", "workflow_dispatch")
 
 
-class Event(Struct, frozen=True):
+@dataclass(frozen=True)
+class Event:
     """What happened: the event's name and payload, and of the runner's facts the commit, the ref
     and who caused it."""
 
@@ -30,7 +30,8 @@ class Event(Struct, frozen=True):
     actor: str = ""
 
 
-class Wishes(Struct, frozen=True):
+@dataclass(frozen=True)
+class Wishes:
     """What the workflow says about the job; `fail_on` None means the event's default."""
 
     select: str = "changed"
@@ -38,7 +39,8 @@ class Wishes(Struct, frozen=True):
     allow_unsafe_pull_request_target: bool = False
 
 
-class Pull(Struct, frozen=True):
+@dataclass(frozen=True)
+class Pull:
     """The pull request: `base_sha` is the tip of its base branch when the event was sent."""
 
     number: int
@@ -47,7 +49,8 @@ class Pull(Struct, frozen=True):
     base_sha: str
 
 
-class BaseRule(Struct, frozen=True):
+@dataclass(frozen=True)
+class BaseRule:
     """How the base is found.
 
     `pull`: first parent of a merge commit, else the merge base with `revision` (the base branch's
@@ -59,7 +62,8 @@ class BaseRule(Struct, frozen=True):
     reason: str = ""
 
 
-class Job(Struct, frozen=True):
+@dataclass(frozen=True)
+class Job:
     """What an event asks for.
 
     `head_sha` is the commit that reports speak of, `heads` those that the workspace's HEAD may be

@@ -3,8 +3,7 @@ for."""
 
 import json
 import re
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.model.comparison import Outcome
 
@@ -13,7 +12,8 @@ _MARKER = re.compile(r"<!-- agentevals:v1 (\{[^\n<>]*\}) -->")
 _ENDINGS = (("<", r"\u003c"), (">", r"\u003e"), ("--", r"-\u002d"))
 
 
-class Marker(Struct, frozen=True):
+@dataclass(frozen=True)
+class Marker:
     """`comment_id` tells gates apart, `run` and `attempt` order the runs, `head` is the commit,
     `outcome` what was told of it."""
 

@@ -6,11 +6,9 @@ write. So the order of events alone proves nothing: GitHub must also have begun 
 head before the label was put on, at a time that GitHub noted itself."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.github.api import GitHubApi, Target, Trouble
 from agentevals_action.github.github_words import refusal
@@ -25,7 +23,8 @@ _MOVING = ("committed", _FORCED)
 _NOBODY = "ghost"
 
 
-class _Pull(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Pull:
     """The pull request as it is now; `labels` in lower case, as GitHub tells labels apart."""
 
     head_sha: str
@@ -33,7 +32,8 @@ class _Pull(Struct, frozen=True):
     labels: frozenset[str]
 
 
-class _Event(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Event:
     """One event of the timeline; a commit has no time of its own that GitHub noted."""
 
     kind: str
@@ -42,7 +42,8 @@ class _Event(Struct, frozen=True):
     at: datetime | None = None
 
 
-class _PutOn(Struct, frozen=True):
+@dataclass(frozen=True)
+class _PutOn:
     """The last time that the label was put on; `stands` says that no change of the head comes after
     it, `forced` when the head was last replaced by another."""
 

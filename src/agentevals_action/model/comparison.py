@@ -1,11 +1,10 @@
 """Head against base, test by test, and what follows from it for the gate."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from msgspec import Struct, field
-
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteRun, SuiteSummary, TestResult
 
@@ -27,7 +26,8 @@ class Change(StrEnum):
     BASE_ERROR = "error on base"
 
 
-class History(Struct, frozen=True):
+@dataclass(frozen=True)
+class History:
     """How often a test held (`successes`) among samples that could be told (`trials`)."""
 
     successes: int
@@ -51,7 +51,8 @@ class History(Struct, frozen=True):
 NOTHING = History(0, 0)
 
 
-class Difference(Struct, frozen=True):
+@dataclass(frozen=True)
+class Difference:
     """A paired difference of means, head minus base: `low` and `high` bound its 95 % interval,
     `detectable` is the smallest difference that as many questions would show at 80 % power. `pairs`
     counts questions, `clusters` what is independent among them."""
@@ -78,7 +79,8 @@ class Finding(StrEnum):
     ERROR = "error"
 
 
-class Evidence(Struct, frozen=True):
+@dataclass(frozen=True)
+class Evidence:
     """What confirming a suspicion came to. `base` counts the samples of base that it is judged by,
     `head` the fresh ones of head (or, where one answer is enough, those that there were); a success
     is a sample that keeps what fell. `needed` failures of head make a regression (None: no number
@@ -95,7 +97,8 @@ class Evidence(Struct, frozen=True):
     reason: str = ""
 
 
-class TestComparison(Struct, frozen=True):
+@dataclass(frozen=True)
+class TestComparison:
     """One test on both sides; `base` is already graded by head's evaluators when `regraded`.
 
     `gates_lost` are gates that held on base and failed on head, `gates_removed` those that base
@@ -119,7 +122,8 @@ class TestComparison(Struct, frozen=True):
     accepted_by: str = ""
 
 
-class SuiteComparison(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteComparison:
     """One suite on both sides. `base_path` differs from `path` after a rename. `problem` says why
     the base has no results for it though it should, `note` why it has none rightly (new suite,
     broken on base). `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are paired
@@ -153,7 +157,8 @@ class Outcome(StrEnum):
     INVALID = "invalid"
 
 
-class Decision(Struct, frozen=True):
+@dataclass(frozen=True)
+class Decision:
     """The outcome and, in words, every reason for it; `exit_code` and `conclusion` (of the check
     run) follow the policy. `waived` says in words what did not count though it would have: accepted
     regressions, tests in quarantine."""
@@ -165,7 +170,8 @@ class Decision(Struct, frozen=True):
     waived: tuple[str, ...] = ()
 
 
-class ChangedFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class ChangedFile:
     """A file that the change touches, POSIX paths relative to the repository; `previous_path` only
     when it was renamed."""
 
@@ -174,7 +180,8 @@ class ChangedFile(Struct, frozen=True):
     previous_path: str | None = None
 
 
-class Selection(Struct, frozen=True):
+@dataclass(frozen=True)
+class Selection:
     """A suite that runs, and why: `reasons` in words (`changed: evals/EVAL.yaml`), `files` the
     changed files that touched it."""
 
@@ -184,14 +191,16 @@ class Selection(Struct, frozen=True):
     base_path: str | None = None
 
 
-class Rung(Struct, frozen=True):
+@dataclass(frozen=True)
+class Rung:
     """A source of base results that was asked and gave nothing, or not for all suites, and why."""
 
     source: str
     problem: str
 
 
-class BaselineInfo(Struct, frozen=True):
+@dataclass(frozen=True)
+class BaselineInfo:
     """Where the base's results come from. `wanted` is False when there is nothing to compare with
     (`reason` says why); `problem` says why a base that exists could not be had. `commit_time` is
     ISO 8601. `tried` are the sources before it."""
@@ -205,7 +214,8 @@ class BaselineInfo(Struct, frozen=True):
     tried: tuple[Rung, ...] = ()
 
 
-class Origin(Struct, frozen=True):
+@dataclass(frozen=True)
+class Origin:
     """Where one suite's base results come from: `source` as in the input `baseline`, `commit` the
     one that was run (`distance` commits before the base, 0 for the base itself, None where that is
     not known), `time` of its latest sample (ISO 8601), `samples` how many the test with the fewest
@@ -219,7 +229,8 @@ class Origin(Struct, frozen=True):
     stale: bool = False
 
 
-class BaseRun(Struct, frozen=True):
+@dataclass(frozen=True)
+class BaseRun:
     """What a baseline store gives: results by suite path on head, and for suites without results
     why (`missing`: there was none or it is broken there, rightly nothing to compare; `problems`: it
     could not be had). `origins` tell where each suite's come from."""
@@ -231,7 +242,8 @@ class BaseRun(Struct, frozen=True):
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
-class Review(Struct, frozen=True):
+@dataclass(frozen=True)
+class Review:
     """Everything that a report may tell, nothing rendered yet.
 
     `invalid` are faults of suites that the change touches, `warnings` those of others and suite
@@ -244,8 +256,8 @@ class Review(Struct, frozen=True):
     selections: tuple[Selection, ...] = ()
     suites: tuple[SuiteComparison, ...] = ()
     baseline: BaselineInfo = BaselineInfo(source="none", wanted=False)
-    invalid: tuple[Fault, ...] = ()
-    warnings: tuple[Fault, ...] = ()
+    invalid: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     gone_suites: tuple[str, ...] = ()
     suites_in_repository: int = 0
     notices: tuple[str, ...] = ()

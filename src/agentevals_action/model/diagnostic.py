@@ -1,9 +1,10 @@
 """Where a thing stands in a file, and what is wrong with it there."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 
-class Location(Struct, frozen=True, order=True):
+@dataclass(frozen=True, order=True)
+class Location:
     """A place in a file: `path` relative to the repository (POSIX), `line` and `column` from 1."""
 
     path: str
@@ -14,7 +15,8 @@ class Location(Struct, frozen=True, order=True):
         return f"{self.path}:{self.line}:{self.column}"
 
 
-class Fault(Struct, frozen=True, order=True):
+@dataclass(frozen=True, order=True)
+class Diagnostic:
     """One thing wrong with a suite or targets file; `str()` is the line that a user reads."""
 
     location: Location

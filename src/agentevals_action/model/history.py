@@ -2,9 +2,8 @@
 answer of each."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from msgspec import Struct, field
 
 from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 
@@ -12,7 +11,8 @@ from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 Place = tuple[str, str, int]
 
 
-class PastSample(Struct, frozen=True):
+@dataclass(frozen=True)
+class PastSample:
     """One sample of an earlier run. `time` (UTC, ISO 8601 to the millisecond with `Z`, so that it
     sorts as text) and `commit` (SHA) are the run's, `place` is its number among the test's samples
     in that run (from 0). `score` is 0-1; `cost_usd` (US dollars) and `duration_ms` (milliseconds)
@@ -34,7 +34,8 @@ class PastSample(Struct, frozen=True):
         return self.time, self.commit, self.place
 
 
-class PastAnswer(Struct, frozen=True):
+@dataclass(frozen=True)
+class PastAnswer:
     """What the agent answered in the sample `at`, so that it can be graded again: messages in wire
     form, figures, unified diff."""
 
@@ -44,7 +45,8 @@ class PastAnswer(Struct, frozen=True):
     file_changes: str | None = None
 
 
-class Series(Struct, frozen=True):
+@dataclass(frozen=True)
+class Series:
     """The samples of one test with one fingerprint, oldest first, and the latest answer among them
     that was small enough to be kept. `used` is the time of the latest run that had results with it,
     be they out of a cache."""
@@ -55,7 +57,8 @@ class Series(Struct, frozen=True):
     answer: PastAnswer | None = None
 
 
-class SuiteHistory(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteHistory:
     """What is remembered of one suite: by test id its series, the one used last first. `path` is
     the suite's, relative to the repository."""
 
@@ -70,7 +73,8 @@ class SuiteHistory(Struct, frozen=True):
         )
 
 
-class Remembered(Struct, frozen=True):
+@dataclass(frozen=True)
+class Remembered:
     """What a store had of the suites that were asked for, by path: histories, and why what is there
     of others is not to be used."""
 

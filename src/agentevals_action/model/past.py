@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 #: Commits that a baseline may lie before the base, at most.
 MOST_BACK = 50
 
 
-class Lineage(Struct, frozen=True):
+@dataclass(frozen=True)
+class Lineage:
     """A commit and those before it: `distances` are the fewest steps back by SHA, nearest first,
     the commit itself 0. `problem` says why not all of them are known."""
 
@@ -33,7 +33,8 @@ def lineage(commit: str, parents: Mapping[str, Sequence[str]], problem: str = ""
     return Lineage(distances, problem)
 
 
-class PastRun(Struct, frozen=True):
+@dataclass(frozen=True)
+class PastRun:
     """A run of the workflow that succeeded, on which commit, and its page."""
 
     id: int
@@ -41,7 +42,8 @@ class PastRun(Struct, frozen=True):
     url: str = ""
 
 
-class Archive(Struct, frozen=True):
+@dataclass(frozen=True)
+class Archive:
     """A file that a run left: a ZIP, or in words why it could not be had."""
 
     name: str

@@ -1,17 +1,17 @@
 """What does not count against a change though it fails: tests in quarantine, and regressions that
 somebody accepted."""
 
+from dataclasses import dataclass
 from datetime import date
 
-from msgspec import Struct
-
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 
 #: Where it stands, at the repository's root.
 FILE = ".agentevals.yaml"
 
 
-class Quarantine(Struct, frozen=True):
+@dataclass(frozen=True)
+class Quarantine:
     """One entry of the file: tests that are run and told, and do not block until `expires` is over
     (that day included, UTC).
 
@@ -26,7 +26,8 @@ class Quarantine(Struct, frozen=True):
     location: Location = Location(FILE)
 
 
-class Quarantines(Struct, frozen=True):
+@dataclass(frozen=True)
+class Quarantines:
     """The entries that hold today: `head` of the tree under test, `base` of the base's tree. With
     both, a test is in quarantine when each side covers it, so that no change puts its own test
     there; `base` None means that head's alone decide.
@@ -35,11 +36,12 @@ class Quarantines(Struct, frozen=True):
 
     head: tuple[Quarantine, ...] = ()
     base: tuple[Quarantine, ...] | None = None
-    faults: tuple[Fault, ...] = ()
-    warnings: tuple[Fault, ...] = ()
+    faults: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
-class Acceptance(Struct, frozen=True):
+@dataclass(frozen=True)
+class Acceptance:
     """Somebody takes the regressions of a change on: the login of who put `label` on the pull
     request, for the head as it is now."""
 

@@ -1,9 +1,12 @@
 """What came out of a test, as it stands in a results file (JSONL, camelCase)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass as result_record
 
 Verdict = Literal["pass", "borderline", "fail"]
 
@@ -11,19 +14,28 @@ PASS_SCORE = 0.8
 BORDERLINE_SCORE = 0.6
 
 
-class Record(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of everything in a results file, in whose JSON names are camelCase; unknown fields of
-    later versions are left alone."""
+#: Names are camelCase in JSON; unknown fields of later versions are ignored.
+CAMEL_CASE = ConfigDict(
+    alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, strict=True
+)
 
 
-class ErrorInfo(Record, frozen=True, kw_only=True):
+class Record(BaseModel):
+    """Base of the JSON documents that only leave the program or only enter it."""
+
+    model_config = ConfigDict(**CAMEL_CASE, frozen=True)
+
+
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class ErrorInfo:
     """Why something could not be told; kinds as in `errors.AttemptError`."""
 
     kind: str
     message: str
 
 
-class EvaluatorResult(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class EvaluatorResult:
     """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's
     threshold or False; `passed` whether it reached its threshold (0.8 for one that is no gate) with
     no gate inside it failed, None when it cannot be told. `gates_failed` are gate names from this
@@ -38,16 +50,17 @@ class EvaluatorResult(Record, frozen=True, kw_only=True):
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = Field(default_factory=dict)
     required: float | bool = False
     passed: bool | None = None
     gates_failed: tuple[str, ...] = ()
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
-    best: float | UnsetType = UNSET
+    best: float | None = Field(default=None, exclude_if=lambda best: best is None)
 
 
-class TraceSummary(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class TraceSummary:
     """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
     in milliseconds."""
 
@@ -62,7 +75,8 @@ class TraceSummary(Record, frozen=True, kw_only=True):
     duration_ms: float | None = None
 
 
-class Fingerprint(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class Fingerprint:
     """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's
     section 7."""
 
@@ -71,7 +85,8 @@ class Fingerprint(Record, frozen=True, kw_only=True):
     agent: str
 
 
-class GateRecord(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class GateRecord:
     """A gate that the test declares: its name and where it stands (`path` relative to the
     repository)."""
 
@@ -80,7 +95,8 @@ class GateRecord(Record, frozen=True, kw_only=True):
     line: int
 
 
-class SampleResult(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class SampleResult:
     """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be
     graded again, `file_changes` (unified diff, None without a workspace) what the agent did to its
     files. `cached` says that the answer is a stored one. `cost_usd` is what the agent and the
@@ -104,7 +120,8 @@ class SampleResult(Record, frozen=True, kw_only=True):
     error: ErrorInfo | None = None
 
 
-class TestResult(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class TestResult:
     """One line of a results file: one test over all its samples.
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported
@@ -151,7 +168,8 @@ class TestResult(Record, frozen=True, kw_only=True):
         return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
 
 
-class EvaluatorSummary(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class EvaluatorSummary:
     """How one evaluator did over a suite."""
 
     name: str
@@ -161,7 +179,8 @@ class EvaluatorSummary(Record, frozen=True, kw_only=True):
     average_score: float | None
 
 
-class SuiteSummary(Record, frozen=True, kw_only=True):
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class SuiteSummary:
     """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all
     samples, None when nothing was scored; `average_score` is over the run's own samples alone.
     `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`, `input_tokens` and
@@ -173,10 +192,10 @@ class SuiteSummary(Record, frozen=True, kw_only=True):
     eval_path: str
     dataset: str
     total: int
-    passed: int = field(name="pass")
+    passed: int = Field(validation_alias="pass", serialization_alias="pass")
     borderline: int
-    failed: int = field(name="fail")
-    errored: int = field(name="error")
+    failed: int = Field(validation_alias="fail", serialization_alias="fail")
+    errored: int = Field(validation_alias="error", serialization_alias="error")
     pass_rate: float | None
     average_score: float | None
     by_evaluator: tuple[EvaluatorSummary, ...] = ()
@@ -194,7 +213,8 @@ class SuiteSummary(Record, frozen=True, kw_only=True):
     duration_ms: float = 0.0
 
 
-class Score(Struct, frozen=True):
+@dataclass(frozen=True)
+class Score:
     """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`),
     without its own name (empty for itself); `children` are the results of a composite, `error` what
     kept one of them from being told: then `value` is None unless it is known all the same. `known`
@@ -218,7 +238,8 @@ class Score(Struct, frozen=True):
             raise ValueError("a score needs a value, or the error that kept it from being told")
 
 
-class SuiteRun(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteRun:
     """All results of one suite on one tree, in suite order."""
 
     path: str

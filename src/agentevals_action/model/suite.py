@@ -1,12 +1,13 @@
 """What a suite means once its dialect is gone: tests, messages, evaluators, gates."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.target import TargetTable
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -14,7 +15,8 @@ BlockType = Literal["text", "file", "image", "json"]
 Origin = Literal["test", "rubrics", "suite", "default"]
 
 
-class NamedFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class NamedFile:
     """A file that a suite names: `path` relative to the repository (POSIX), `role` in words
     (`prompt`, `judge script`, `test file`)."""
 
@@ -22,7 +24,8 @@ class NamedFile(Struct, frozen=True):
     role: str
 
 
-class Block(Struct, frozen=True):
+@dataclass(frozen=True)
+class Block:
     """One part of a message: `value` is text for `text`, the data for `json`, and for `file` and
     `image` what the suite wrote; `path` is then the absolute file (None for an inline base64
     image)."""
@@ -32,7 +35,8 @@ class Block(Struct, frozen=True):
     path: Path | None = None
 
 
-class ToolCall(Struct, frozen=True):
+@dataclass(frozen=True)
+class ToolCall:
     """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown."""
 
     name: str
@@ -42,7 +46,8 @@ class ToolCall(Struct, frozen=True):
     duration_ms: float | None = None
 
 
-class Message(Struct, frozen=True):
+@dataclass(frozen=True)
+class Message:
     """One message; a string content in the file is kept as a string, blocks as a tuple."""
 
     role: Role
@@ -52,7 +57,8 @@ class Message(Struct, frozen=True):
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-class Gate(Struct, frozen=True):
+@dataclass(frozen=True)
+class Gate:
     """Something `required`: `name` is the path of names from the test's evaluator down, joined by
     `/`; `location` is where an annotation goes (the gate's own entry, or the test when the gate is
     the suite's)."""
@@ -61,7 +67,8 @@ class Gate(Struct, frozen=True):
     location: Location
 
 
-class Evaluator(Struct, frozen=True):
+@dataclass(frozen=True)
+class Evaluator:
     """One effective evaluator of a test: the common fields resolved, the type's own in `options`.
 
     `threshold` is the score (0-1) that it must reach as a gate, None when it is none. `target`
@@ -85,7 +92,8 @@ class Evaluator(Struct, frozen=True):
 Reset = Literal["none", "fast", "strict"]
 
 
-class Repo(Struct, frozen=True):
+@dataclass(frozen=True)
+class Repo:
     """A git repository that a workspace holds at `path` (relative to it): `source` is a URL, or
     absolute where the suite names a folder of the repository; `commit` a revision, `ancestor` how
     many first parents before it, `sparse` the only folders checked out."""
@@ -97,7 +105,8 @@ class Repo(Struct, frozen=True):
     sparse: tuple[str, ...] = ()
 
 
-class Hook(Struct, frozen=True):
+@dataclass(frozen=True)
+class Hook:
     """A command of a workspace's life: words, or a script of `sh`. `cwd` is absolute (by default
     the folder of the file that declares the command), `timeout_seconds` its limit, `files` those of
     the repository that its words name."""
@@ -109,7 +118,8 @@ class Hook(Struct, frozen=True):
     files: tuple[NamedFile, ...] = ()
 
 
-class Workspace(Struct, frozen=True):
+@dataclass(frozen=True)
+class Workspace:
     """The folder that an agent works in, effective for one test (its own fields over the suite's).
 
     All tests share the suite's folder, one after another in suite order; a test that says something
@@ -132,7 +142,8 @@ class Workspace(Struct, frozen=True):
     files: tuple[NamedFile, ...] = ()
 
 
-class Test(Struct, frozen=True):
+@dataclass(frozen=True)
+class Test:
     """One test, effective: the suite's messages and evaluators are already in it, in the order of
     the specification's section 2."""
 
@@ -159,7 +170,8 @@ class Test(Struct, frozen=True):
         return tuple(gate for evaluator in self.evaluators for gate in evaluator.gates)
 
 
-class Suite(Struct, frozen=True):
+@dataclass(frozen=True)
+class Suite:
     """One suite that has no fault.
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
@@ -176,7 +188,7 @@ class Suite(Struct, frozen=True):
     tests: Iterable[Test]
     targets: TargetTable
     files: tuple[NamedFile, ...] = ()
-    warnings: tuple[Fault, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     default_target: str | None = None
     timeout_seconds: float | None = None
@@ -184,11 +196,12 @@ class Suite(Struct, frozen=True):
     used_targets: tuple[str, ...] = ()
 
 
-class BrokenSuite(Struct, frozen=True):
+@dataclass(frozen=True)
+class BrokenSuite:
     """A suite file that cannot be used: its faults, what files could be seen to be named by it, and
     the targets that it sees, as far as they have no faults."""
 
     path: str
-    faults: tuple[Fault, ...]
+    faults: tuple[Diagnostic, ...]
     files: tuple[NamedFile, ...] = ()
     targets: TargetTable = field(default_factory=TargetTable)

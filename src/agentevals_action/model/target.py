@@ -1,21 +1,24 @@
 """A configured agent or model, and how a test finds its own."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from agentevals_action.model.diagnostic import Location
 
 
-class Price(Struct, frozen=True):
+@dataclass(frozen=True)
+class Price:
     """US dollars per million tokens."""
 
     input: float
     output: float
 
 
-class Target(Struct, frozen=True):
+@dataclass(frozen=True)
+class Target:
     """One entry of a targets file, `extends` applied, `${{ }}` not yet resolved.
 
     `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings),
@@ -42,14 +45,16 @@ class Target(Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-class Choice(Struct, frozen=True):
+@dataclass(frozen=True)
+class Choice:
     """Which target, by name, and the reason in a word; both empty when nothing names one."""
 
     name: str | None = None
     reason: str = ""
 
 
-class TargetTable(Struct, frozen=True):
+@dataclass(frozen=True)
+class TargetTable:
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None
     where there is none.
 

@@ -1,8 +1,7 @@
 """What one attempt of an agent left behind. What a provider cannot know is None, never zero."""
 
 import json
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.model.suite import Message, ToolCall
 
@@ -18,7 +17,8 @@ def text_of(message: Message) -> str:
     )
 
 
-class Trace(Struct, frozen=True):
+@dataclass(frozen=True)
+class Trace:
     """One attempt: the messages that the agent produced, and its figures.
 
     `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are

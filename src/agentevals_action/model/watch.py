@@ -1,13 +1,13 @@
 """Pure: the agent's own code, as the input `watch` names it."""
 
 from collections.abc import Sequence
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.model import path_patterns
 
 
-class WatchRule(Struct, frozen=True):
+@dataclass(frozen=True)
+class WatchRule:
     """A change of a file that matches `files` touches the suites that match `suites`; `!` in front
     of `files` takes them out again.
 

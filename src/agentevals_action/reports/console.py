@@ -3,10 +3,9 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Protocol, TypeVar
-
-from msgspec import Struct
 
 from agentevals_action import formatting, kinds
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
@@ -34,7 +33,8 @@ SHOWN = 50  # tests that a table lists beneath the suites
 _STYLES = {"pass": "green", "borderline": "yellow", "fail": "red", "error": "magenta"}
 
 
-class Line(Struct, frozen=True):
+@dataclass(frozen=True)
+class Line:
     """One line of an outline: `depth` from 0, a label, and what there is to say of it."""
 
     depth: int

@@ -1,17 +1,17 @@
 """Pure: which turn of which conversation a test is, and turns brought together."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
-
-from msgspec import Struct
 
 from agentevals_action.model.result import TestResult
 
 T = TypeVar("T")
 
 
-class Turn(Struct, frozen=True):
+@dataclass(frozen=True)
+class Turn:
     """The place of a test in its conversation: `number` from 1, of `total`."""
 
     conversation: str

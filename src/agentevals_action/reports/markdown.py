@@ -1,10 +1,8 @@
 """The review as Markdown: the comment, the check run's text, the job summary."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action import templating
 from agentevals_action.errors import InvalidInput
@@ -127,7 +125,8 @@ def _characters(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-class CommentFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class CommentFile:
     """`comment.md`: the comment as it is posted."""
 
     links: Links

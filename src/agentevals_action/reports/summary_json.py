@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import Struct
+from pydantic_core import to_jsonable_python
 
 from agentevals_action import __version__
 from agentevals_action.model.comparison import (
@@ -20,7 +20,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.reports.base import write_whole
@@ -29,7 +29,8 @@ from agentevals_action.reports.view import cost
 _SCHEMA = 1
 
 
-class SummaryFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class SummaryFile:
     """`summary.json`, camelCase like the results."""
 
     filename: str = "summary.json"
@@ -171,7 +172,7 @@ def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
         return None
     return {
         name: value
-        for name, value in msgspec.to_builtins(summary).items()
+        for name, value in to_jsonable_python(summary).items()
         if name not in ("evalPath", "dataset")
     }
 
@@ -218,7 +219,7 @@ def _quarantine(held: Quarantine | None) -> dict[str, str] | None:
     )
 
 
-def _fault(fault: Fault) -> dict[str, Any]:
+def _fault(fault: Diagnostic) -> dict[str, Any]:
     place = fault.location
     return {
         "path": place.path,

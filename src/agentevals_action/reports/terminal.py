@@ -5,9 +5,8 @@ takes longer than the tests of a small suite."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
-
-from msgspec import Struct
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +57,8 @@ def print_line(stream: IO[str], *parts: Styled) -> None:
     rich_console(stream).print(Text.assemble(*parts), soft_wrap=True)
 
 
-class Column(Struct, frozen=True):
+@dataclass(frozen=True)
+class Column:
     """A column of a table: figures stand on the right and are never folded."""
 
     title: str

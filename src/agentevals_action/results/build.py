@@ -1,12 +1,10 @@
 """What samples become: a test's result as it is stored, and an agent's work out of a stored one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import read_message, wire_messages
@@ -25,7 +23,8 @@ from agentevals_action.results import scoring
 from agentevals_action.results.trace_summary import summary_of
 
 
-class Work(Struct, frozen=True):
+@dataclass(frozen=True)
+class Work:
     """What an agent left: its trace, and where it had a workspace the folder (gone when it is
     graded again) and the diff."""
 
@@ -34,7 +33,8 @@ class Work(Struct, frozen=True):
     changes: str | None = None
 
 
-class Tally(Struct):
+@dataclass
+class Tally:
     """What the replies of one sample cost, as they come: US dollars as far as they are known (None:
     not at all), and how many there were, came out of the cache, and do not tell what they cost."""
 

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-
-from msgspec import Struct, field
+from dataclasses import dataclass, field
 
 from agentevals_action.formatting import cost, counted, dollars, time, tokens
 from agentevals_action.model.result import TestResult
 
 
-class Figures(Struct, frozen=True):
+@dataclass(frozen=True)
+class Figures:
     """What attempts of one suite took together: `attempts` at least 1, US dollars and tokens (None
     where no reply tells), and milliseconds, all at least 0. ValueError for anything else: they are
     read back from files that others may have written."""
@@ -27,14 +27,16 @@ class Figures(Struct, frozen=True):
             raise ValueError("figures are numbers of at least 0, of at least one attempt")
 
 
-class _Sum(Struct):
+@dataclass
+class _Sum:
     attempts: int = 0
     cost_usd: float | None = None
     tokens: int | None = None
     duration_ms: float = 0.0
 
 
-class Tally(Struct):
+@dataclass
+class Tally:
     """Adds up results as they come. Of a test with a reply out of the cache, or an error, it takes
     nothing: neither tells what the next run will cost. The samples of a test run side by side, so
     that each counts with the test's whole duration."""

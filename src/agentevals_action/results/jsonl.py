@@ -12,12 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
-
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.base import written
-from agentevals_action.results.rows import read_row
+from agentevals_action.results.rows import RESULT, read_row
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +146,7 @@ def read_back(path: Path, seal: bytes) -> Iterator[TestResult]:
     """The results that this run wrote, one at a time, by the `seal` of their writer; OutputError
     when one is missing, was added, or is not what was written: what an agent can write to must not
     decide about it."""
-    return (msgspec.json.decode(line, type=TestResult) for line in _sealed(path, seal))
+    return (RESULT.validate_json(line) for line in _sealed(path, seal))
 
 
 def check_unchanged(path: Path, seal: bytes | None) -> None:
@@ -221,11 +219,11 @@ def _read(path: Path, number: int, line: bytes, whole: bool) -> TestResult | Non
 
 def _row(result: TestResult) -> bytes:
     try:
-        return msgspec.json.encode(result)
+        return RESULT.dump_json(result)
     except (TypeError, ValueError):
         # Text of an agent that is no Unicode (a lone surrogate), or details of a judge that are no
         # JSON.
-        data = _storable(msgspec.to_builtins(result, str_keys=True, enc_hook=str))
+        data = _storable(RESULT.dump_python(result))
         return json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
 
 

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
-import msgspec
+from pydantic import TypeAdapter
 
 from agentevals_action.model.result import TestResult
 from agentevals_action.results import agentv
 
+#: Reads and writes one row.
+RESULT = TypeAdapter(TestResult)
 _DEEP = "it is nested too deeply"
 
 
@@ -15,7 +17,7 @@ def read_row(line: bytes, folder: Path) -> TestResult:
     """The result in a line; `folder` is that of the file, below which AgentV keeps answers.
     ValueError says what is wrong with it."""
     try:
-        return msgspec.json.decode(line, type=TestResult)
+        return RESULT.validate_json(line)
     except ValueError as error:
         problem = error
     except RecursionError:

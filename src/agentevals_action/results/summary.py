@@ -3,9 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from msgspec import Struct, field
 
 from agentevals_action.model.result import (
     EvaluatorResult,
@@ -20,7 +19,8 @@ _TOP_MISSES = 10
 _MOST_MISSES = 10_000
 
 
-class _Sum(Struct):
+@dataclass
+class _Sum:
     """The exact sum of numbers, and how many they are: parts that do not overlap, as Shewchuk adds
     them (1997, "Adaptive precision floating-point arithmetic"), are a handful however many the
     numbers."""
@@ -50,7 +50,8 @@ class _Sum(Struct):
         return self.total / self.count if self.count else None
 
 
-class _Evaluator(Struct):
+@dataclass
+class _Evaluator:
     total: int = 0
     error: int = 0
     scores: _Sum = field(default_factory=_Sum)
@@ -61,7 +62,8 @@ class _Evaluator(Struct):
         self.scores.add(result.score)
 
 
-class _Spending(Struct):
+@dataclass
+class _Spending:
     """What a run cost, and what agents took over all samples."""
 
     paid: _Sum = field(default_factory=_Sum)

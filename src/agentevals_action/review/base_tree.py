@@ -7,9 +7,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
@@ -21,7 +20,8 @@ from agentevals_action.system.git import GitRepository
 _PREFIX = "agentevals-base-"
 
 
-class Base(Struct, frozen=True):
+@dataclass(frozen=True)
+class Base:
     """The commit that head is compared with. Without `sha`, either `reason` says why there is
     nothing to compare with, or `problem` why a base that exists could not be had and what to set.
     `time` is ISO 8601."""

@@ -2,12 +2,10 @@
 ladder of them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.baselines.artifact import ArtifactStore
@@ -32,7 +30,8 @@ if TYPE_CHECKING:
 _NO_HOST = "there is no code host to ask here"
 
 
-class Places(Struct, frozen=True):
+@dataclass(frozen=True)
+class Places:
     """Where the history lies: the clone, and where there is one the code host. `branch` is the
     base's, empty for the default branch."""
 

@@ -1,9 +1,7 @@
 """Pure: the policy, and every reason for the outcome (action.md, "Outcome")."""
 
 from collections.abc import Iterable, Sequence
-
-from msgspec import Struct
-from msgspec.structs import replace
+from dataclasses import dataclass, replace
 
 from agentevals_action.errors import ExitCode
 from agentevals_action.model.comparison import (
@@ -15,12 +13,13 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.review import waivers
 
 
-class Policy(Struct, frozen=True):
+@dataclass(frozen=True)
+class Policy:
     """What blocks: `fail_on` of `gates`, `regressions`, `failures`, `never`; `min_pass_rate` 0-1
     over what was scored; `on_inconclusive` one of `fail`, `neutral`, `pass`. `accept_label` is what
     accepts regressions, for the words alone."""
@@ -35,7 +34,7 @@ def decide(
     policy: Policy,
     suites: Sequence[SuiteComparison],
     baseline: BaselineInfo,
-    invalid: Sequence[Fault] = (),
+    invalid: Sequence[Diagnostic] = (),
 ) -> Decision:
     """The outcome: invalid before all else, then failed, then inconclusive, else passed; all
     reasons that hold are kept, worst first.
@@ -52,7 +51,7 @@ def _decide(
     policy: Policy,
     suites: Sequence[SuiteComparison],
     baseline: BaselineInfo,
-    invalid: Sequence[Fault],
+    invalid: Sequence[Diagnostic],
 ) -> Decision:
     faults = list(_invalid(invalid))
     failed = [*_failures(policy, suites), *_under_pass_rate(policy, suites)]
@@ -67,7 +66,7 @@ def _decide(
     return Decision(Outcome.PASSED, ExitCode.PASSED, "success")
 
 
-def _invalid(faults: Sequence[Fault]) -> Iterable[str]:
+def _invalid(faults: Sequence[Diagnostic]) -> Iterable[str]:
     configuration = sum(fault.location.path == FILE for fault in faults)
     if suites := len(faults) - configuration:
         yield _counted(suites, "fault", "in suites that the change touches")

@@ -3,12 +3,10 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, InvalidInput
@@ -16,7 +14,7 @@ from agentevals_action.execution.resample import Keys
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.comparison import ChangedFile, Review, Selection
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -38,7 +36,7 @@ class Bench(Protocol):
         """Every suite of head's tree."""
         ...
 
-    def refusals(self, suite: Suite) -> Sequence[Fault]:
+    def refusals(self, suite: Suite) -> Sequence[Diagnostic]:
         """What makes running a suite pointless: a variable that a target of its tests needs and
         that is not set."""
         ...
@@ -99,7 +97,8 @@ class Bench(Protocol):
         ...
 
 
-class _Sides(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Sides:
     """The base (`root` is its tree, None when there is none), what suites it has, and the change
     from it to head."""
 
@@ -109,7 +108,8 @@ class _Sides(Struct, frozen=True):
     change: Change
 
 
-class _Asked(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Asked:
     """The suites that run on head, why, and what there is of them on base."""
 
     selections: Sequence[Selection]
@@ -278,12 +278,12 @@ def _change(
 
 def _ready(
     found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: Bench, job: Job
-) -> tuple[dict[str, Suite], list[Fault]]:
+) -> tuple[dict[str, Suite], list[Diagnostic]]:
     """The selected suites that can run, and why others cannot. Without secrets they run all the
     same: their tests say what is missing."""
     by_path = {suite.path: suite for suite in everything if isinstance(suite, Suite)}
     ready: dict[str, Suite] = {}
-    faults: list[Fault] = []
+    faults: list[Diagnostic] = []
     for selection in found.selections:
         refusals = () if job.without_secrets else bench.refusals(by_path[selection.path])
         faults.extend(refusals)
@@ -337,7 +337,7 @@ def _to_regrade(head: SuiteRun, base: SuiteRun) -> dict[str, TestResult]:
 
 def _of_quarantines(
     quarantines: Quarantines, everything: Sequence[Suite | BrokenSuite]
-) -> tuple[Fault, ...]:
+) -> tuple[Diagnostic, ...]:
     ids = (
         (suite.path, (test.id for test in suite.tests))
         for suite in everything
@@ -351,6 +351,6 @@ def _of_quarantines(
     )
 
 
-def _warnings(found: Discovery, suites: Mapping[str, Suite]) -> tuple[Fault, ...]:
+def _warnings(found: Discovery, suites: Mapping[str, Suite]) -> tuple[Diagnostic, ...]:
     broken = (fault for suite in found.untouched_broken for fault in suite.faults)
     return (*broken, *(warning for suite in suites.values() for warning in suite.warnings))

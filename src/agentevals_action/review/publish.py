@@ -2,10 +2,8 @@
 folder, the outputs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action import reports
 from agentevals_action.github.base import Annotation, CheckReport, CommentReport, Host
@@ -17,7 +15,8 @@ from agentevals_action.reports.view.links import Links
 from agentevals_action.review.comparison import compare
 
 
-class Manner(Struct, frozen=True):
+@dataclass(frozen=True)
+class Manner:
     """How a review is told: `comment` is the input of that name, `template` a file that extends
     ours, `annotation_limit` counts annotations in all."""
 
@@ -27,7 +26,8 @@ class Manner(Struct, frozen=True):
     annotation_limit: int = 100
 
 
-class Published(Struct, frozen=True):
+@dataclass(frozen=True)
+class Published:
     """Where it stands now; URLs are None where it could not be written."""
 
     comment_url: str | None = None

@@ -4,11 +4,9 @@ for both."""
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Baseline, BaseTree
 from agentevals_action.baselines.none import NoBaseline
@@ -18,7 +16,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.resample import Keys, Resampling, Side, is_certain
 from agentevals_action.execution.runner import placed
 from agentevals_action.model.comparison import BaselineInfo, ChangedFile
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -39,7 +37,8 @@ from agentevals_action.system.redaction import Redactor
 _HEAD, _BASE = "results.jsonl", "base.jsonl"
 
 
-class Bench(Struct, frozen=True):
+@dataclass(frozen=True)
+class Bench:
     """One review's workshop. `suites` are all of head's tree, `folder` is the workspace; results go
     to `results.jsonl` (head) and `base.jsonl` in `report`."""
 
@@ -56,7 +55,7 @@ class Bench(Struct, frozen=True):
     _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
     _seals: dict[str, bytes] = field(default_factory=dict)
 
-    def refusals(self, suite: Suite) -> Sequence[Fault]:
+    def refusals(self, suite: Suite) -> Sequence[Diagnostic]:
         """Variables that targets of its tests need and that are not set."""
         return self.engine.missing(suite)
 

@@ -2,9 +2,8 @@
 suites")."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-
-from msgspec import Struct, field
 
 from agentevals_action.model.comparison import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
@@ -19,7 +18,8 @@ _ALL = "all suites run, whatever changed"
 _UNKNOWN = "what changed could not be told, so all suites run"
 
 
-class Change(Struct, frozen=True):
+@dataclass(frozen=True)
+class Change:
     """What is known of a change: `files` None when it could not be told, `everything` when all
     suites are asked for anyway.
 
@@ -34,7 +34,8 @@ class Change(Struct, frozen=True):
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class Discovery(Struct, frozen=True):
+@dataclass(frozen=True)
+class Discovery:
     """What runs and why, and what cannot: `selections` are whole suites, `touched_broken` those
     whose faults make the outcome invalid, `untouched_broken` those that are worth a warning. `gone`
     are suite files that base has and head has not."""

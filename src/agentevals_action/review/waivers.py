@@ -4,12 +4,11 @@ somebody accepted."""
 import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Sequence
-
-from msgspec.structs import replace
+from dataclasses import replace
 
 from agentevals_action.model import path_patterns
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import SuiteSummary, TestResult
 
@@ -77,7 +76,7 @@ def told(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
     return (*regressions, *(_told_entry(entry, held) for entry, held in by_entry.items()))
 
 
-def pending(quarantines: Quarantines) -> tuple[Fault, ...]:
+def pending(quarantines: Quarantines) -> tuple[Diagnostic, ...]:
     """A warning for each entry of head that base does not have as it stands there: it does not hold
     in this review."""
     if quarantines.base is None:
@@ -85,7 +84,7 @@ def pending(quarantines: Quarantines) -> tuple[Fault, ...]:
     known = {_terms(entry) for entry in quarantines.base}
     problem = "this quarantine is not on the base like this, so it does not hold in this review"
     return tuple(
-        Fault(entry.location, problem, "it takes effect once it is merged")
+        Diagnostic(entry.location, problem, "it takes effect once it is merged")
         for entry in quarantines.head
         if _terms(entry) not in known
     )
@@ -100,7 +99,7 @@ def unmatched(
     entries: Sequence[Quarantine],
     suites: Iterable[tuple[str, Iterable[str]]],
     unread: Sequence[str] = (),
-) -> tuple[Fault, ...]:
+) -> tuple[Diagnostic, ...]:
     """A warning for each entry that covers no test. `suites` are the paths of all suites with the
     ids of their tests; `unread` are paths of suites whose tests are not known, of which an entry
     may well speak."""
@@ -115,7 +114,7 @@ def unmatched(
                 break
         left = [entry for entry in left if entry in asked or not _covers_suite(entry, path)]
     return tuple(
-        Fault(
+        Diagnostic(
             entry.location,
             "this quarantine covers no test",
             "mend `tests` and `suites`, or remove it",

@@ -2,11 +2,9 @@
 
 import errno
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.execution.engine import engine_for
@@ -29,7 +27,8 @@ from agentevals_action.system.redaction import Redactor
 _DISK = frozenset({errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS})
 
 
-class Place(Struct, frozen=True, dict=True):
+@dataclass(frozen=True)
+class Place:
     """Where a review works: the workspace, what the workflow asks for, the environment."""
 
     folder: Path

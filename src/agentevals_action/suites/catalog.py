@@ -2,16 +2,16 @@
 overrides."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct, field
 
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.targets import base as providers
 
 
-class Catalog(Struct, frozen=True):
+@dataclass(frozen=True)
+class Catalog:
     """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
 
     `targets_file` (absolute) takes the place of the search for `.agentv/targets.yaml`; `target` and

@@ -1,10 +1,9 @@
 """Adapters built from settings: what every command that reads or runs suites shares."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from agentevals_action.results.estimate import Figures
 
 
-class Checkout(Struct, frozen=True):
+@dataclass(frozen=True)
+class Checkout:
     """A tree whose suites are read: `root` is the repository's (absolute), `below` where they are
     searched, `files` what git knows there (None outside a repository)."""
 

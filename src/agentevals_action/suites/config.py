@@ -1,10 +1,11 @@
 """`.agentv/config.yaml`: patterns that add to the search for suites, and defaults below a suite's
 own."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Entry, NonEmpty
 from agentevals_action.model.diagnostic import Location
@@ -39,7 +40,8 @@ class ConfigEntry(Entry):
     )
 
 
-class Config(Struct, frozen=True):
+@dataclass(frozen=True)
+class Config:
     """A configuration as read; `target_location` is where it names the default target."""
 
     path: str

@@ -2,10 +2,9 @@
 anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-
-from msgspec import Struct, field
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, one_of
@@ -98,7 +97,8 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class Shape(Struct, frozen=True, dict=True):
+@dataclass(frozen=True)
+class Shape:
     """The fields of one kind of object: canonical names with their other spellings, what is refused
     by name, what is passed over.
 
@@ -215,7 +215,8 @@ _EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 
 
-class Folded(Struct, frozen=True):
+@dataclass(frozen=True)
+class Folded:
     """An object by canonical names, and the evaluators that it declares anywhere, in file order,
     each with its place."""
 
@@ -223,7 +224,8 @@ class Folded(Struct, frozen=True):
     evaluators: tuple[tuple[Any, Location], ...] = ()
 
 
-class Texts(Struct, frozen=True):
+@dataclass(frozen=True)
+class Texts:
     """The plain strings of one list of evaluators, each with its place: at least one."""
 
     found: tuple[tuple[str, Location], ...]

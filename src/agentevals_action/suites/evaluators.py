@@ -2,12 +2,12 @@
 order (specification, section 2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
 from typing import Any, get_args
 
-from msgspec import Struct, field, structs
-from msgspec.structs import replace
+from msgspec import structs
 
 from agentevals_action.entries.entry import Entry
 from agentevals_action.entries.reading import fields_of, read_entry
@@ -27,7 +27,8 @@ _GENERATED_NAME = 40
 Types = Mapping[str, type[base.Options]]
 
 
-class Declared(Struct, frozen=True):
+@dataclass(frozen=True)
+class Declared:
     """A declared evaluator that is valid; `gates_inside` by their names below it, with their places
     where they are known."""
 

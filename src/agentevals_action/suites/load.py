@@ -3,9 +3,8 @@ faults."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from msgspec import field
 
 from agentevals_action.entries.reading import read_entry
 from agentevals_action.evaluators.base import Options, every
@@ -54,7 +53,8 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     return _Loading(suite, folder, catalog, findings).load()
 
 
-class _NotingFolder(Folder, frozen=True):
+@dataclass(frozen=True)
+class _NotingFolder(Folder):
     """A folder that remembers what was looked for in it: a suite is touched by the change that
     deletes a file which it names."""
 

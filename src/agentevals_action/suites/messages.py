@@ -4,9 +4,8 @@ the files in them looked up."""
 import base64
 import binascii
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
-
-from msgspec.structs import replace
 
 from agentevals_action.model import messages
 from agentevals_action.model.diagnostic import Location

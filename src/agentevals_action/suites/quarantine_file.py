@@ -4,15 +4,16 @@ a reason and a last day."""
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Before, Entry, NonEmpty, Seen, checks
 from agentevals_action.entries.reading import fields_of
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, shown
 from agentevals_action.suites.files.positions import Items, Map
@@ -73,7 +74,8 @@ class ConfigurationEntry(Entry):
     ] = None
 
 
-class _Read(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Read:
     """One entry as it stands in its file; `expiry` is where its day stands."""
 
     quarantine: Quarantine
@@ -107,8 +109,8 @@ def read_quarantines(
     )
 
 
-def _of_base(fault: Fault) -> Fault:
-    return Fault(
+def _of_base(fault: Diagnostic) -> Diagnostic:
+    return Diagnostic(
         fault.location,
         f"on base, {fault.problem}",
         "what is wrong there puts nothing in quarantine",

@@ -1,12 +1,11 @@
 """The root of a suite: a YAML file, or a JSONL file with the sidecar that carries its name and
 shared evaluators."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
@@ -18,7 +17,8 @@ from agentevals_action.system.paths import Folder
 _SIDECAR = "dataset"
 
 
-class SuiteRoot(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteRoot:
     """The root of the suite at `path` (relative to the repository); `rows` is the JSONL file of its
     tests where they do not stand under `tests`, `files` what was read."""
 
@@ -36,7 +36,9 @@ def read_root(file: Path, folder: Folder, findings: Findings) -> SuiteRoot:
     if file.suffix.lower() in ROW_SUFFIXES:
         if not file.is_file():
             raise Unreadable(
-                Fault(Location(path), "there is no such suite", "name a file of the repository")
+                Diagnostic(
+                    Location(path), "there is no such suite", "name a file of the repository"
+                )
             )
         sidecar = _sidecar(file, folder, findings)
         if sidecar is None:
@@ -44,7 +46,7 @@ def read_root(file: Path, folder: Folder, findings: Findings) -> SuiteRoot:
         return SuiteRoot(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
     if file.suffix.lower() not in YAML_SUFFIXES:
         raise Unreadable(
-            Fault(
+            Diagnostic(
                 Location(path),
                 "this is neither YAML nor JSONL",
                 "name a file that ends in .yaml, .yml or .jsonl",
@@ -73,11 +75,11 @@ def _read_map(file: Path, path: str) -> Map:
         data: Any = read_yaml_file(file, path)
     except FileNotFoundError:
         raise Unreadable(
-            Fault(Location(path), "there is no such suite", "name a file of the repository")
+            Diagnostic(Location(path), "there is no such suite", "name a file of the repository")
         ) from None
     except OSError as error:
         raise Unreadable(
-            Fault(
+            Diagnostic(
                 Location(path), f"this file cannot be read ({error.strerror})", "make it readable"
             )
         ) from None
@@ -85,7 +87,7 @@ def _read_map(file: Path, path: str) -> Map:
         return data
     place = Location(path) if data is None else getattr(data, "location", Location(path))
     raise Unreadable(
-        Fault(place, f"this suite is {kind(data)}", "write an object with `name` and `tests`")
+        Diagnostic(place, f"this suite is {kind(data)}", "write an object with `name` and `tests`")
     )
 
 

@@ -2,13 +2,11 @@
 JSONL."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
 from agentevals_action.suites.files.positions import Items, Map
@@ -24,14 +22,16 @@ MAX_ROW = 10_000_000
 _HELD = 100_000
 
 
-class Listed(Struct, frozen=True):
+@dataclass(frozen=True)
+class Listed:
     """Tests of a YAML list, each with its place; `folder` is that of the file which holds them."""
 
     entries: tuple[tuple[Any, Location], ...]
     folder: Folder
 
 
-class Streamed(Struct, frozen=True):
+@dataclass(frozen=True)
+class Streamed:
     """Tests of a JSONL file, one a row; `source` is its path relative to the repository."""
 
     path: Path
@@ -53,7 +53,7 @@ class Streamed(Struct, frozen=True):
                 if len(data) > MAX_ROW:
                     problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
                     raise Unreadable(
-                        Fault(
+                        Diagnostic(
                             Location(self.source, line),
                             problem,
                             "put what is long into files, and name them",
@@ -72,7 +72,7 @@ class Streamed(Struct, frozen=True):
             decode(data, self.source)
         except Unreadable as error:
             moved = (
-                Fault(
+                Diagnostic(
                     Location(self.source, line, fault.location.column), fault.problem, fault.advice
                 )
                 for fault in error.faults

@@ -1,10 +1,9 @@
 """Which targets a suite's tests are put to and judged by, and whether those exist."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
-
-from msgspec import Struct, field
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import NamedFile
@@ -20,7 +19,8 @@ from agentevals_action.system.paths import Folder
 Read = TypeVar("Read")
 
 
-class TargetUse(Struct, frozen=True):
+@dataclass(frozen=True)
+class TargetUse:
     """The targets that a suite sees. `suite` is the place of its root; `default_place` where the
     suite, or the configuration, names its target. Without a targets file nothing can be told, and
     the tests that need one will end in that error. `used` gathers the names of the targets that
@@ -136,7 +136,8 @@ class TargetUse(Struct, frozen=True):
         )
 
 
-class FoundTargets(Struct, frozen=True):
+@dataclass(frozen=True)
+class FoundTargets:
     """The targets that a suite sees, the files that say so, and the time limit (seconds) of
     `.agentv/config.yaml`."""
 

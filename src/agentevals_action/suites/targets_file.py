@@ -2,15 +2,15 @@
 `${{ }}` unresolved."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
-from msgspec.structs import replace
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Before, Entry, NonEmpty
 from agentevals_action.entries.reading import fields_of
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, one_of
@@ -84,14 +84,15 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
 }
 
 
-class TargetsFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class TargetsFile:
     """A targets file as read. `unusable` are targets of providers that cannot run here, each with
     the fault to tell when it is used, `faulty` those whose faults are told already; `whole` says
     whether its list could be read at all."""
 
     path: str
     targets: Mapping[str, Target] = field(default_factory=dict)
-    unusable: Mapping[str, Fault] = field(default_factory=dict)
+    unusable: Mapping[str, Diagnostic] = field(default_factory=dict)
     faulty: frozenset[str] = frozenset()
     whole: bool = True
 
@@ -131,7 +132,7 @@ def read_targets(
     if entries is None:
         return TargetsFile(path, whole=False)
     targets: dict[str, Target] = {}
-    unusable: dict[str, Fault] = {}
+    unusable: dict[str, Diagnostic] = {}
     for name, entry in entries.items():
         whole = _inherited(name, entries, findings)
         if whole is None:
@@ -241,11 +242,11 @@ def _meant(meant: str | None, known: Mapping[str, Any]) -> str:
     return f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted(known))}"
 
 
-def _unusable(provider: str, entry: Map) -> Fault | None:
+def _unusable(provider: str, entry: Map) -> Diagnostic | None:
     key = dialects.type_key(provider)
     place = entry.value_location("provider")
     if key == "vscode":
-        return Fault(
+        return Diagnostic(
             place,
             "the provider `vscode` needs a desktop, which a runner has not",
             "use a `cli` target",

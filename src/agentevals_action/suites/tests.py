@@ -1,9 +1,8 @@
 """One test of a suite: its entry into its effective form, with everything that is wrong with it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
@@ -23,7 +22,8 @@ from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 
 
-class TestReader(Struct, frozen=True):
+@dataclass(frozen=True)
+class TestReader:
     """What the tests of one suite are read with: the types known, what the suite itself brings to
     each test, the targets."""
 
@@ -182,7 +182,8 @@ def read_row(
     return test
 
 
-class Tests(Struct, frozen=True):
+@dataclass(frozen=True)
+class Tests:
     """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are
     read anew each time."""
 

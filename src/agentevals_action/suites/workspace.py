@@ -3,10 +3,9 @@
 import os
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
-
-from msgspec import Struct, field
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Hook, NamedFile, Repo, Reset, Workspace
@@ -29,7 +28,8 @@ _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _BEFORE_SECONDS, _AFTER_SECONDS = 60.0, 30.0
 
 
-class HookPart(Struct, frozen=True):
+@dataclass(frozen=True)
+class HookPart:
     """What one place says of a hook; `home` is the folder of the file that says it."""
 
     location: Location
@@ -40,7 +40,8 @@ class HookPart(Struct, frozen=True):
     reset: Reset | None = None
 
 
-class Part(Struct, frozen=True):
+@dataclass(frozen=True)
+class Part:
     """What one place, the suite or a test, says of the workspace; None and missing hooks are what
     it does not speak of."""
 

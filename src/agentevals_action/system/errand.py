@@ -9,10 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
-
-from msgspec import Struct
 
 #: Bytes of each stream that `call` takes: lists of files are longer than texts, and half a list
 #: would be a wrong answer.
@@ -25,7 +24,8 @@ MOMENT = 0.5
 CHUNK = 65536
 
 
-class CompletedBytes(Struct, frozen=True):
+@dataclass(frozen=True)
+class CompletedBytes:
     """A child of `call` that ended: raw bytes, for git."""
 
     returncode: int

@@ -2,9 +2,8 @@
 repository."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 #: A text that starts so is meant as a path: a missing file is then an error, never an inline
 #: prompt.
@@ -14,7 +13,8 @@ _MOST_CHARACTERS, _MOST_BYTES = 4096, 255
 _SHOWN = 60  # characters of a path that is none, in what is said of it
 
 
-class Folder(Struct, frozen=True):
+@dataclass(frozen=True)
+class Folder:
     """The folder of a file that names others: `root` is the repository's, both absolute and free of
     symbolic links."""
 

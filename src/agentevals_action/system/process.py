@@ -6,10 +6,9 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from agentevals_action.system.errand import GRACE, MOMENT, begin, signal_group, unusable
 
@@ -26,7 +25,8 @@ Env = Mapping[str, str]
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
-class Completed(Struct, frozen=True):
+@dataclass(frozen=True)
+class Completed:
     """A child that ended. `returncode` is negative for a signal; texts are UTF-8 with replacement
     and bounded."""
 

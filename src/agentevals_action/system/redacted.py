@@ -2,13 +2,12 @@
 otherwise and slip through."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from operator import is_
 from typing import Any, TypeVar
 
-import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from pydantic import BaseModel
 
 from agentevals_action.system.redaction import MASK, Redactor
 
@@ -23,13 +22,6 @@ def redacted(record: Record, redactor: Redactor) -> Record:
     """The same record (a review, a result) with every text in it redacted, keys of mappings
     included; itself when nothing changes. Where it nests deeper than `_DEEPEST` levels (arguments
     that an agent gave to a tool), all of what stands there is hidden."""
-    try:
-        # Most hold none, and to be written as JSON and looked through as one text takes a tenth of
-        # a walk.
-        if not redactor.may_stand_in(msgspec.json.encode(record)):
-            return record
-    except (TypeError, ValueError, RecursionError):  # what no JSON can hold is walked through
-        pass
     changed: Record = _Walk(redactor.redact).through(record)
     return changed
 
@@ -71,9 +63,14 @@ class _Walk:
                 and all(map(is_, pairs.values(), value.values()))
             )
             return value if same else pairs
-        if isinstance(value, Struct):
+        if isinstance(value, BaseModel):
             changed = self._changed(
-                (name, getattr(value, name)) for name in value.__struct_fields__
+                (name, getattr(value, name)) for name in type(value).model_fields
+            )
+            return value.model_copy(update=changed) if changed else value
+        if is_dataclass(value) and not isinstance(value, type):
+            changed = self._changed(
+                (part.name, getattr(value, part.name)) for part in fields(value)
             )
             return replace(value, **changed) if changed else value
         return value

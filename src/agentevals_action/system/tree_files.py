@@ -5,14 +5,14 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 _GIT = ".git"
 
 
-class Entry(Struct, frozen=True):
+@dataclass(frozen=True)
+class Entry:
     """Something in a folder: its path relative to it (POSIX), and what the system says of it, of
     the link itself where it is one."""
 

@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
-
-from msgspec import Struct, field
 
 from agentevals_action.entries.entry import Entry
 from agentevals_action.model.suite import Message
@@ -13,7 +12,8 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system.paths import Folder
 
 
-class Request(Struct, frozen=True):
+@dataclass(frozen=True)
+class Request:
     """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder`
     the default working directory, and `workspace` the folder that an agent is to work in, where the
     test has one. `conversation_id` and `metadata` are the test's, `suite` is the suite's file,
@@ -35,7 +35,8 @@ class Request(Struct, frozen=True):
     question: str = ""
 
 
-class Surroundings(Struct, frozen=True):
+@dataclass(frozen=True)
+class Surroundings:
     """What a provider may use: `variables` resolves names (`${{ }}` and the vendor's usual key),
     `environment` is the scrubbed environment of children, `allowed` the variables that the workflow
     lets through (a target's `env` picks from those), `withheld` the names that were kept back,

@@ -5,11 +5,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct
 
 from agentevals_action.entries.reading import read_entry, to_data
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
@@ -43,7 +43,8 @@ def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str
     return tuple(name for name in needed if name not in variables)
 
 
-class _Line(Struct):
+@dataclass
+class _Line:
     """What all calls to one target share: its pace, the reason why it is dead, its connections by
     suite folder, what keys it holds."""
 
@@ -53,7 +54,8 @@ class _Line(Struct):
     providers: dict[Path, Provider] = field(default_factory=dict)
 
 
-class _Connection(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Connection:
     """A target as it is reached from one suite's folder; `options` are resolved."""
 
     target: Target

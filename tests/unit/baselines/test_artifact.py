@@ -3,12 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.baselines.artifact import ArtifactStore
 from agentevals_action.errors import HostError

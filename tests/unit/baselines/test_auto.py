@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
-from msgspec.structs import replace
+from dataclasses import dataclass, field, replace
 
 from agentevals_action.baselines.auto import Auto
 from agentevals_action.baselines.none import NoBaseline

@@ -1,9 +1,9 @@
 """What the stores of base results share: which suites base has, how old results are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.baselines.base import Freshness, instant, origin, sorted_out
 from agentevals_action.model.comparison import Selection

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.baselines import history
 from agentevals_action.baselines.branch import BranchStore

@@ -7,11 +7,11 @@ import os
 import signal
 import sqlite3
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import Block, Message, ToolCall

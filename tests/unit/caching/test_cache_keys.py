@@ -3,11 +3,11 @@ does."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.target import Price, Target

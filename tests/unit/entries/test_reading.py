@@ -1,12 +1,12 @@
 """Entries: all that is wrong at once, what checks see, what a whole entry becomes, and the data
 that it is."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import pytest
 from msgspec import Meta, field
-from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Aside, Entry, Schema, Seen, Written, checks
 from agentevals_action.entries.reading import entry_schema, fields_of, read_entry, to_data

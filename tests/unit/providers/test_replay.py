@@ -1,12 +1,12 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary

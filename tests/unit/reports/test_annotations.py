@@ -1,9 +1,9 @@
 """Remarks on lines: which, where, and which first."""
 
-from msgspec.structs import replace
+from dataclasses import replace
 
 from agentevals_action.github.base import Annotation
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import GateRecord
 from agentevals_action.reports.annotations import annotations
 from tests.support import reviews
@@ -39,7 +39,7 @@ def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() 
 
 
 def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
-    fault = Fault(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
+    fault = Diagnostic(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
     head = (
         *(reviews.told(f"t{number}", None) for number in range(5)),
         reviews.told("gate", "fail", gates=("g",), failed=("g",)),

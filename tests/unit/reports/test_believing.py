@@ -1,10 +1,10 @@
 """What fresh samples said, what does not count, and how sure a difference is, in words."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.model.comparison import (
     Change,
@@ -17,7 +17,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Quarantine
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
@@ -404,7 +404,10 @@ def test_became__says_it_in_the_words_of_the_comment() -> None:
 
 
 def test_faults__of_the_configuration_are_not_called_a_suite_s() -> None:
-    suite, entry = Fault(Location("a.yaml", 1, 1), "bad"), Fault(Location(FILE, 3, 5), "expired")
+    suite, entry = (
+        Diagnostic(Location("a.yaml", 1, 1), "bad"),
+        Diagnostic(Location(FILE, 3, 5), "expired"),
+    )
     assert "### 1 fault in `.agentevals.yaml`" in comment(invalid=(entry,))
     assert "### 2 faults in suites that the change touches and in `.agentevals.yaml`" in comment(
         invalid=(suite, entry)

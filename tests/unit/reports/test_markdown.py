@@ -1,6 +1,7 @@
 """The comment, the check run's text and the job summary."""
 
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.comparison import (
@@ -23,7 +23,7 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
@@ -336,8 +336,8 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
     ]
     review = reviews.review(
         *compared,
-        invalid=(Fault(Location(word, 1, 1), word, word),) * places,
-        warnings=(Fault(Location(word, 1, 1), word, word),) * places,
+        invalid=(Diagnostic(Location(word, 1, 1), word, word),) * places,
+        warnings=(Diagnostic(Location(word, 1, 1), word, word),) * places,
         gone_suites=(word,) * places,
         notices=(word,) * places,
         baseline=BaselineInfo(

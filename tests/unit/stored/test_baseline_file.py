@@ -1,9 +1,9 @@
 """The baseline file: written, read back, damaged."""
 
 import json
+from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace
 
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.baseline_file_format import ANSWER_LIMIT, Damaged, StoredSuite

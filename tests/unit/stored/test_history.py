@@ -4,12 +4,12 @@ worth."""
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from agentevals_action.baselines import history, history_branch, history_format
 from agentevals_action.baselines.history import Bounds

@@ -1,6 +1,6 @@
 """What is gathered of faults and warnings when there are very many, or very long ones."""
 
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import (
     ENOUGH,
     MOST_FAULTS,
@@ -33,7 +33,7 @@ def test_faults__the_same_again_is_one() -> None:
     findings = Findings()
     for _ in range(3):
         findings.fault(place(1), "wrong")
-        findings.unreadable(Unreadable(Fault(place(1), "wrong")))
+        findings.unreadable(Unreadable(Diagnostic(place(1), "wrong")))
 
     assert findings.fault_count == len(findings.faults) == 1
 

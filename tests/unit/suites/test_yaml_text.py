@@ -201,8 +201,8 @@ def test_parser__without_libyaml_reads_the_same() -> None:
 import sys
 if sys.argv[1] == "pure":
     sys.modules["yaml._yaml"] = None
-from agentevals_action.suites import yaml_text
-from agentevals_action.suites.findings import Unreadable
+from agentevals_action.suites.files import yaml_reader as yaml_text
+from agentevals_action.suites.files.diagnostics import Unreadable
 data = yaml_text.read_yaml(b"a: &x [1, yes, 'two', ~]\\nb: {c: *x}\\nd: |\\n  text\\n", "x.yaml")
 print(data, data.value_location("b"), data["b"].value_location("c"), data["a"].item_location(1))
 for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\tb: c"):
@@ -221,4 +221,4 @@ print(yaml_text._Parser.__module__, file=sys.stderr)
 
     assert quick.stdout == pure.stdout
     assert quick.stdout.startswith("{'a': [1, 'yes', 'two', None]")
-    assert pure.stderr.strip() == "agentevals_action.suites.yaml_text"
+    assert pure.stderr.strip() == "agentevals_action.suites.files.yaml_reader"

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-import msgspec
+from pydantic_core import to_jsonable_python
 
 from agentevals_action.evaluators.base import Case
 from agentevals_action.model.messages import content_text, prompt_text, wire_messages
@@ -44,7 +45,7 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "guidelineFiles": guidelines,
         "inputFiles": inputs,
         "inputMessages": lists["input"],
-        "traceSummary": {**msgspec.to_builtins(summary), "toolCallsByName": by_name},
+        "traceSummary": {**to_jsonable_python(summary), "toolCallsByName": by_name},
         "config": evaluator.config,
         "metadata": test.metadata,
         "note": test.note,
@@ -53,7 +54,7 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "messages": lists["output"],
         "expected_output": lists["expected"],
         "input_files": inputs,
-        "trace_summary": {**msgspec.structs.asdict(summary), "tool_calls_by_name": by_name},
+        "trace_summary": {**asdict(summary), "tool_calls_by_name": by_name},
         "token_usage": _token_usage(trace),
         "cost_usd": trace.cost_usd,
         "duration_ms": trace.duration_ms,

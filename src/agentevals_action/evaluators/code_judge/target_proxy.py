@@ -7,10 +7,9 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-
-from msgspec import Struct
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Judges
@@ -36,7 +35,8 @@ class _Refused(Exception):
         self.status = status
 
 
-class TargetProxy(Struct):
+@dataclass
+class TargetProxy:
     """A running proxy. `calls` counts what was asked of targets so far; `failure` is in words what
     went wrong last, for the error of a judge that fails over it."""
 

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from agentevals_action.entries.entry import Aside, Checked, Entry, Seen, Written, checks
@@ -154,7 +155,8 @@ def misfit(comparison: Comparison, expected: Any) -> str:
     return _MATCHES[comparison.match].misfit(comparison, value)
 
 
-class Outcome(Struct, frozen=True):
+@dataclass(frozen=True)
+class Outcome:
     """One field compared: `missing` from the answer, or `holds` or not; `told` says it."""
 
     comparison: Comparison
@@ -210,7 +212,8 @@ def _aggregated(outcomes: Sequence[Outcome], aggregation: Aggregation) -> float:
     )
 
 
-class _Kind(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Kind:
     """One way of comparing: whether it holds, what is asked in words, and why an expected value
     does not suit it (empty if it does)."""
 

@@ -3,9 +3,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Entry, NonEmpty, Seen, checks
 from agentevals_action.evaluators.matching import quoted
@@ -109,7 +110,8 @@ def _same(left: Any, right: Any) -> bool:
     return left is not MISSING and right is not MISSING and equal(left, right)
 
 
-class _Tally(Struct):
+@dataclass
+class _Tally:
     """What was asked and what of it was satisfied; each a hit or a miss in words."""
 
     asked: int = 0
@@ -157,7 +159,8 @@ class _Tally(Struct):
         )
 
 
-class Plan(Struct, frozen=True):
+@dataclass(frozen=True)
+class Plan:
     """What is expected: calls in an order that may matter, counts of calls by tool, and how
     arguments are compared."""
 

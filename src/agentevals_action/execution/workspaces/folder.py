@@ -5,9 +5,8 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.diff import Changes
@@ -18,7 +17,8 @@ from agentevals_action.model.suite import Reset, Test, Workspace
 from agentevals_action.system.copies import LeavingLink, copy_tree, remove
 
 
-class Run(Struct, frozen=True):
+@dataclass(frozen=True)
+class Run:
     """What all folders of a run are made with."""
 
     folder: Path

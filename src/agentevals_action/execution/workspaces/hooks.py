@@ -4,11 +4,9 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
-from msgspec.structs import asdict
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import prompt_text
@@ -19,7 +17,8 @@ _LAST_LINES, _LAST_CHARACTERS = 5, 500
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
-class Facts(Struct, frozen=True):
+@dataclass(frozen=True)
+class Facts:
     """What a hook is told: `test_id` is `__before_all__` or `__after_all__`, without input and
     metadata, where no single test is served."""
 
@@ -50,7 +49,8 @@ class Facts(Struct, frozen=True):
         return {**asdict(self), "case_input": self.case_input or "", "case_metadata": metadata}
 
 
-class Hooks(Struct, frozen=True):
+@dataclass(frozen=True)
+class Hooks:
     """Runs hooks: `environment` is all that they may see, `withheld` the names that were kept from
     it."""
 

@@ -5,9 +5,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from msgspec import Struct, field
 
 from agentevals_action.system.tree_files import Entry, entries, listed
 
@@ -17,7 +16,8 @@ _LONGEST = 3_500  # bytes of a path; the system takes little more
 _RULES = ".gitignore"
 
 
-class Seen(Struct):
+@dataclass
+class Seen:
     """`files` are regular files and links that count, by path; `odd` what cannot be shown: in
     words, and by what a change of it is known; `ignored` what is ignored, a folder for all that is
     in it."""
@@ -27,7 +27,8 @@ class Seen(Struct):
     ignored: list[str] = field(default_factory=list)
 
 
-class Owned(Struct, frozen=True):
+@dataclass(frozen=True)
+class Owned:
     """What a workspace was made of, ignored or not: paths of files, and of the folders that they
     are in."""
 

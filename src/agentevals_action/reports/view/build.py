@@ -1,14 +1,13 @@
 """The view of a review: which test is told where, and how much of it."""
 
 from collections.abc import Callable, Sequence
-
-from msgspec.structs import replace
+from dataclasses import replace
 
 from agentevals_action import __version__, kinds
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import counted, joined, score, time
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
-from agentevals_action.model.diagnostic import Fault
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.reports.view import confirmation, cost, verdict, waivers
@@ -257,13 +256,15 @@ class _Maker:
         title = f"{counted(len(tests), 'test')} with another score and the same verdict"
         return self._groups.told(title, tests, self._teller.line, self._limits.quiet)
 
-    def _faults(self, faults: Sequence[Fault], where: str, noun: str = "fault") -> Listing | None:
+    def _faults(
+        self, faults: Sequence[Diagnostic], where: str, noun: str = "fault"
+    ) -> Listing | None:
         lines = (self._fault(fault) for fault in faults)
         return listing(
             f"{counted(len(faults), noun)} {where}", lines, len(faults), self._limits.items
         )
 
-    def _fault(self, fault: Fault) -> str:
+    def _fault(self, fault: Diagnostic) -> str:
         place = linked(
             code(str(fault.location)),
             self._links.head_file(fault.location.path, fault.location.line),
@@ -299,7 +300,7 @@ class _Maker:
         )
 
 
-def _where_faulty(faults: Sequence[Fault]) -> str:
+def _where_faulty(faults: Sequence[Diagnostic]) -> str:
     known = {fault.location.path == FILE for fault in faults}
     places = ["in suites that the change touches"] if False in known else []
     return joined([*places, *([f"in `{FILE}`"] if True in known else [])])

@@ -2,15 +2,15 @@
 cost."""
 
 from collections.abc import Callable, Iterable
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.formatting import NOISE, cost, step
 from agentevals_action.model.comparison import Review, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteSummary
 
 
-class Amount(Struct, frozen=True):
+@dataclass(frozen=True)
+class Amount:
     """The sum of what samples tell of themselves, None when none does: `told` of `samples` do, over
     `tests` tests."""
 
@@ -80,7 +80,8 @@ def _told(words: Callable[[float | None], str], amount: Amount) -> str:
     return f"{'≥ ' if amount.partial else ''}{words(amount.total)}"
 
 
-class Spent(Struct, frozen=True):
+@dataclass(frozen=True)
+class Spent:
     """What was paid: US dollars (None when no reply tells), replies of agents and judges, how many
     came out of the cache (for nothing) and how many do not tell what they cost."""
 

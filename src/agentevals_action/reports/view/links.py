@@ -1,13 +1,13 @@
 """Where a report points to, when there is a code host to point to."""
 
+from dataclasses import dataclass
 from urllib.parse import quote
-
-from msgspec import Struct
 
 _LONGEST = 500  # characters of an address; a longer one is left out
 
 
-class Links(Struct, frozen=True):
+@dataclass(frozen=True)
+class Links:
     """What addresses are made of; with None in it (a local repository) there is no link.
     `repository` is `owner/name`, `run_url` the page of the workflow run."""
 

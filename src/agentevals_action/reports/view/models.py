@@ -1,12 +1,13 @@
 """What a report template gets: words made ready and escaped, nothing to compute. Every text here is
 Markdown."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 MARKER = "<!-- agentevals-report -->"
 
 
-class Limits(Struct, frozen=True):
+@dataclass(frozen=True)
+class Limits:
     """How much of a review is told. Counts of things and, where it says so, characters of a text
     before escaping.
 
@@ -25,7 +26,8 @@ class Limits(Struct, frozen=True):
     text: int
 
 
-class SuiteRow(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteRow:
     """One row of the table of suites; `sign` says at a glance how it stands."""
 
     sign: str
@@ -38,7 +40,8 @@ class SuiteRow(Struct, frozen=True):
     time: str
 
 
-class Columns(Struct, frozen=True):
+@dataclass(frozen=True)
+class Columns:
     """Which columns of the table of suites say something: what nobody knows has none."""
 
     regressed: bool
@@ -46,7 +49,8 @@ class Columns(Struct, frozen=True):
     tokens: bool
 
 
-class Listing(Struct, frozen=True):
+@dataclass(frozen=True)
+class Listing:
     """A list with what it counts (`3 tests improved`); `left` says how many are not in `lines`,
     empty when all are; `note` is what it means, in a sentence."""
 
@@ -56,7 +60,8 @@ class Listing(Struct, frozen=True):
     note: str = ""
 
 
-class Answer(Struct, frozen=True):
+@dataclass(frozen=True)
+class Answer:
     """What one side answered: `side` and its verdict in words, `text` a fenced block."""
 
     side: str
@@ -64,7 +69,8 @@ class Answer(Struct, frozen=True):
     text: str
 
 
-class Entry(Struct, frozen=True):
+@dataclass(frozen=True)
+class Entry:
     """One test told at length: `facts` stand in one line, `misses` are a list. `conversation` is
     the heading that turns of one conversation stand under, given with the first of them; `turn` is
     this one's, empty for a test that stands by itself."""
@@ -79,7 +85,8 @@ class Entry(Struct, frozen=True):
     answers: tuple[Answer, ...]
 
 
-class Worse(Struct, frozen=True):
+@dataclass(frozen=True)
+class Worse:
     """Tests that need a reviewer: the first at length, more in a line each, `left` counts the rest
     in words."""
 
@@ -89,7 +96,8 @@ class Worse(Struct, frozen=True):
     left: str = ""
 
 
-class View(Struct, frozen=True):
+@dataclass(frozen=True)
+class View:
     """A review made ready for a template. What there is nothing of is None or empty.
 
     `alert` is GitHub's word (`CAUTION`), `verdict` the one sentence, `reasons` all reasons when the

@@ -1,8 +1,7 @@
 """The verdict in one sentence, and what else must not be overlooked."""
 
 from collections import Counter
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.formatting import counted, joined
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
@@ -14,7 +13,8 @@ IN_SENTENCE = 3
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
 
 
-class Gone(Struct, frozen=True):
+@dataclass(frozen=True)
+class Gone:
     """What base has and head has not: paths of suites, tests with their suite, and gates of tests
     that are still there."""
 

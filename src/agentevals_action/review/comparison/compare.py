@@ -1,8 +1,7 @@
 """Pure: head against base, test by test (specification, section 7)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from msgspec import Struct, field
+from dataclasses import dataclass, field
 
 from agentevals_action.model.comparison import (
     Change,
@@ -36,7 +35,8 @@ _COMPARED = frozenset(
 )
 
 
-class Side(Struct, frozen=True):
+@dataclass(frozen=True)
+class Side:
     """What is known of the base for one suite beside its results: `problem` why it could not be had
     though it exists, `note` why there is rightly none, `path` its name there."""
 
@@ -47,7 +47,8 @@ class Side(Struct, frozen=True):
     origin: Origin | None = None
 
 
-class Knowledge(Struct, frozen=True):
+@dataclass(frozen=True)
+class Knowledge:
     """What the comparison of one suite may know beside the results: by test id, the base's results
     as head's evaluators grade them, the changed files that a question holds, and what confirming a
     verdict that fell came to (head's and base's results then hold the fresh samples). Without
@@ -58,7 +59,8 @@ class Knowledge(Struct, frozen=True):
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
 
-class Fall(Struct, frozen=True):
+@dataclass(frozen=True)
+class Fall:
     """A test whose verdict fell, and what it lost; `base` is graded as head grades."""
 
     head: TestResult

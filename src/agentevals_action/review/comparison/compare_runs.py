@@ -2,9 +2,7 @@
 compared."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
-
-from msgspec import Struct, field
-from msgspec.structs import replace
+from dataclasses import dataclass, field, replace
 
 from agentevals_action.model.comparison import BaseRun, Evidence, Selection, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
@@ -20,7 +18,8 @@ from agentevals_action.review.comparison.confirmation import (
 )
 
 
-class Runs(Struct, frozen=True):
+@dataclass(frozen=True)
+class Runs:
     """What was run: head's suites, the base's, the tests whose base was graded again, by suite, and
     what became of verdicts that fell."""
 
@@ -36,7 +35,8 @@ class Runs(Struct, frozen=True):
         }
 
 
-class Caution(Struct, frozen=True):
+@dataclass(frozen=True)
+class Caution:
     """How a fall is confirmed: `confirm` fresh samples of head at most for each suspect, `alpha`
     the chance (0-1) of one false regression in the whole review."""
 

@@ -3,10 +3,8 @@ is not, or stays undecided."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Evidence, Finding
@@ -50,7 +48,8 @@ class Sampler(Protocol):
         ...
 
 
-class Suspect(Struct, frozen=True):
+@dataclass(frozen=True)
+class Suspect:
     """A test whose verdict fell; `held` is what it lost. `certain` says that every answer is known
     to be the same each time, so that one is enough. `head` and `base` are the results that raised
     the suspicion."""

@@ -2,9 +2,8 @@
 regression, and when they are enough."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
-
-from msgspec import Struct
 
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
@@ -20,7 +19,8 @@ THICK = 5
 RAISED = History(0, 1)
 
 
-class Held(Struct, frozen=True):
+@dataclass(frozen=True)
+class Held:
     """What a sample must keep to be no worse than base: its verdict's class, and the gates that
     held there and failed on head."""
 
@@ -71,7 +71,8 @@ def steadiest(held: Held, head: TestResult, base: Iterable[SampleResult]) -> Hel
     )
 
 
-class Plan(Struct, frozen=True):
+@dataclass(frozen=True)
+class Plan:
     """`horizon` fresh samples of head at most for each suspect; `level` is the chance (0-1) of a
     false regression that one suspect may take: that of the whole pull request divided by the number
     of suspects (Bonferroni)."""
@@ -90,7 +91,8 @@ class Step(StrEnum):
     UNDECIDED = "inconclusive"
 
 
-class Known(Struct, frozen=True):
+@dataclass(frozen=True)
+class Known:
     """What is known of one suspect: the base's samples, those of head that raised the suspicion,
     the fresh ones of head, and whether base can be sampled again (`base` is then to become the
     fresh ones alone, since those before took part in raising the suspicion)."""

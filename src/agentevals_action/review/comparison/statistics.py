@@ -4,9 +4,8 @@ sure a mean difference is."""
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-
-from msgspec import Struct
 
 from agentevals_action.model.comparison import Difference, History
 
@@ -40,7 +39,8 @@ _STEPS = 60
 _Z95, _Z80 = 1.959963984540054, 0.8416212335729143
 
 
-class Prior(Struct, frozen=True):
+@dataclass(frozen=True)
+class Prior:
     """How likely each failure rate is for a test of this suite before its own history is looked at:
     `weights` sum to 1."""
 

@@ -1,9 +1,8 @@
 """What a commit compared with itself says of its suites: figures, made ready to be told."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
-
-from msgspec import Struct
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import TestResult
@@ -22,7 +21,8 @@ LADDER = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 200
 
 
-class Way(Struct, frozen=True):
+@dataclass(frozen=True)
+class Way:
     """How often this action would block a commit compared with itself, with base's results got in
     one way. `blocked` counts drawn pull requests, `gates` those in which a required gate failed,
     which needs no comparison; `extra_head` and `extra_base` are fresh samples for each sample of
@@ -36,7 +36,8 @@ class Way(Struct, frozen=True):
     extra_base: float
 
 
-class SuiteFigures(Struct, frozen=True):
+@dataclass(frozen=True)
+class SuiteFigures:
     """One suite, or all together (`path` empty). `alarm` is how often (0-1) a plain comparison of
     one run a side would block; `samples` how many a side it needs for at most 5 % (None: more than
     were looked at), `samples_for_drop` how many show a drop of 20 points of the mean score (None:
@@ -52,7 +53,8 @@ class SuiteFigures(Struct, frozen=True):
     samples_for_drop: int | None
 
 
-class SelfTest(Struct, frozen=True):
+@dataclass(frozen=True)
+class SelfTest:
     """What was found. `tests` are those that were run, the flakiest first; `steady` counts those
     that answer and are graded the same each time, and were not."""
 

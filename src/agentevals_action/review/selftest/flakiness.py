@@ -4,9 +4,7 @@ many samples would still it."""
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-
-from msgspec import Struct
-from msgspec.structs import replace
+from dataclasses import dataclass, replace
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
@@ -16,7 +14,8 @@ from agentevals_action.review.comparison.decision_rule import what_fell
 _Z95_TWO, _Z95_ONE, _Z80 = 1.959963984540054, 1.6448536269514722, 0.8416212335729143
 
 
-class Flakiness(Struct, frozen=True):
+@dataclass(frozen=True)
+class Flakiness:
     """One test over many samples of one commit. `passed` counts those that could be told, `errors`
     the others; `verdicts` says how often each was seen, `gates` how often each failed. `alarm` is
     the chance (0-1) that of two runs of the same commit the second is worse, None for fewer than

@@ -4,9 +4,8 @@ and the benchmarks count."""
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
-
-from msgspec import Struct, field
 
 from agentevals_action.errors import Interrupted
 from agentevals_action.model.comparison import Evidence, Finding
@@ -19,7 +18,8 @@ from agentevals_action.review.comparison.decision_rule import THICK, what_fell
 Key = tuple[str, str]
 
 
-class Urn(Struct, frozen=True):
+@dataclass(frozen=True)
+class Urn:
     """One test: what base and head draw their samples from, evenly and with replacement, at least
     one each, all of them told."""
 
@@ -29,7 +29,8 @@ class Urn(Struct, frozen=True):
     gates: tuple[GateRecord, ...] = ()
 
 
-class Conditions(Struct, frozen=True):
+@dataclass(frozen=True)
+class Conditions:
     """What a pull request is decided by: `history` samples of base (at least 1), whether base can
     be sampled again (`rerun`), and the inputs `confirm` and `alpha`."""
 
@@ -39,7 +40,8 @@ class Conditions(Struct, frozen=True):
     alpha: float = 0.05
 
 
-class Stream(Struct, frozen=True):
+@dataclass(frozen=True)
+class Stream:
     """The fresh samples that are there for one suspect, in the order in which they would be drawn:
     `confirm` of head, and of base as many as a thin history is replaced by."""
 
@@ -47,7 +49,8 @@ class Stream(Struct, frozen=True):
     base: Sequence[SampleResult]
 
 
-class PullRequest(Struct, frozen=True):
+@dataclass(frozen=True)
+class PullRequest:
     """One that was drawn: `plain` are the tests whose verdict is lower on head's one sample than on
     base's latest one, `suspects` those that fell against base's history, `evidence` what became of
     them; `gates` are the tests with a required gate that failed in more than half of all of head's
@@ -109,7 +112,8 @@ def chance_of_a_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
     return sum(falls) / (draws * draws)
 
 
-class _Seen(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Seen:
     """A result, and how many of the runs came out so."""
 
     result: TestResult
@@ -212,7 +216,8 @@ def _fails_a_gate(head: TestResult, evidence: Evidence | None) -> bool:
     return bool(gates)
 
 
-class _Streams(Struct):
+@dataclass
+class _Streams:
     """Fresh samples in the order in which they stand in the streams."""
 
     streams: Mapping[Key, Stream]

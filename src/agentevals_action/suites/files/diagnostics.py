@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from agentevals_action.entries.reading import AnEntry, read_entry
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.positions import Map, locate
 from agentevals_action.suites.files.validation_errors import MISSING, Refusal, Refused, dotted
 from agentevals_action.system.paths import Folder
@@ -15,7 +15,7 @@ from agentevals_action.system.paths import Folder
 class Unreadable(Exception):
     """A text of which nothing can be used; never leaves this package."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: Diagnostic) -> None:
         super().__init__(*faults)
         self.faults = faults
 
@@ -30,15 +30,15 @@ class Findings:
     very many the first."""
 
     def __init__(self) -> None:
-        self._faults: dict[Fault, None] = {}
+        self._faults: dict[Diagnostic, None] = {}
         self._unkept = 0
-        self._left_out: dict[str, Fault] = {}
-        self._warnings: dict[Fault, None] = {}
+        self._left_out: dict[str, Diagnostic] = {}
+        self._warnings: dict[Diagnostic, None] = {}
         self._told: set[tuple[str, str]] = set()
-        self._first: dict[tuple[str, str], Fault] = {}
+        self._first: dict[tuple[str, str], Diagnostic] = {}
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[Diagnostic, ...]:
         """What makes the file unusable."""
         return (
             *self._faults,
@@ -46,7 +46,7 @@ class Findings:
         )
 
     @property
-    def warnings(self) -> tuple[Fault, ...]:
+    def warnings(self) -> tuple[Diagnostic, ...]:
         """What is probably a mistake."""
         return (
             *self._warnings,
@@ -80,9 +80,9 @@ class Findings:
 
     def fault(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what makes the file unusable."""
-        self._fault(Fault(location, _line(problem), _line(advice)))
+        self._fault(Diagnostic(location, _line(problem), _line(advice)))
 
-    def _fault(self, fault: Fault) -> None:
+    def _fault(self, fault: Diagnostic) -> None:
         if len(self._faults) < MOST_FAULTS or fault in self._faults:
             self._faults[fault] = None
         else:
@@ -92,7 +92,7 @@ class Findings:
     def _leave_out(self, kind: str, location: Location, most: int) -> None:
         self._left_out.setdefault(
             kind,
-            Fault(
+            Diagnostic(
                 location,
                 f"there are more {kind} than the {most:,} that are told",
                 "mend those first",
@@ -101,11 +101,11 @@ class Findings:
 
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what is probably a mistake."""
-        self._warn(Fault(location, _line(problem), _line(advice)))
+        self._warn(Diagnostic(location, _line(problem), _line(advice)))
 
     def warn_once(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what a file may do in a hundred places, of the first of them alone."""
-        warning = Fault(location, _line(problem), _line(advice))
+        warning = Diagnostic(location, _line(problem), _line(advice))
         key = (location.path, warning.problem)
         noted = self._first.get(key)
         if noted is None or location < noted.location:
@@ -115,14 +115,14 @@ class Findings:
             self._first[key] = warning
             self._warn(warning)
 
-    def _warn(self, warning: Fault) -> None:
+    def _warn(self, warning: Diagnostic) -> None:
         if self.has_enough_warnings and warning not in self._warnings:
             self._leave_out("warnings", warning.location, MOST_WARNINGS)
             return
         self._warnings[warning] = None
         self._told.add((warning.location.path, warning.problem))
 
-    def has_told(self, warning: Fault) -> bool:
+    def has_told(self, warning: Diagnostic) -> bool:
         """Whether a warning in the same words, of the same file, was noted already, or no further
         one is kept."""
         return self.has_enough_warnings or (warning.location.path, warning.problem) in self._told

@@ -7,7 +7,7 @@ import re
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in CPython, missing in the stubs
 from typing import Any, NoReturn
 
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Unreadable, shown
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.yaml_reader import MAX_DEPTH, MAX_VALUES
@@ -66,12 +66,12 @@ def _check_shape(text: str, source: str, line: int) -> None:
         if depth > MAX_DEPTH:
             place = Location(source, line, token.start() + 1)
             raise Unreadable(
-                Fault(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
+                Diagnostic(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
             )
         if values > MAX_VALUES:
             place = Location(source, line, token.start() + 1)
             raise Unreadable(
-                Fault(
+                Diagnostic(
                     place,
                     f"this row holds more than {MAX_VALUES:,} values",
                     "put what is long into files, and name them",
@@ -86,7 +86,7 @@ class _Row:
         self.text = text
         self.source = source
         self.line = line
-        self.faults: list[Fault] = []
+        self.faults: list[Diagnostic] = []
 
     def read(self) -> Any:
         try:
@@ -109,7 +109,7 @@ class _Row:
         return (self.line, offset + 1)
 
     def _fault(self, offset: int, problem: str, advice: str) -> None:
-        self.faults.append(Fault(Location(self.source, *self._at(offset)), problem, advice))
+        self.faults.append(Diagnostic(Location(self.source, *self._at(offset)), problem, advice))
 
     def _stop(self, offset: int, problem: str, advice: str) -> NoReturn:
         self._fault(offset, problem, advice)

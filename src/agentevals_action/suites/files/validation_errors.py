@@ -1,9 +1,8 @@
 """Why what stands in a file is not taken: every reason, each with the way that leads to it."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 #: The value of a field that is not there.
 MISSING: Any = object()
@@ -11,7 +10,8 @@ MISSING: Any = object()
 Steps = tuple[str | int, ...]
 
 
-class Refusal(Struct, frozen=True):
+@dataclass(frozen=True)
+class Refusal:
     """One value that is not taken: what could stand there, in words (`expected`), or what is `said`
     of it ("problem; advice")."""
 

@@ -6,13 +6,13 @@ rather than a field that nobody reads."""
 
 import math
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec import Struct, field
 
-from agentevals_action.model.diagnostic import Fault, Location
+from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Unreadable, shown
 from agentevals_action.suites.files.positions import Items, Map, Place
 
@@ -67,7 +67,7 @@ def decode(data: bytes, source: str) -> str:
             "utf-8", "replace"
         )
         place = Location(source, line, len(before) + 1)
-        raise Unreadable(Fault(place, "this is not UTF-8", "save the file as UTF-8")) from None
+        raise Unreadable(Diagnostic(place, "this is not UTF-8", "save the file as UTF-8")) from None
 
 
 def read_yaml_file(file: Path, source: str) -> Any:
@@ -75,7 +75,9 @@ def read_yaml_file(file: Path, source: str) -> Any:
     OSError when it cannot be read."""
     if file.stat().st_size > MAX_BYTES:
         raise Unreadable(
-            Fault(Location(source), f"this file is longer than {MAX_BYTES // 1_000_000} MB", _MANY)
+            Diagnostic(
+                Location(source), f"this file is longer than {MAX_BYTES // 1_000_000} MB", _MANY
+            )
         )
     return read_yaml(file.read_bytes(), source)
 
@@ -88,7 +90,7 @@ def read_yaml(data: bytes, source: str) -> Any:
         line = text.count("\n", 0, bad.start()) + 1
         place = Location(source, line, bad.start() - text.rfind("\n", 0, bad.start()))
         raise Unreadable(
-            Fault(
+            Diagnostic(
                 place,
                 f"the character {bad.group()!r} may not stand in YAML",
                 "remove it, or escape it in double quotes",
@@ -103,14 +105,15 @@ def read_yaml(data: bytes, source: str) -> Any:
         raise Unreadable(*builder.faults, _syntax_fault(error, place, text)) from None
     except yaml.YAMLError as error:
         raise Unreadable(
-            *builder.faults, Fault(Location(source), f"this is no valid YAML: {error}", "mend it")
+            *builder.faults,
+            Diagnostic(Location(source), f"this is no valid YAML: {error}", "mend it"),
         ) from None
     if builder.faults:
         raise Unreadable(*builder.faults)
     return builder.root
 
 
-def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Fault:
+def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Diagnostic:
     problem = " ".join(
         part for part in (error.problem, f"({error.context})" if error.context else "") if part
     )
@@ -127,10 +130,11 @@ def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Fa
         if tab
         else "mend the indentation, or put the text in quotes"
     )
-    return Fault(place, f"this is no valid YAML: {problem}", advice)
+    return Diagnostic(place, f"this is no valid YAML: {problem}", advice)
 
 
-class _Open(Struct):
+@dataclass
+class _Open:
     """A collection that is not closed yet; `size` in bytes with aliases expanded, `height` how deep
     it is nested inside."""
 
@@ -147,7 +151,7 @@ class _Open(Struct):
 class _Builder:
     def __init__(self, source: str) -> None:
         self.source = source
-        self.faults: list[Fault] = []
+        self.faults: list[Diagnostic] = []
         self.root: Any = None
         self._documents = 0
         self._stack: list[_Open] = []
@@ -173,10 +177,10 @@ class _Builder:
                 handler(event, (mark.line + 1, mark.column + 1))
 
     def _fault(self, place: Place, problem: str, advice: str) -> None:
-        self.faults.append(Fault(Location(self.source, *place), problem, advice))
+        self.faults.append(Diagnostic(Location(self.source, *place), problem, advice))
 
     def _stop(self, place: Place, problem: str, advice: str) -> None:
-        raise Unreadable(*self.faults, Fault(Location(self.source, *place), problem, advice))
+        raise Unreadable(*self.faults, Diagnostic(Location(self.source, *place), problem, advice))
 
     def _document(self, _event: Any, place: Place) -> None:
         self._documents += 1

@@ -5,9 +5,8 @@ usage, cost and duration: https://code.claude.com/docs/en/headless and
 https://platform.claude.com/docs/en/agent-sdk/typescript#message-types"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-from msgspec.structs import replace
 
 from agentevals_action.model import json_values
 from agentevals_action.model.suite import Message, ToolCall

@@ -3,10 +3,11 @@ out, one run a call."""
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agentevals_action.entries.entry import Checked, Entry, NonEmpty
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
@@ -73,7 +74,8 @@ class Fields(Entry):
         return agent_command.files(words, place, folder.root)
 
 
-class Product(Struct, frozen=True):
+@dataclass(frozen=True)
+class Product:
     """An agent as it is spoken of and read: `package` is how it is installed, `key_hint` what to do
     when it has no login, `read` makes of its events what they told."""
 

@@ -5,11 +5,9 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from agentevals_action.model import json_values
 from agentevals_action.model.suite import Message, ToolCall
@@ -26,14 +24,16 @@ _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
-class Failure(Struct, frozen=True):
+@dataclass(frozen=True)
+class Failure:
     """A failure as the stream tells it."""
 
     message: str
     weight: Weight = "own"
 
 
-class Outcome(Struct, frozen=True):
+@dataclass(frozen=True)
+class Outcome:
     """What a stream told: `ended` says that the agent's own last word on the run is in it."""
 
     trace: Trace
@@ -41,7 +41,8 @@ class Outcome(Struct, frozen=True):
     failure: Failure | None = None
 
 
-class Lines(Struct, frozen=True):
+@dataclass(frozen=True)
+class Lines:
     """A stream's lines: its events, the other text in it, and the first line that is neither whole
     JSON nor text, in words."""
 
@@ -143,7 +144,8 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-class Finished(Struct, frozen=True):
+@dataclass(frozen=True)
+class Finished:
     """How a tool call ended: what it gave, and how long it took in milliseconds, None where that is
     not known."""
 

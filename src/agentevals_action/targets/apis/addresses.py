@@ -3,9 +3,8 @@ them."""
 
 import base64
 import re
+from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
-
-from msgspec import Struct
 
 _PORTS = {"http": 80, "https": 443}
 _WHOLE = re.compile(r"https?://", re.IGNORECASE)
@@ -17,7 +16,8 @@ _IN_PATH = "!$%&'()*+,-./:;=@[\\]^_|~"
 _IN_QUERY = _IN_PATH + "?`{}"
 
 
-class Address(Struct, frozen=True):
+@dataclass(frozen=True)
+class Address:
     """A server and a place on it: `scheme` is `http` or `https`, `host` ASCII, an IPv6 one without
     brackets, `path` encoded and with its query, `authorization` the header that a user and password
     in the URL make."""

@@ -3,10 +3,9 @@ call."""
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Literal
-
-from msgspec.structs import replace
 
 from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Message, Role, ToolCall

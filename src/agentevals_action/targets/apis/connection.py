@@ -2,10 +2,10 @@
 by asyncio."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import h11
-from msgspec import Struct
 
 from agentevals_action import __version__
 from agentevals_action.targets.apis.addresses import Address
@@ -20,7 +20,8 @@ AGENT = f"agentevals-action/{__version__}"
 HEAD_LIMIT = 100 * 1024
 
 
-class Reply(Struct, frozen=True):
+@dataclass(frozen=True)
+class Reply:
     """What a server answered: header names in lower case, values of the same name joined by commas,
     the body as it travelled."""
 

@@ -5,11 +5,9 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.targets.apis.statuses import phrase
@@ -38,7 +36,8 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _SHOWN = 500  # characters of a server's words that an error quotes
 
 
-class Manner(Struct, frozen=True):
+@dataclass(frozen=True)
+class Manner:
     """How an endpoint is spoken to and of: `url` is what paths are added to, `url_field` and
     `key_hint` the words for who has to mend the address or the key, `dead_codes` a vendor's codes
     for a refusal of everybody, `missing_hint` what to do at a 404, which is one too when it is
@@ -58,7 +57,8 @@ class Manner(Struct, frozen=True):
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-class Answer(Struct, frozen=True):
+@dataclass(frozen=True)
+class Answer:
     """What the server said: `status` is 2xx, `body` the text as it came."""
 
     status: int

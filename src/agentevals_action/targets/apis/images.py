@@ -3,8 +3,7 @@ URI."""
 
 import base64
 import binascii
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
 
@@ -18,7 +17,8 @@ _KNOWN = (
 )
 
 
-class Picture(Struct, frozen=True):
+@dataclass(frozen=True)
+class Picture:
     """A picture ready to be sent: `media_type` as `image/png`, `data` its bytes in base64 on one
     line."""
 

@@ -2,10 +2,9 @@
 request, and one call of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
-
-from msgspec import Struct
 
 from agentevals_action.entries.entry import Checked
 from agentevals_action.errors import AttemptError
@@ -44,7 +43,8 @@ def key_of(given: str | None, usual: str | None) -> str:
     return (given or usual or "").strip()
 
 
-class Wire(Struct, frozen=True):
+@dataclass(frozen=True)
+class Wire:
     """How a vendor is asked: `path` below the endpoint's URL, the `body` that carries messages
     (ValueError or OSError when they cannot be sent), `least` the same for the shortest answer there
     is, and how the reply is read (ValueError when it is none)."""

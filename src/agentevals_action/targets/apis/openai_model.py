@@ -2,10 +2,9 @@
 connected model, and its shortest call."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
-
-from msgspec import Struct
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message
@@ -21,7 +20,8 @@ _FEWEST = 16
 _LEFT_OUT = "leave it out"
 
 
-class Format(Struct, frozen=True):
+@dataclass(frozen=True)
+class Format:
     """One format: its `path`, what to do about the fields of a request that are `own` to us, the
     `fields` that carry messages, the names of its `limits` on a reply (the one to be tried first
     leads), and how the reply is read."""

@@ -1,14 +1,15 @@
 """By which way requests reach a server: straight, or by the proxy that HTTP_PROXY, HTTPS_PROXY,
 ALL_PROXY and NO_PROXY ask for."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.targets.apis.addresses import Address, read_address
 from agentevals_action.targets.apis.statuses import phrase
 
 
-class Route(Struct, frozen=True):
+@dataclass(frozen=True)
+class Route:
     """The `server`, and the `proxy` before it, if there is one; `variable` is where the proxy was
     named."""
 

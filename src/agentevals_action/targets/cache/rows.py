@@ -4,12 +4,14 @@ was stored."""
 import hmac
 import json
 import zlib
+from dataclasses import replace
 
-import msgspec
-from msgspec.structs import replace
+from pydantic import TypeAdapter
 
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.cache.keys import Key
+
+_TRACE = TypeAdapter(Trace)
 
 #: Characters of a reply that are stored at most, and that stored bytes may unfold to.
 LIMIT = 16 * 1024 * 1024
@@ -21,7 +23,9 @@ def text_of(trace: Trace) -> str | None:
     """A reply as JSON, in ASCII; None when it is too large or too deep to be stored, or holds what
     JSON cannot."""
     try:
-        text = json.dumps(msgspec.to_builtins(replace(trace, cached=False)), separators=(",", ":"))
+        text = json.dumps(
+            _TRACE.dump_python(replace(trace, cached=False), mode="json"), separators=(",", ":")
+        )
     except (TypeError, ValueError, RecursionError):
         return None
     return text if len(text) <= LIMIT else None
@@ -46,7 +50,7 @@ def unpacked(value: bytes) -> Trace | None:
                 return None
         elif value[:1] != _PLAIN:
             return None
-        trace = msgspec.convert(json.loads(data), Trace)
+        trace = _TRACE.validate_json(data, strict=True)
     except (zlib.error, ValueError, RecursionError):
         return None
     return replace(trace, cached=True)

@@ -5,10 +5,9 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec import Struct
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.trace import Trace
@@ -36,7 +35,8 @@ _DAY = 24 * 60 * 60
 _PAUSE = 0.05  # seconds between two tries to open what another process just makes
 
 
-class Limits(Struct, frozen=True):
+@dataclass(frozen=True)
+class Limits:
     """How large the cache may be at the end of a run (bytes of replies), how long a reply lasts
     that nobody asks for (days), and how long (seconds) another process that writes is waited
     for."""
@@ -177,7 +177,8 @@ class Cache:
         async def read(database: "Connection") -> Mapping[str, Figures]:
             columns = "CAST(suite AS BLOB), attempts, cost_usd, tokens, duration_ms"
             rows = await _all(
-                database, f"SELECT {columns} FROM runs ORDER BY used DESC LIMIT 10000"  # noqa: S608
+                database,
+                f"SELECT {columns} FROM runs ORDER BY used DESC LIMIT 10000",  # noqa: S608
             )
             read = ((row[0], _figures(*row[1:])) for row in rows)
             return {

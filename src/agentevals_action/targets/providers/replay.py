@@ -2,11 +2,11 @@
 worked on at no cost."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec import Meta
 
 from agentevals_action.entries.entry import NonEmpty
 from agentevals_action.errors import AttemptError
@@ -54,7 +54,8 @@ class Replay(base.Options):
         return (folder.relative(path),) if path.is_file() else ()
 
 
-class _Row(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Row:
     """Where a test's row stands in its file: offset and length in bytes; `suite` and `target` as it
     names them."""
 
