@@ -38,9 +38,9 @@ class InvalidInput(AgentEvalsError):
 
     exit_code = ExitCode.INVALID
 
-    def __init__(self, message: str, hint: str = "", faults: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, hint: str = "", errors: Sequence[str] = ()) -> None:
         super().__init__(message, hint)
-        self.faults = tuple(faults)
+        self.errors = tuple(errors)
 
 
 class GitError(AgentEvalsError):

@@ -136,18 +136,18 @@ class Settings:
             github_token=read("github-token", str, None),
         )
         if settings.cache != "off" and cache_dir is None:
-            read.faults.append(
+            read.errors.append(
                 f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`"
             )
         if settings.baseline == "file" and not read.said("baseline-file"):
-            read.faults.append(
+            read.errors.append(
                 "input `baseline`: there is no file for `file`; name one in `baseline-file`"
             )
         if cache_dir and _overlap(cache_dir, settings.report_dir):
-            read.faults.append(
+            read.errors.append(
                 "inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side"
             )
-        _refuse(read.faults, "input")
+        _refuse(read.errors, "input")
         return settings
 
 
@@ -156,7 +156,7 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self.faults: list[str] = []
+        self.errors: list[str] = []
 
     def said(self, name: str) -> bool:
         """Whether the workflow says anything of an input, right or wrong."""
@@ -173,14 +173,14 @@ class _Reader:
             return parse(text)
         except ValueError as error:
             shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-            self.faults.append(f"input `{name}`: {shown!r} is not understood; {error}")
+            self.errors.append(f"input `{name}`: {shown!r} is not understood; {error}")
             return default
 
 
-def _refuse(faults: list[str], noun: str) -> None:
-    if faults:
-        count = f"{len(faults)} {noun}{' is' if len(faults) == 1 else 's are'}"
-        raise InvalidInput(f"{count} wrong, nothing was run", faults=faults)
+def _refuse(errors: list[str], noun: str) -> None:
+    if errors:
+        count = f"{len(errors)} {noun}{' is' if len(errors) == 1 else 's are'}"
+        raise InvalidInput(f"{count} wrong, nothing was run", errors=errors)
 
 
 def _rules(text: str) -> tuple[WatchRule, ...]:
@@ -295,12 +295,12 @@ class Runner:
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Runner":
         """Reads `GITHUB_*`; InvalidInput names every variable that is missing or means nothing."""
-        faults: list[str] = []
+        errors: list[str] = []
 
         def take(name: str, pattern: str, default: str | None = None) -> str:
             value = environ.get(name, "") or default
             if value is None or not re.fullmatch(pattern, value):
-                faults.append(
+                errors.append(
                     f"the variable {name} is {'missing' if not value else 'no such thing as GitHub sets there'}"
                 )
                 return ""
@@ -322,10 +322,10 @@ class Runner:
         }
         workspace = Path(take("GITHUB_WORKSPACE", r"/.*"))
         run_id, attempt = take("GITHUB_RUN_ID", count, "0"), take("GITHUB_RUN_ATTEMPT", count, "1")
-        if faults:
+        if errors:
             hint = "the command `action` is run by GitHub Actions; on your own machine use `review --base REV` or `run`"
             raise InvalidInput(
-                "the environment is not that of a GitHub runner", hint, faults=faults
+                "the environment is not that of a GitHub runner", hint, errors=errors
             )
         return cls(
             **texts,

@@ -34,7 +34,7 @@ from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, command, results, suites
 from tests.support.github_history import BlobServer, zipped
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.repositories import Files, Repository
 
@@ -267,7 +267,7 @@ def test_archives__that_are_not_there_any_more(server: GitHubServer) -> None:
 def test_archives__a_server_error_is_met_with_patience(server: GitHubServer) -> None:
     server.history.add_run(1, "1" * 40)
     server.history.add_artifact(1, b"x")
-    server.break_route(Diagnostic("GET .*/zip", 502, times=2))
+    server.break_route(InjectedFailure("GET .*/zip", 502, times=2))
     (run,) = past(server).runs("main")
     assert [one.content for one in past(server).archives(run)] == [b"x"]
 
@@ -499,7 +499,7 @@ def test_ladder__down_to_the_file(origin: Repository, server: GitHubServer) -> N
 
 
 def test_ladder__github_is_down(origin: Repository, server: GitHubServer) -> None:
-    server.break_route(Diagnostic("GET .*", 503, times=1000))
+    server.break_route(InjectedFailure("GET .*", 503, times=1000))
     here = world(origin, server)
     run = here.climb(artifact=here.artifact, rerun=here.rerun())
     assert run.info.source == "rerun"

@@ -9,7 +9,7 @@ import pytest
 from agentevals_action.github.base import CommentReport
 from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.model.comparison import Outcome
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment
 
@@ -275,7 +275,7 @@ def test_newer_run__of_the_same_head_is_not_overwritten(
 
 
 def test_post__after_a_502_that_came_after_the_write_does_not_double(server: GitHubServer) -> None:
-    server.break_route(Diagnostic(POST, 502, after_write=True))
+    server.break_route(InjectedFailure(POST, 502, after_write=True))
     gate = host(server)
     assert gate.publish_comment(FAILED) == server.comments[0].url
     assert len(server.comments) == 1
@@ -284,22 +284,22 @@ def test_post__after_a_502_that_came_after_the_write_does_not_double(server: Git
 
 
 def test_post__after_a_lost_connection_does_not_double(server: GitHubServer) -> None:
-    server.break_route(Diagnostic(POST, 0, after_write=True))
+    server.break_route(InjectedFailure(POST, 0, after_write=True))
     assert host(server).publish_comment(FAILED) == server.comments[0].url
     assert len(server.comments) == 1
 
 
 def test_post__after_a_502_that_came_before_the_write_is_repeated(server: GitHubServer) -> None:
-    server.break_route(Diagnostic(POST, 502, times=2))
+    server.break_route(InjectedFailure(POST, 502, times=2))
     assert host(server).publish_comment(FAILED) is not None
     assert len(server.comments) == 1
 
 
 def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> None:
-    server.break_route(Diagnostic(POST, 502, times=10, after_write=True))
+    server.break_route(InjectedFailure(POST, 502, times=10, after_write=True))
 
     def look_away(seconds: float) -> None:
-        server.break_route(Diagnostic("GET .*/comments$", 500, times=1_000))
+        server.break_route(InjectedFailure("GET .*/comments$", 500, times=1_000))
 
     gate = GitHubHost(
         Target("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7), look_away
@@ -313,14 +313,14 @@ def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> Non
 
 def test_replacement__that_is_told_of_502_is_found_beside_the_old(server: GitHubServer) -> None:
     host(server).publish_comment(PASSED)
-    server.break_route(Diagnostic(POST, 502, after_write=True))
+    server.break_route(InjectedFailure(POST, 502, after_write=True))
     assert host(server, 51).publish_comment(FAILED) == server.comments[1].url
     assert [comment.minimised for comment in server.comments] == ["OUTDATED", None]
 
 
 def test_update__is_repeated_after_a_502(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
-    server.break_route(Diagnostic("PATCH", 502, times=1, after_write=True))
+    server.break_route(InjectedFailure("PATCH", 502, times=1, after_write=True))
     assert host(server, 51).publish_comment(PASSED) is not None
     assert text(server.comments[0]) == "All is well."
 

@@ -14,7 +14,7 @@ import pytest
 from agentevals_action.github.base import Annotation, CheckReport, CommentReport
 from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.model.comparison import ChangedFile, Outcome
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import CheckRun, file
 
@@ -202,7 +202,7 @@ def test_annotations__are_not_doubled_by_an_unclear_failure(
 ) -> None:
     gate = host(server, waits)
     gate.start_check()
-    server.break_route(Diagnostic("PATCH .*/check-runs/", 502, after_write=True))
+    server.break_route(InjectedFailure("PATCH .*/check-runs/", 502, after_write=True))
     gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
     (check,) = server.check_runs
     assert (lines(check), check.conclusion) == ([1, 2], "success")
@@ -213,7 +213,7 @@ def test_annotations__are_written_again_when_the_failure_came_first(
 ) -> None:
     gate = host(server, waits)
     gate.start_check()
-    server.break_route(Diagnostic("PATCH .*/check-runs/", 502))
+    server.break_route(InjectedFailure("PATCH .*/check-runs/", 502))
     gate.finish_check(replace(GREEN, annotations=(annotation(1), annotation(2))))
     assert lines(server.check_runs[0]) == [1, 2]
 
@@ -235,7 +235,7 @@ def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Wai
 def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits)
     gate.start_check()
-    server.break_route(Diagnostic("PATCH .*/check-runs/", 422, message="Validation Failed"))
+    server.break_route(InjectedFailure("PATCH .*/check-runs/", 422, message="Validation Failed"))
     gate.finish_check(replace(GREEN, conclusion="failure"))
     (check,) = server.check_runs
     assert (check.conclusion, check.title) == ("failure", GREEN.title)
@@ -243,7 +243,7 @@ def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Wai
 
 
 def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, waits: Waits) -> None:
-    server.break_route(Diagnostic(CHECKS, 502, after_write=True))
+    server.break_route(InjectedFailure(CHECKS, 502, after_write=True))
     gate = host(server, waits)
     assert gate.start_check() == server.check_runs[0].url
     gate.finish_check(GREEN)
@@ -254,7 +254,7 @@ def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, wa
 def test_check__of_a_502_before_the_write_is_created_again(
     server: GitHubServer, waits: Waits
 ) -> None:
-    server.break_route(Diagnostic(CHECKS, 502, times=2))
+    server.break_route(InjectedFailure(CHECKS, 502, times=2))
     gate = host(server, waits)
     assert gate.start_check() is not None
     assert len(server.check_runs) == 1
@@ -430,7 +430,7 @@ def test_refusal__of_a_locked_conversation_blames_no_permission(
     server: GitHubServer, waits: Waits
 ) -> None:
     server.break_route(
-        Diagnostic(
+        InjectedFailure(
             "POST .*/comments", 403, message="Unable to create comment because issue is locked."
         )
     )
@@ -462,7 +462,9 @@ def test_limit__is_waited_for_as_long_as_github_asks(
 
 
 def test_limit__without_a_time_is_waited_for_a_minute(server: GitHubServer, waits: Waits) -> None:
-    server.break_route(Diagnostic(CHECKS, 403, message="You have exceeded a secondary rate limit."))
+    server.break_route(
+        InjectedFailure(CHECKS, 403, message="You have exceeded a secondary rate limit.")
+    )
     assert host(server, waits).start_check() is not None
     assert waits == [60.0]
 
@@ -491,23 +493,23 @@ def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Wai
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "injected",
     [
-        Diagnostic("", 500, 1_000),
-        Diagnostic("", 0, 1_000),
-        Diagnostic("", 200, 1_000, html="<html>Sign in to the hotel</html>"),
-        Diagnostic("", 200, 1_000, html='{"cut'),
-        Diagnostic("", 200, 1_000, html="[]"),
-        Diagnostic("", 200, 1_000, html="null"),
-        Diagnostic("", 502, 1_000, html="<html>Bad gateway</html>"),
-        Diagnostic("", 301, 1_000, headers={"Location": "https://elsewhere.example/"}),
+        InjectedFailure("", 500, 1_000),
+        InjectedFailure("", 0, 1_000),
+        InjectedFailure("", 200, 1_000, html="<html>Sign in to the hotel</html>"),
+        InjectedFailure("", 200, 1_000, html='{"cut'),
+        InjectedFailure("", 200, 1_000, html="[]"),
+        InjectedFailure("", 200, 1_000, html="null"),
+        InjectedFailure("", 502, 1_000, html="<html>Bad gateway</html>"),
+        InjectedFailure("", 301, 1_000, headers={"Location": "https://elsewhere.example/"}),
     ],
     ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
 )
 def test_trouble__of_any_kind_raises_nothing(
-    server: GitHubServer, waits: Waits, fault: Diagnostic
+    server: GitHubServer, waits: Waits, injected: InjectedFailure
 ) -> None:
-    server.break_route(fault)
+    server.break_route(injected)
     gate = host(server, waits)
     assert gate.changed_files() is None
     assert gate.merge_base() is None
@@ -592,7 +594,7 @@ def test_changed_files__outside_a_pull_request_are_gits_to_tell(
 
 def test_changed_files__come_through_trouble(server: GitHubServer, waits: Waits) -> None:
     server.world.pull(7).files = [file(f"{number}") for number in range(40)]
-    server.break_route(Diagnostic("/files", 502))
+    server.break_route(InjectedFailure("/files", 502))
     server.limit_route("/files", 3)
     found = host(server, waits).changed_files()
     assert found is not None

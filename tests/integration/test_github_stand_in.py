@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 
 HEAD = "a" * 40
@@ -149,7 +149,7 @@ def test_token__is_asked_for(server: GitHubServer) -> None:
 def test_fault__comes_before_or_after_the_write(
     server: GitHubServer, api: httpx.Client, after_write: bool, left: int
 ) -> None:
-    server.break_route(Diagnostic("POST .*/comments", 502, after_write=after_write))
+    server.break_route(InjectedFailure("POST .*/comments", 502, after_write=after_write))
     assert api.post(f"{ROOT}/issues/7/comments", json={"body": "b"}).status_code == 502
     assert len(server.comments) == left
     assert api.post(f"{ROOT}/issues/7/comments", json={"body": "b"}).status_code == 201

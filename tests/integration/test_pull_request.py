@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import payloads
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import Account, file
 from tests.support.job import Finished, Job
@@ -284,9 +284,9 @@ def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> 
 def test_gate__github_s_troubles_cost_patience_not_the_outcome(gate: Gate) -> None:
     gate.server.limit_route("POST .*/check-runs", seconds=0)
     gate.server.break_route(
-        Diagnostic("POST .*/comments", 502, 1, "Bad gateway", {}, after_write=True)
+        InjectedFailure("POST .*/comments", 502, 1, "Bad gateway", {}, after_write=True)
     )
-    gate.server.break_route(Diagnostic("PATCH .*/check-runs", 502, 1, "Bad gateway", {}))
+    gate.server.break_route(InjectedFailure("PATCH .*/check-runs", 502, 1, "Bad gateway", {}))
     done = gate.job().finish()
     assert done.code == 1, done.log
     assert len(gate.server.comments) == 1

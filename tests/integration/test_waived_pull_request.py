@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import command, payloads
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.job import Finished, Job
@@ -158,7 +158,7 @@ def test_accepting__never_a_failed_gate(gate: Gate) -> None:
 def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
     gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
     gate.server.break_route(
-        Diagnostic(r"/check-suites", 403, 9, "Resource not accessible by integration")
+        InjectedFailure(r"/check-suites", 403, 9, "Resource not accessible by integration")
     )
     done = gate.run()
     assert done.code == 1, done.log

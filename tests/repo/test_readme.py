@@ -91,7 +91,7 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
     suite = load_suite(
         tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
     )
-    assert not getattr(suite, "faults", ())
+    assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
 
 
@@ -158,7 +158,7 @@ def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
     suite = load_suite(
         tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
     )
-    assert not getattr(suite, "faults", ())
+    assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
 
 

@@ -133,9 +133,9 @@ class AnthropicServer(StandIn):
             return failure(404, "Not Found")
         if self._key is not None and _key(received) != self._key:
             return failure(401, "invalid x-api-key")
-        fault = _fault(received)
-        if fault is not None:
-            return failure(400, fault)
+        problem = _error(received)
+        if problem is not None:
+            return failure(400, problem)
         if self._model is not None and received.body["model"] != self._model:
             return failure(404, f"model: {received.body['model']}")
         found = next(
@@ -158,7 +158,7 @@ def _key(received: Received) -> str | None:
     return received.headers.get("x-api-key") or bearer or None
 
 
-def _fault(received: Received) -> str | None:
+def _error(received: Received) -> str | None:
     body = received.body
     version = received.headers.get("anthropic-version", "")
     if version not in _REMOVED:
@@ -180,15 +180,15 @@ def _fault(received: Received) -> str | None:
         return "messages: at least one message is required"
     return next(
         (
-            fault
+            problem
             for place in range(len(body["messages"]))
-            if (fault := _turn_fault(body["messages"], place))
+            if (problem := _turn_error(body["messages"], place))
         ),
         None,
     )
 
 
-def _turn_fault(messages: Sequence[Mapping[str, Any]], place: int) -> str | None:
+def _turn_error(messages: Sequence[Mapping[str, Any]], place: int) -> str | None:
     turn = messages[place]
     if turn["role"] not in ("user", "assistant"):
         return f'messages.{place}: Unexpected role "{turn["role"]}"'

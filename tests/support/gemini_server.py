@@ -171,9 +171,9 @@ class GeminiServer(StandIn):
                 404,
                 f"{told} Call ListModels to see the list of available models and their supported methods.",
             )
-        fault = _fault(received.body, model)
-        if fault is not None:
-            return failure(400, fault)
+        problem = _error(received.body, model)
+        if problem is not None:
+            return failure(400, problem)
         found = next(
             (
                 reply
@@ -187,7 +187,7 @@ class GeminiServer(StandIn):
         return Sent(content(found) if isinstance(found, str) else found)
 
 
-def _fault(body: Mapping[str, Any], model: str) -> str | None:
+def _error(body: Mapping[str, Any], model: str) -> str | None:
     strange = sorted(body.keys() - _FIELDS)
     if strange:
         return f'Invalid JSON payload received. Unknown name "{strange[0]}": Cannot find field.'
@@ -197,11 +197,11 @@ def _fault(body: Mapping[str, Any], model: str) -> str | None:
     if not body.get("contents"):
         return "* GenerateContentRequest.contents: contents is not specified"
     return next(
-        (fault for turn in body["contents"] if (fault := _turn_fault(turn, model))), None
-    ) or _count_fault(body["contents"])
+        (problem for turn in body["contents"] if (problem := _turn_error(turn, model))), None
+    ) or _count_error(body["contents"])
 
 
-def _turn_fault(turn: Mapping[str, Any], model: str) -> str | None:
+def _turn_error(turn: Mapping[str, Any], model: str) -> str | None:
     if turn["role"] not in ("user", "model"):
         return "Please use a valid role: user, model."
     if not turn["parts"]:
@@ -212,7 +212,7 @@ def _turn_fault(turn: Mapping[str, Any], model: str) -> str | None:
     return None
 
 
-def _count_fault(contents: Sequence[Mapping[str, Any]]) -> str | None:
+def _count_error(contents: Sequence[Mapping[str, Any]]) -> str | None:
     for before, after in pairwise(contents):
         called = [part for part in before["parts"] if "functionCall" in part]
         answered = [part for part in after["parts"] if "functionResponse" in part]

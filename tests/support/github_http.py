@@ -26,7 +26,7 @@ class Request:
 
 
 @dataclass
-class Diagnostic:
+class InjectedFailure:
     """What goes wrong `times` times where `route` (a regular expression over `METHOD /path`) is
     found.
 
@@ -45,7 +45,7 @@ class Diagnostic:
 Answer = tuple[int, Any, dict[str, str]]
 
 
-def handler(answer: Callable[[Request], Answer | Diagnostic]) -> type[BaseHTTPRequestHandler]:
+def handler(answer: Callable[[Request], Answer | InjectedFailure]) -> type[BaseHTTPRequestHandler]:
     """Reads requests, has them answered, and carries out what is to go wrong."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -81,7 +81,7 @@ def handler(answer: Callable[[Request], Answer | Diagnostic]) -> type[BaseHTTPRe
                     self.command, path, query, json.loads(raw) if raw else None, headers, prefix
                 )
             )
-            if isinstance(given, Diagnostic):
+            if isinstance(given, InjectedFailure):
                 self._go_wrong(given)
             else:
                 status, body, extra = given
@@ -89,17 +89,17 @@ def handler(answer: Callable[[Request], Answer | Diagnostic]) -> type[BaseHTTPRe
                     status, json.dumps(body).encode(), "application/json; charset=utf-8", extra
                 )
 
-        def _go_wrong(self, fault: Diagnostic) -> None:
-            if fault.status == 0:
+        def _go_wrong(self, injected: InjectedFailure) -> None:
+            if injected.status == 0:
                 self.close_connection = True
-            elif fault.html is not None:
-                self._send(fault.status, fault.html.encode(), "text/html", fault.headers)
+            elif injected.html is not None:
+                self._send(injected.status, injected.html.encode(), "text/html", injected.headers)
             else:
                 self._send(
-                    fault.status,
-                    json.dumps({"message": fault.message}).encode(),
+                    injected.status,
+                    json.dumps({"message": injected.message}).encode(),
                     "application/json",
-                    fault.headers,
+                    injected.headers,
                 )
 
         def _send(self, status: int, body: bytes, kind: str, headers: Mapping[str, str]) -> None:

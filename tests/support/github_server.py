@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.github_git import GitData
 from tests.support.github_history import History
-from tests.support.github_http import Answer, Diagnostic, Request, handler
+from tests.support.github_http import Answer, InjectedFailure, Request, handler
 from tests.support.github_timeline import Timeline
 from tests.support.github_world import (
     NOT_PERMITTED,
@@ -56,7 +56,7 @@ class GitHubServer:
         self.latency = 0.0
         self.graphql_refuses: str | None = None
         self.requests: list[Request] = []
-        self._faults: list[Diagnostic] = []
+        self._injected: list[InjectedFailure] = []
         self._lock = threading.RLock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self.answer))
         self._server.daemon_threads = True
@@ -114,17 +114,19 @@ class GitHubServer:
         with self._lock:
             return self.world.add_comment(pull, author, body, self.url)
 
-    def break_route(self, fault: Diagnostic) -> None:
+    def break_route(self, injected: InjectedFailure) -> None:
         """Faults of a route come in the order they were given."""
         with self._lock:
-            self._faults.append(fault)
+            self._injected.append(injected)
 
     def limit_route(
         self, route: str, seconds: int, times: int = 1, secondary: bool = False
     ) -> None:
         """429, or the 403 of a secondary limit, with `Retry-After`."""
         status, message = (403, SECONDARY_LIMIT) if secondary else (429, "Too many requests")
-        self.break_route(Diagnostic(route, status, times, message, {"Retry-After": str(seconds)}))
+        self.break_route(
+            InjectedFailure(route, status, times, message, {"Retry-After": str(seconds)})
+        )
 
     def routes(self, pattern: str = "") -> list[str]:
         """The requests that came, as `METHOD /path`, those in which a regular expression is
@@ -132,24 +134,24 @@ class GitHubServer:
         with self._lock:
             return [request.route for request in self.requests if re.search(pattern, request.route)]
 
-    def answer(self, request: Request) -> Answer | Diagnostic:
+    def answer(self, request: Request) -> Answer | InjectedFailure:
         """What a request gets; a fault to be carried out by the handler."""
         time.sleep(self.latency)
         with self._lock:
             self.requests.append(request)
-            fault = next(
+            injected = next(
                 (
                     one
-                    for one in self._faults
+                    for one in self._injected
                     if one.times > 0 and re.search(one.route, request.route)
                 ),
                 None,
             )
-            if fault is not None:
-                fault.times -= 1
-            if fault is None or fault.after_write:
+            if injected is not None:
+                injected.times -= 1
+            if injected is None or injected.after_write:
                 answer = self._answer(request)
-            return fault or answer
+            return injected or answer
 
     def _answer(self, request: Request) -> Answer:
         try:

@@ -255,11 +255,11 @@ def _refuse_output(output: Mapping[str, Any], tree: set[str] | None) -> None:
             f"No more than {ANNOTATION_LIMIT} items are allowed; {len(annotations)} were supplied.",
         )
     for annotation in annotations:
-        if fault := _annotation_fault(annotation, tree):
-            raise Refused(422, "Invalid request.", fault)
+        if problem := _annotation_error(annotation, tree):
+            raise Refused(422, "Invalid request.", problem)
 
 
-def _annotation_fault(annotation: Mapping[str, Any], tree: set[str] | None) -> str:
+def _annotation_error(annotation: Mapping[str, Any], tree: set[str] | None) -> str:
     path, start, end = (
         annotation.get("path"),
         annotation.get("start_line"),

@@ -250,13 +250,13 @@ class OpenAIServer:
             if name in received.body:
                 told = f"Unsupported parameter: '{name}' is not supported with this model."
                 return failure(400, told, "unsupported_parameter", param=name)
-        fault = next(
-            _chat_faults(received.body)
+        problem = next(
+            _chat_errors(received.body)
             if received.asked == "chat"
-            else _responses_faults(received.body),
+            else _responses_errors(received.body),
             None,
         )
-        return failure(400, fault) if fault else None
+        return failure(400, problem) if problem else None
 
     def _chosen(self, received: Received) -> Reply:
         for pattern, reply in self._replies.items():
@@ -285,7 +285,7 @@ def _keys(received: Received) -> tuple[str | None, ...]:
     )
 
 
-def _chat_faults(body: Mapping[str, Any]) -> Iterator[str]:
+def _chat_errors(body: Mapping[str, Any]) -> Iterator[str]:
     if not body.get("messages"):
         yield "Missing required parameter: 'messages'."
         return
@@ -305,7 +305,7 @@ def _chat_faults(body: Mapping[str, Any]) -> Iterator[str]:
         yield f"The following tool_call_ids did not have response messages: {', '.join(sorted(waiting))}"
 
 
-def _responses_faults(body: Mapping[str, Any]) -> Iterator[str]:
+def _responses_errors(body: Mapping[str, Any]) -> Iterator[str]:
     if "messages" in body:
         yield "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'."
     if "input" not in body:

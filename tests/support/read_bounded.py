@@ -33,7 +33,10 @@ def read(root: Path) -> dict[str, object]:
         Catalog(evaluators=evaluators.catalog(), providers=providers.catalog()),
     )
     whole = isinstance(suite, Suite)
-    told = [str(fault) for fault in (suite.warnings if isinstance(suite, Suite) else suite.faults)]
+    told = [
+        str(diagnostic)
+        for diagnostic in (suite.warnings if isinstance(suite, Suite) else suite.errors)
+    ]
     tests = sum(1 for _ in suite.tests) if isinstance(suite, Suite) else 0
     seconds = time.process_time() - started
     # Not getrusage: its peak is the parent's when that is higher.

@@ -197,7 +197,7 @@ def regression_and_gate() -> Review:
 
 
 def invalid_suite() -> Review:
-    faults = (
+    errors = (
         Diagnostic(Location(PATH, 12, 7), "unknown evaluator type `contain`", "write `contains`"),
         Diagnostic(
             Location(PATH, 30, 5),
@@ -212,7 +212,7 @@ def invalid_suite() -> Review:
         "did you mean `description`?",
     )
     return review(
-        compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=faults, warnings=(other,)
+        compared(tests, tests, path="evals/tone/EVAL.yaml"), invalid=errors, warnings=(other,)
     )
 
 

@@ -75,16 +75,16 @@ def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenS
 def whole(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:
     """The suite at `path`, which must have no fault."""
     suite = load(root, path, **changes)
-    assert isinstance(suite, Suite), "\n".join(str(fault) for fault in suite.faults)
+    assert isinstance(suite, Suite), "\n".join(str(diagnostic) for diagnostic in suite.errors)
     return suite
 
 
-def faults(root: Path, path: str = "EVAL.yaml", **changes: object) -> list[str]:
+def errors(root: Path, path: str = "EVAL.yaml", **changes: object) -> list[str]:
     """The faults of the suite at `path`, which must have some."""
     suite = load(root, path, **changes)
     assert isinstance(suite, BrokenSuite), "the suite has no fault"
-    assert suite.faults
-    return [str(fault) for fault in suite.faults]
+    assert suite.errors
+    return [str(diagnostic) for diagnostic in suite.errors]
 
 
 def only_test(root: Path, path: str = "EVAL.yaml", **changes: object) -> Test:

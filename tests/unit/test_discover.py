@@ -174,8 +174,10 @@ def test_select_suites__a_suite_that_the_change_broke_by_taking_a_file_away() ->
 
 
 def test_select_suites__a_suite_that_an_imported_file_broke() -> None:
-    faulty = broken("EVAL.yaml", at="tests/more.yaml")
-    assert select_suites([faulty], Change(modified("tests/more.yaml"))).touched_broken == (faulty,)
+    invalid = broken("EVAL.yaml", at="tests/more.yaml")
+    assert select_suites([invalid], Change(modified("tests/more.yaml"))).touched_broken == (
+        invalid,
+    )
 
 
 def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:

@@ -160,10 +160,10 @@ def test_decide__nothing_to_compare_with_is_no_doubt() -> None:
 
 
 def test_decide__faults_come_before_all_else() -> None:
-    fault = Diagnostic(
+    diagnostic = Diagnostic(
         Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`"
     )
-    told = gate.decide(Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [fault])
+    told = gate.decide(Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [diagnostic])
     assert (told.outcome, told.exit_code) == (Outcome.INVALID, 2)
     assert told.reasons == (
         "1 fault in suites that the change touches",

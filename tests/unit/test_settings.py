@@ -29,11 +29,11 @@ def read(**inputs: str) -> Settings:
     )
 
 
-def faults(**inputs: str) -> tuple[str, ...]:
+def errors(**inputs: str) -> tuple[str, ...]:
     with pytest.raises(InvalidInput) as caught:
         read(**inputs)
     assert caught.value.exit_code == ExitCode.INVALID
-    return caught.value.faults
+    return caught.value.errors
 
 
 def test_settings__nothing_said_is_what_the_table_says() -> None:
@@ -96,12 +96,12 @@ def test_settings__watch_rules() -> None:
 
 @pytest.mark.parametrize("rule", ["=> evals/**", "src/** =>", "a => b => c", "!"])
 def test_settings__a_watch_rule_without_a_side(rule: str) -> None:
-    assert faults(watch=rule)[0].endswith("write `glob` or `glob => suite glob`, one a line")
+    assert errors(watch=rule)[0].endswith("write `glob` or `glob => suite glob`, one a line")
 
 
 @pytest.mark.parametrize("text", ["True", "yes", "1", "on", "TRUE", "falsex"])
 def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> None:
-    assert faults(strict=text) == (
+    assert errors(strict=text) == (
         f"input `strict`: {text!r} is not understood; write `true` or `false`",
     )
 
@@ -168,18 +168,18 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
     ],
 )
 def test_settings__a_value_that_means_nothing(name: str, text: str, advice: str) -> None:
-    assert faults(**{name: text}) == (
+    assert errors(**{name: text}) == (
         f"input `{name.replace('_', '-')}`: {text!r} is not understood; {advice}",
     )
 
 
 def test_settings__all_faults_at_once() -> None:
-    told = faults(samples="none", strict="yes", baseline="main")
-    assert [fault.split("`")[1] for fault in told] == ["samples", "strict", "baseline"]
+    told = errors(samples="none", strict="yes", baseline="main")
+    assert [diagnostic.split("`")[1] for diagnostic in told] == ["samples", "strict", "baseline"]
 
 
 def test_settings__a_long_value_is_cut() -> None:
-    assert len(faults(select="x" * 10_000)[0]) < 250
+    assert len(errors(select="x" * 10_000)[0]) < 250
 
 
 def test_settings__the_token_is_in_no_representation() -> None:
@@ -207,15 +207,15 @@ def test_runner__facts() -> None:
 def test_runner__another_machine() -> None:
     with pytest.raises(InvalidInput) as caught:
         Runner.from_environ({"PATH": "/bin"})
-    assert "the variable GITHUB_EVENT_NAME is missing" in caught.value.faults
-    assert len(caught.value.faults) == 4
+    assert "the variable GITHUB_EVENT_NAME is missing" in caught.value.errors
+    assert len(caught.value.errors) == 4
     assert "review --base" in caught.value.hint
 
 
 def test_runner__a_commit_that_is_none() -> None:
     with pytest.raises(InvalidInput) as caught:
         Runner.from_environ({**RUNNER, "GITHUB_SHA": "--upload-pack=touch x"})
-    assert caught.value.faults == ("the variable GITHUB_SHA is no such thing as GitHub sets there",)
+    assert caught.value.errors == ("the variable GITHUB_SHA is no such thing as GitHub sets there",)
 
 
 def test_payload__the_event(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_payload__unreadable(tmp_path: Path, content: str | bytes | None) -> Non
 
 
 def test_settings__a_baseline_of_a_file_needs_one() -> None:
-    assert faults(baseline="file") == (
+    assert errors(baseline="file") == (
         "input `baseline`: there is no file for `file`; name one in `baseline-file`",
     )
     assert read(baseline="file", baseline_file="evals/base.json").baseline_file == "evals/base.json"

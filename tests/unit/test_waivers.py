@@ -155,7 +155,7 @@ def test_pending__what_head_has_and_base_has_not_like_that() -> None:
 def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
     entries = (entry("a*"), entry("gone", line=5), entry("*", suites=("old/**",), line=8))
     told = waivers.unmatched(entries, [("evals/EVAL.yaml", ["b"]), ("more/EVAL.yaml", ["ab"])])
-    assert [(fault.location.line, fault.problem) for fault in told] == [
+    assert [(diagnostic.location.line, diagnostic.problem) for diagnostic in told] == [
         (5, "this quarantine covers no test"),
         (8, "this quarantine covers no test"),
     ]
@@ -164,7 +164,7 @@ def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
 def test_unmatched__a_suite_that_could_not_be_read_may_hold_it() -> None:
     entries = (entry("gone", suites=("evals/**",)), entry("gone", suites=("more/**",), line=5))
     told = waivers.unmatched(entries, [("more/EVAL.yaml", ["b"])], unread=["evals/EVAL.yaml"])
-    assert [fault.location.line for fault in told] == [5]
+    assert [diagnostic.location.line for diagnostic in told] == [5]
 
 
 def test_accepting__turns_regressions_into_accepted_ones() -> None:
@@ -285,8 +285,8 @@ def test_told__entries_apart_and_on_one_line() -> None:
 
 
 def test_decide__faults_of_the_quarantine_are_told_apart() -> None:
-    faults = [Diagnostic(Location(FILE, 2), "expired"), Diagnostic(Location(PATH, 2), "wrong")]
-    told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, faults)
+    errors = [Diagnostic(Location(FILE, 2), "expired"), Diagnostic(Location(PATH, 2), "wrong")]
+    told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, errors)
     assert told.outcome is Outcome.INVALID
     assert told.reasons == (
         "1 fault in suites that the change touches",

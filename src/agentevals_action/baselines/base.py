@@ -67,7 +67,7 @@ def sorted_out(
             missing[selection.path] = "the suite is new"
         elif isinstance(suite, BrokenSuite):
             missing[selection.path] = (
-                f"the suite is broken on base ({suite.faults[0]}), so its tests count as new"
+                f"the suite is broken on base ({suite.errors[0]}), so its tests count as new"
             )
         else:
             wanted[selection.path] = suite

@@ -138,8 +138,8 @@ def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost)
         places = Places(repository, host, job.pull.base_ref if job.pull else "")
         return workshop.review(job, place, repository, host, places)
     except AgentEvalsError as error:
-        faults = error.faults if isinstance(error, InvalidInput) else ()
-        reasons = (*faults, error.sentence)
+        errors = error.errors if isinstance(error, InvalidInput) else ()
+        reasons = (*errors, error.sentence)
         broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
         ended = (
             pipeline.broken_off(job, place.settings, reasons)

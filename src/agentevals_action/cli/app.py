@@ -318,8 +318,8 @@ def _silence(*streams: TextIO) -> None:
 
 
 def _tell(error: AgentEvalsError) -> None:
-    faults = error.faults if isinstance(error, InvalidInput) else ()
-    for line in (*faults, str(error), error.hint):
+    errors = error.errors if isinstance(error, InvalidInput) else ()
+    for line in (*errors, str(error), error.hint):
         if line:
             _print(line)
 

@@ -81,7 +81,7 @@ def _kept(place: Path, target: Path) -> dict[str, StoredSuite]:
 
 def _read(path: Path, repository: GitRepository) -> _Source:
     suites: dict[str, dict[str, TestResult]] = {}
-    faults = []
+    errors = []
     for result in read_results(path, whole=True):
         known = suites.setdefault(result.eval_path, {})
         why = (
@@ -91,16 +91,16 @@ def _read(path: Path, repository: GitRepository) -> _Source:
         )
         known[result.eval_id] = result
         if why:
-            faults.append(terminal.printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
-    if faults:
-        more = [f"and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+            errors.append(terminal.printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
+    if errors:
+        more = [f"and {len(errors) - _SHOWN} more"] if len(errors) > _SHOWN else []
         hint = (
             "run the suites again; a baseline without these tests would hide what becomes of them"
         )
         raise InvalidInput(
             f"{path} has results that no base can be made of, nothing was written",
             hint,
-            [*faults[:_SHOWN], *more],
+            [*errors[:_SHOWN], *more],
         )
     if not suites:
         raise InvalidInput(

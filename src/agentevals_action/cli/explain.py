@@ -108,11 +108,11 @@ def _find(
             if fnmatch.fnmatchcase(test.id, wanted)
         )
     if broken:
-        faults = [str(fault) for suite in broken for fault in suite.faults]
+        errors = [str(diagnostic) for suite in broken for diagnostic in suite.errors]
         raise InvalidInput(
             f"no test of the suites without faults has the id {wanted!r}",
             "mend the faults, or the id",
-            faults,
+            errors,
         )
     known = dict.fromkeys(test.id for suite in suites for test in suite.tests)
     if not known:

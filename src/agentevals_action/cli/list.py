@@ -73,7 +73,7 @@ def _touched(
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, object]:
     entry: dict[str, object] = {"path": suite.path, "reasons": list(reasons)}
     if isinstance(suite, BrokenSuite):
-        return entry | {"faults": [str(fault) for fault in suite.faults]}
+        return entry | {"faults": [str(diagnostic) for diagnostic in suite.errors]}
     tests = [
         {"id": test.id, "path": test.location.path, "line": test.location.line}
         for test in suite.tests

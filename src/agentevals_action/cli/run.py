@@ -149,9 +149,9 @@ def _quarantines(checkout: wiring.Checkout, suites: Sequence[Suite], whole: bool
     """What the working tree has in quarantine; InvalidInput when its file has faults. `whole` says
     that `suites` are all there are."""
     read = read_quarantines(checkout.root, datetime.now(UTC).date())
-    if read.faults:
-        problem = f"{len(read.faults)} fault{'' if len(read.faults) == 1 else 's'} in the quarantine, nothing was run"
-        raise InvalidInput(problem, faults=tuple(str(fault) for fault in read.faults))
+    if read.errors:
+        problem = f"{len(read.errors)} fault{'' if len(read.errors) == 1 else 's'} in the quarantine, nothing was run"
+        raise InvalidInput(problem, errors=tuple(str(diagnostic) for diagnostic in read.errors))
     ids = ((suite.path, (test.id for test in suite.tests)) for suite in suites)
     for warning in (*read.warnings, *(waivers.unmatched(read.head, ids) if whole else ())):
         print(f"warning: {warning}", file=sys.stderr)
@@ -170,9 +170,11 @@ def _check_output(output: Path, suites: Sequence[Suite]) -> None:
 
 
 def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
-    faults = dict.fromkeys(str(fault) for suite in suites for fault in engine.missing(suite))
-    if faults:
-        raise InvalidInput("variables are missing, nothing was run", faults=tuple(faults))
+    errors = dict.fromkeys(
+        str(diagnostic) for suite in suites for diagnostic in engine.missing(suite)
+    )
+    if errors:
+        raise InvalidInput("variables are missing, nothing was run", errors=tuple(errors))
 
 
 def _stands(result: TestResult, run: _Run) -> bool:

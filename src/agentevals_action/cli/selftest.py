@@ -98,11 +98,11 @@ def _results(
     asked: _Asked, settings: Settings, environ: Mapping[str, str], folder: Path
 ) -> list[TestResult]:
     with engine_for(settings, environ, folder) as engine:
-        faults = dict.fromkeys(
-            str(fault) for suite in asked.suites for fault in engine.missing(suite)
+        errors = dict.fromkeys(
+            str(diagnostic) for suite in asked.suites for diagnostic in engine.missing(suite)
         )
-        if faults:
-            raise InvalidInput("variables are missing, nothing was run", faults=tuple(faults))
+        if errors:
+            raise InvalidInput("variables are missing, nothing was run", errors=tuple(errors))
         redactor = engine.redactor(asked.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         print(f"{asked.count} tests, {settings.samples} samples each", file=sys.stderr)

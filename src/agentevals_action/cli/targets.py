@@ -71,7 +71,7 @@ def main(
     ]
     if not any(suite.targets.targets for suite in suites):
         wiring.whole(loaded)
-    _tell_faults(broken)
+    _print_errors(broken)
     seen = [
         one
         for one in seen_targets(suites, {suite.path for suite in broken})
@@ -89,9 +89,11 @@ def main(
     return ExitCode.INVALID if broken else _exit_code(targets)
 
 
-def _tell_faults(broken: Sequence[BrokenSuite]) -> None:
-    for fault in dict.fromkeys(str(fault) for suite in broken for fault in suite.faults):
-        print(terminal.printable(fault, _LINE), file=sys.stderr)
+def _print_errors(broken: Sequence[BrokenSuite]) -> None:
+    for diagnostic in dict.fromkeys(
+        str(diagnostic) for suite in broken for diagnostic in suite.errors
+    ):
+        print(terminal.printable(diagnostic, _LINE), file=sys.stderr)
     for suite in broken:
         print(
             f"warning: {terminal.printable(suite.path)} has faults: which targets its tests use is not known",

@@ -33,8 +33,8 @@ def main(
     for suite in suites:
         if isinstance(suite, BrokenSuite):
             broken += 1
-            for fault in suite.faults:
-                print(terminal.printable(str(fault), _LINE))
+            for diagnostic in suite.errors:
+                print(terminal.printable(str(diagnostic), _LINE))
             continue
         for warning in suite.warnings:
             print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
@@ -47,8 +47,8 @@ def main(
 def _quarantines(checkout: wiring.Checkout) -> int:
     """How many faults `.agentevals.yaml` has; they are printed."""
     read = read_quarantines(checkout.root, datetime.now(UTC).date())
-    for fault in read.faults:
-        print(terminal.printable(str(fault), _LINE))
+    for diagnostic in read.errors:
+        print(terminal.printable(str(diagnostic), _LINE))
     for warning in read.warnings:
         print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
-    return len(read.faults)
+    return len(read.errors)

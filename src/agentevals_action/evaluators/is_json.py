@@ -18,15 +18,15 @@ class IsJson(Options):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the output parses, else 0 with the place where it does not."""
         try:
-            fault = json_fault(case.trace.output)
+            failure = json_error(case.trace.output)
         except RecursionError:
             raise AttemptError(
                 "evaluator", "the output is nested too deeply to tell whether it is JSON"
             ) from None
-        return matching.score_check(not fault, "is valid JSON", f"is not valid JSON: {fault}")
+        return matching.score_check(not failure, "is valid JSON", f"is not valid JSON: {failure}")
 
 
-def json_fault(text: str) -> str:
+def json_error(text: str) -> str:
     """What keeps a text from being JSON, empty when nothing does; RecursionError when it nests too
     deeply to tell."""
     try:

@@ -119,19 +119,19 @@ class Engine:
         """A fault at each target that tests of the suite use and that needs a variable which is not
         set."""
         known = self._variables(suite.root, suite.folder)
-        faults = []
+        errors = []
         for target in (suite.targets.targets[name] for name in suite.used_targets):
             if names := [name for name in target.variables if name not in known]:
                 told = ", ".join(names)
                 problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
-                faults.append(
+                errors.append(
                     Diagnostic(
                         target.location,
                         problem,
                         "give it to the step as `env:` from a secret, or put it into a .env file",
                     )
                 )
-        return tuple(faults)
+        return tuple(errors)
 
     def redactor(self, suites: Iterable[Suite]) -> Redactor:
         """Takes out the values of all secrets: those of the environment and those that the suites'

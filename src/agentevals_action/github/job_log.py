@@ -68,7 +68,7 @@ def say(line: str, in_actions: bool) -> None:
 def refuse(error: AgentEvalsError, summary: Path | None) -> None:
     """Tells of inputs or an event that mean nothing, where people look: annotations and the job
     summary."""
-    lines = [*(error.faults if isinstance(error, InvalidInput) else ()), error.sentence]
+    lines = [*(error.errors if isinstance(error, InvalidInput) else ()), error.sentence]
     for line in lines:
         print(workflow_commands.error(line), flush=True)
     if summary is not None:
@@ -88,10 +88,10 @@ def tell(review: Review, published: "Published", notices: Sequence[str]) -> None
         for line in _tests(suite.tests):
             print(workflow_commands.safe_log_line(line))
         print(workflow_commands.endgroup())
-    for fault in review.invalid:
-        print(workflow_commands.safe_log_line(f"fault: {fault}"))
-    for fault in review.warnings:
-        print(workflow_commands.safe_log_line(f"warning: {fault}"))
+    for diagnostic in review.invalid:
+        print(workflow_commands.safe_log_line(f"fault: {diagnostic}"))
+    for diagnostic in review.warnings:
+        print(workflow_commands.safe_log_line(f"warning: {diagnostic}"))
     if published.check_url is None:
         for line in workflow_commands.annotations(published.annotations):
             print(line)

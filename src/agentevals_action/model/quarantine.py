@@ -36,7 +36,7 @@ class Quarantines:
 
     head: tuple[Quarantine, ...] = ()
     base: tuple[Quarantine, ...] | None = None
-    faults: tuple[Diagnostic, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
 
 

@@ -202,6 +202,6 @@ class BrokenSuite:
     the targets that it sees, as far as they have no faults."""
 
     path: str
-    faults: tuple[Diagnostic, ...]
+    errors: tuple[Diagnostic, ...]
     files: tuple[NamedFile, ...] = ()
     targets: TargetTable = field(default_factory=TargetTable)

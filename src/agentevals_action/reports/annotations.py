@@ -22,16 +22,19 @@ def annotations(review: Review, limit: int) -> tuple[tuple[Annotation, ...], int
     for a regression without a gate and for an error on head. A test in quarantine has none, an
     accepted regression none as such: neither asks for anything to be mended. Nor have flaky and
     undecided tests, as nobody knows of anything that is wrong there; the comment lists them."""
-    found = [*_faults(review), *_gates(review), *_warnings(review)]
+    found = [*_errors(review), *_gates(review), *_warnings(review)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
 
-def _faults(review: Review) -> Iterator[Annotation]:
-    for fault in review.invalid:
-        place = fault.location
+def _errors(review: Review) -> Iterator[Annotation]:
+    for diagnostic in review.invalid:
+        place = diagnostic.location
         what = "The configuration" if place.path == FILE else "The suite"
         message = plain(
-            f"{fault.problem}; {fault.advice}" if fault.advice else fault.problem, 4 * _LINE
+            f"{diagnostic.problem}; {diagnostic.advice}"
+            if diagnostic.advice
+            else diagnostic.problem,
+            4 * _LINE,
         )
         yield Annotation(place.path, place.line, "failure", f"{what} is invalid", message)
 

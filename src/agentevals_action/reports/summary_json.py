@@ -94,8 +94,8 @@ def _document(review: Review) -> dict[str, Any]:
             for one in review.selections
         ],
         "goneSuites": list(review.gone_suites),
-        "faults": [_fault(fault) for fault in review.invalid],
-        "warnings": [_fault(fault) for fault in review.warnings],
+        "faults": [_error(diagnostic) for diagnostic in review.invalid],
+        "warnings": [_error(diagnostic) for diagnostic in review.warnings],
         "spent": _spent(cost.of_review(review)),
         "notices": list(review.notices),
     }
@@ -219,14 +219,14 @@ def _quarantine(held: Quarantine | None) -> dict[str, str] | None:
     )
 
 
-def _fault(fault: Diagnostic) -> dict[str, Any]:
-    place = fault.location
+def _error(diagnostic: Diagnostic) -> dict[str, Any]:
+    place = diagnostic.location
     return {
         "path": place.path,
         "line": place.line,
         "column": place.column,
-        "problem": fault.problem,
-        "advice": fault.advice,
+        "problem": diagnostic.problem,
+        "advice": diagnostic.advice,
     }
 
 

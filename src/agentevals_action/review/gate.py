@@ -53,11 +53,11 @@ def _decide(
     baseline: BaselineInfo,
     invalid: Sequence[Diagnostic],
 ) -> Decision:
-    faults = list(_invalid(invalid))
+    errors = list(_invalid(invalid))
     failed = [*_failures(policy, suites), *_under_pass_rate(policy, suites)]
     unknown = [*_not_told(suites), *_no_baseline(policy, suites, baseline)]
-    reasons = (*faults, *failed, *unknown)
-    if faults:
+    reasons = (*errors, *failed, *unknown)
+    if errors:
         return Decision(Outcome.INVALID, ExitCode.INVALID, "failure", reasons)
     if failed:
         return Decision(Outcome.FAILED, ExitCode.FAILED, "failure", reasons)
@@ -66,9 +66,9 @@ def _decide(
     return Decision(Outcome.PASSED, ExitCode.PASSED, "success")
 
 
-def _invalid(faults: Sequence[Diagnostic]) -> Iterable[str]:
-    configuration = sum(fault.location.path == FILE for fault in faults)
-    if suites := len(faults) - configuration:
+def _invalid(errors: Sequence[Diagnostic]) -> Iterable[str]:
+    configuration = sum(diagnostic.location.path == FILE for diagnostic in errors)
+    if suites := len(errors) - configuration:
         yield _counted(suites, "fault", "in suites that the change touches")
     if configuration:
         yield _counted(configuration, "fault", f"in `{FILE}`")

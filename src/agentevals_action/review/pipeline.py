@@ -146,7 +146,7 @@ def review(
             there = bench.base_suites(root) if root else ()
         except InvalidInput as error:  # what base's suites are cannot be told: taken for none, every regression would be a new test
             base, root, there = (
-                replace(base, problem="; ".join((*error.faults, str(error)))),
+                replace(base, problem="; ".join((*error.errors, str(error)))),
                 None,
                 (),
             )
@@ -187,9 +187,9 @@ def _review(
     )
     compared = waivers.apply(compared, quarantines, acceptance)
     invalid = (
-        *(fault for suite in found.touched_broken for fault in suite.faults),
+        *(diagnostic for suite in found.touched_broken for diagnostic in suite.errors),
         *refusals,
-        *quarantines.faults,
+        *quarantines.errors,
     )
     policy = gate.Policy(
         settings.fail_on or job.fail_on,
@@ -283,13 +283,13 @@ def _ready(
     same: their tests say what is missing."""
     by_path = {suite.path: suite for suite in everything if isinstance(suite, Suite)}
     ready: dict[str, Suite] = {}
-    faults: list[Diagnostic] = []
+    errors: list[Diagnostic] = []
     for selection in found.selections:
         refusals = () if job.without_secrets else bench.refusals(by_path[selection.path])
-        faults.extend(refusals)
+        errors.extend(refusals)
         if not refusals:
             ready[selection.path] = by_path[selection.path]
-    return ready, list(dict.fromkeys(faults))
+    return ready, list(dict.fromkeys(errors))
 
 
 async def _run(
@@ -352,5 +352,5 @@ def _of_quarantines(
 
 
 def _warnings(found: Discovery, suites: Mapping[str, Suite]) -> tuple[Diagnostic, ...]:
-    broken = (fault for suite in found.untouched_broken for fault in suite.faults)
+    broken = (diagnostic for suite in found.untouched_broken for diagnostic in suite.errors)
     return (*broken, *(warning for suite in suites.values() for warning in suite.warnings))

@@ -160,10 +160,10 @@ def _blamed(suite: BrokenSuite, file: ChangedFile) -> str | None:
     The name alone is enough, since a broken suite that only looks touched is told louder than it
     must be, and no more."""
     for path in _paths(file):
-        if any(fault.location.path == path for fault in suite.faults):
+        if any(diagnostic.location.path == path for diagnostic in suite.errors):
             return _words(file)
     names = {PurePosixPath(path).name for path in _left(file)}
-    if any(name in fault.problem for fault in suite.faults for name in names):
+    if any(name in diagnostic.problem for diagnostic in suite.errors for name in names):
         return _words(file)
     return None
 

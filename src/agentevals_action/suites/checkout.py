@@ -131,12 +131,15 @@ def load_all(
 def whole(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
     """The suites when none has a fault; InvalidInput with all faults of all suites otherwise, and
     when there is no suite."""
-    faults = [
-        str(fault) for suite in suites if isinstance(suite, BrokenSuite) for fault in suite.faults
+    errors = [
+        str(diagnostic)
+        for suite in suites
+        if isinstance(suite, BrokenSuite)
+        for diagnostic in suite.errors
     ]
-    if faults:
+    if errors:
         raise InvalidInput(
-            f"{len(faults)} fault{'' if len(faults) == 1 else 's'}, nothing was run", faults=faults
+            f"{len(errors)} fault{'' if len(errors) == 1 else 's'}, nothing was run", errors=errors
         )
     if not suites:
         raise InvalidInput(

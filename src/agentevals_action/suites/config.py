@@ -81,7 +81,7 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
 def _read(file: Path, root: Path, path: str, findings: Findings) -> Map | None:
     data, _ = read_settings_file(file, root, path, findings)
     if data is not None and not isinstance(data, Map):
-        findings.fault(
+        findings.error(
             Location(path),
             f"this file is {kind(data)}",
             "write an object with `eval_patterns` or `defaults`",

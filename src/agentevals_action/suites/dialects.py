@@ -295,7 +295,7 @@ def listed_in(data: Map, keys: Iterable[str], findings: Findings) -> Iterator[tu
 def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Location]]:
     values = data[key]
     if not isinstance(values, list):
-        findings.fault(
+        findings.error(
             data.value_location(key), f"`{key}` is {kind(values)}", "write a list of evaluators"
         )
         return
@@ -337,7 +337,7 @@ def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...]
         if name not in folded:
             folded.adopt(data, key, name)
         elif _expanded(name, folded[name]) != _expanded(name, value):
-            findings.fault(
+            findings.error(
                 data.key_location(key),
                 f"`{folded.written(name)}` and `{key}` are the same field and differ",
                 "keep one of them",
@@ -350,7 +350,7 @@ def _unknown(
 ) -> None:
     if key in shape.refused:
         problem, advice = shape.refused[key]
-        findings.fault(data.key_location(key), f"`{key}` {problem}", advice)
+        findings.error(data.key_location(key), f"`{key}` {problem}", advice)
         return
     meant = (
         None
@@ -359,7 +359,7 @@ def _unknown(
     )
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
     if shape.closed and key not in REMARKS:
-        findings.fault(
+        findings.error(
             data.key_location(key),
             problem,
             f"did you mean `{meant}`?" if meant else f"write {one_of(shape.fields)}",

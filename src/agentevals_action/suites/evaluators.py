@@ -94,7 +94,7 @@ def _read_evaluator(
         _refuse_types(entry, types, findings)
         entry = entry.rubric()
     if not isinstance(entry, Map):
-        findings.fault(place, f"an evaluator is {kind(entry)}", "write an object with a `type`")
+        findings.error(place, f"an evaluator is {kind(entry)}", "write an object with a `type`")
         return None
     options = _options_of(entry, types, findings)
     if options is None:
@@ -103,13 +103,13 @@ def _read_evaluator(
         [key for key in entry if key in dialects.EVALUATOR_LISTS] if options.children_field else []
     )
     data = dialects.fold(entry, _shape(options), findings, tuple(lists))
-    before = findings.fault_count
+    before = findings.error_count
     children = read_evaluators(
         dialects.listed_in(entry, lists, findings), types, folder, findings, origin
     )
     # Where one of them is faulty there is no more to say of the list, and names in the aggregator
     # cannot be looked up.
-    told = options.children_field if findings.fault_count > before else ""
+    told = options.children_field if findings.error_count > before else ""
     if lists and not told:
         data.adopt(entry, lists[0], options.children_field)
         data.replace(options.children_field, _named_inside(children, origin, data.location))
@@ -127,7 +127,7 @@ def _read_evaluator(
     name = common.name or _generated_name(valid)
     declared = _declared(name, valid, entry.location, folder, findings)
     if common.negate and declared.gates_inside:
-        findings.fault(
+        findings.error(
             data.key_location("negate"),
             "an evaluator with a gate inside cannot be negated",
             "remove `negate`, or the gate",
@@ -149,7 +149,7 @@ def _refuse_types(texts: dialects.Texts, types: Types, findings: Findings) -> No
     may take the evaluator's place."""
     for text, place in texts.found:
         if dialects.type_key(text.strip()) in types:
-            findings.fault(
+            findings.error(
                 place,
                 f"`{text.strip()}` alone is the type of an evaluator and no criterion",
                 "write an object with a `type`",
@@ -183,7 +183,7 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
                 "this evaluator has no `type`",
                 f"write one of {one_of(sorted({o.type for o in types.values()}))}",
             )
-        findings.fault(place, problem, advice)
+        findings.error(place, problem, advice)
         return None
     key = dialects.type_key(written)
     if key in types:
@@ -191,7 +191,7 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
     place = entry.value_location("type")
     if key.startswith("not_") and key.removeprefix("not_") in types:
         positive = types[key.removeprefix("not_")].type
-        findings.fault(
+        findings.error(
             place,
             f"the evaluator type `{written}` of AgentV is not supported",
             f"write `type: {positive}` with `negate: true`",
@@ -203,7 +203,7 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
             if meant
             else f"write one of {one_of(sorted({o.type for o in types.values()}))}"
         )
-        findings.fault(place, f"the evaluator type `{written}` is unknown", advice)
+        findings.error(place, f"the evaluator type `{written}` is unknown", advice)
     return None
 
 
@@ -219,7 +219,7 @@ def _shape(options: type[base.Options]) -> dialects.Shape:
 
 def _refuse_special(entry: Map, findings: Findings) -> None:
     if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
-        findings.fault(
+        findings.error(
             entry.key_location("value"),
             "`llm-rubric` with a `value` is not supported",
             "write it as `type: rubric` with `rubrics`",
@@ -232,7 +232,7 @@ def _declared(
     try:
         files = tuple(options.files(folder))
     except (OSError, ValueError) as error:
-        findings.fault(
+        findings.error(
             location,
             f"a file of this evaluator cannot be used: {error}",
             "name a file of the repository",
@@ -260,7 +260,7 @@ def _threshold(common: EvaluatorEntry, data: Map, findings: Findings) -> float |
             return None
         return least if least is not None else PASS_SCORE
     if least is not None and least != required:
-        findings.fault(
+        findings.error(
             data.key_location("min_score"),
             "`required` and `min_score` are both thresholds and differ",
             "keep one of them",

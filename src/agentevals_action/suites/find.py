@@ -79,11 +79,11 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
             continue  # git still knows a file that was deleted
         findings = Findings()
         read = config.read_config(root / path, root, findings)
-        if findings.faults:
+        if findings.errors:
             raise InvalidInput(
                 f"{path} cannot be used to find suites",
                 "mend it",
-                [str(fault) for fault in findings.faults],
+                [str(diagnostic) for diagnostic in findings.errors],
             )
         start = path.removesuffix(suffix)
         for pattern in read.eval_patterns:

@@ -38,17 +38,17 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
     findings = Findings()
     if not file.is_relative_to(root) or not file.resolve().is_relative_to(root):
         named = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(path)
-        findings.fault(
+        findings.error(
             Location(named), "this suite leaves the repository", "keep it in the repository"
         )
-        return BrokenSuite(named, findings.faults)
+        return BrokenSuite(named, findings.errors)
     folder = _NotingFolder(root, file.parent)
     try:
         suite = read_root(file, folder, findings)
     except Unreadable as error:
         findings.unreadable(error)
         return BrokenSuite(
-            folder.relative(file), findings.faults, (NamedFile(folder.relative(file), "suite"),)
+            folder.relative(file), findings.errors, (NamedFile(folder.relative(file), "suite"),)
         )
     return _Loading(suite, folder, catalog, findings).load()
 
@@ -122,15 +122,15 @@ class _Loading:
         self._note(NamedFile(path, "target's command") for path in found.use.files())
         if self.catalog.strict:
             for warning in self.findings.warnings:
-                self.findings.fault(warning.location, warning.problem, warning.advice)
-        if self.findings.faults:
+                self.findings.error(warning.location, warning.problem, warning.advice)
+        if self.findings.errors:
             looked_for = (
                 path for path in self.folder.looked_for if not _is_folder(self.folder.root / path)
             )
             self._note(NamedFile(path, "file") for path in looked_for)
             return BrokenSuite(
                 self.suite.path,
-                tuple(sorted(self.findings.faults)),
+                tuple(sorted(self.findings.errors)),
                 tuple(self.files.values()),
                 found.use.table,
             )
@@ -238,7 +238,7 @@ class _Loading:
             taken = first.setdefault(test.id, test.location)
             if taken is not test.location:
                 where = f"line {taken.line}" if taken.path == test.location.path else str(taken)
-                self.findings.fault(
+                self.findings.error(
                     test.location,
                     f"the id `{test.id}` is taken already, by {where}",
                     "give each test its own",

@@ -43,7 +43,7 @@ def read_content(
             for index in range(len(value))
         ]
         return _read_all(list(zip(value, places, strict=True)), name, folder, findings)
-    findings.fault(
+    findings.error(
         place, f"`{name}` is {kind(value)}", "write a text, an object, or a list of messages"
     )
     return ()
@@ -60,7 +60,7 @@ def _read_message(
     value: Any, place: Location, name: str, folder: Folder, findings: Findings
 ) -> Message | None:
     if not isinstance(value, Map):
-        findings.fault(
+        findings.error(
             place,
             f"an item of `{name}` is {kind(value)}",
             "write a message, as `{role: user, content: …}`",
@@ -75,21 +75,21 @@ def _read_message(
             whole &= _valid_block(block, at, findings)
     elif not isinstance(blocks, str | Map) and not (blocks is None and data.get("tool_calls")):
         problem = f"`content` is {kind(blocks)}" if "content" in data else "`content` is missing"
-        findings.fault(data.value_location("content"), problem, "write a text or a list of blocks")
+        findings.error(data.value_location("content"), problem, "write a text or a list of blocks")
         return None
     if not whole:
         return None
     try:
         message = messages.read_message(plain(data))
     except ValueError as error:
-        findings.fault(place, f"this message cannot be read: {error}", "mend it")
+        findings.error(place, f"this message cannot be read: {error}", "mend it")
         return None
     return _with_files(message, data, folder, findings)
 
 
 def _valid_block(block: Any, place: Location, findings: Findings) -> bool:
     if not isinstance(block, Map):
-        findings.fault(
+        findings.error(
             place, f"a block of `content` is {kind(block)}", "write it as `{type: text, value: …}`"
         )
         return False
@@ -97,7 +97,7 @@ def _valid_block(block: Any, place: Location, findings: Findings) -> bool:
         return False
     value = block.get("value", block.get("text"))
     if block["type"] != "json" and not isinstance(value, str):
-        findings.fault(block.value_location("value"), f"`value` is {kind(value)}", "write a text")
+        findings.error(block.value_location("value"), f"`value` is {kind(value)}", "write a text")
         return False
     return True
 
@@ -128,7 +128,7 @@ def _with_path(block: Block, source: Map, folder: Folder, findings: Findings) ->
             if block.type == "file"
             else "write a path, or base64 data of an image"
         )
-        findings.fault(source.value_location("value"), str(error), advice)
+        findings.error(source.value_location("value"), str(error), advice)
         return block
 
 

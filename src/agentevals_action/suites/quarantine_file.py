@@ -94,25 +94,25 @@ def read_quarantines(
     findings = Findings()
     entries = _holding(_read(head, findings), today, findings)
     if not by_base:
-        return Quarantines(entries, None, findings.faults, findings.warnings)
+        return Quarantines(entries, None, findings.errors, findings.warnings)
     if base is None:
         if entries:
             findings.warn(
                 Location(FILE),
                 "the base's tree could not be had, so nothing is in quarantine in this review",
             )
-        return Quarantines(entries, (), findings.faults, findings.warnings)
+        return Quarantines(entries, (), findings.errors, findings.warnings)
     there = Findings()
     known = _holding(_read(base, there), today, None)
     return Quarantines(
-        entries, known, findings.faults, (*findings.warnings, *map(_of_base, there.faults))
+        entries, known, findings.errors, (*findings.warnings, *map(_of_base, there.errors))
     )
 
 
-def _of_base(fault: Diagnostic) -> Diagnostic:
+def _of_base(diagnostic: Diagnostic) -> Diagnostic:
     return Diagnostic(
-        fault.location,
-        f"on base, {fault.problem}",
+        diagnostic.location,
+        f"on base, {diagnostic.problem}",
         "what is wrong there puts nothing in quarantine",
     )
 
@@ -126,7 +126,7 @@ def _holding(
         if findings is not None and entry.expires < today:
             what = shown(", ".join(entry.tests))
             problem = f"the quarantine of {what} expired on {entry.expires} (owner {entry.owner}: {entry.reason})"
-            findings.fault(one.expiry, problem, "mend the tests and remove it, or set a later day")
+            findings.error(one.expiry, problem, "mend the tests and remove it, or set a later day")
     return tuple(one.quarantine for one in read if one.quarantine.expires >= today)
 
 
@@ -140,7 +140,7 @@ def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
     if data is None:
         return ()
     if not isinstance(data, Map):
-        findings.fault(
+        findings.error(
             Location(FILE), f"this file is {kind(data)}", "write an object with `quarantine`"
         )
         return ()
@@ -159,7 +159,7 @@ def _entries(data: Map, findings: Findings) -> Iterator[_Read]:
     if listed is None:
         return
     if not isinstance(listed, Items):
-        findings.fault(
+        findings.error(
             data.value_location("quarantine"),
             f"`quarantine` is {kind(listed)}",
             "write a list of entries",
@@ -167,7 +167,7 @@ def _entries(data: Map, findings: Findings) -> Iterator[_Read]:
         return
     for index, item in enumerate(listed):
         if not isinstance(item, Map):
-            findings.fault(
+            findings.error(
                 listed.item_location(index),
                 f"this entry is {kind(item)}",
                 "write an object with `tests`",
@@ -181,7 +181,7 @@ def _entry(item: Map, findings: Findings) -> QuarantineEntry | None:
     for key in item:
         if key not in fields_of(QuarantineEntry):
             # No mere warning: a misspelled `suites` would put tests of every suite in quarantine.
-            findings.fault(
+            findings.error(
                 item.key_location(key),
                 f"the field `{key}` of this entry is unknown",
                 _advice(key, QuarantineEntry),

@@ -58,7 +58,7 @@ def read_root(file: Path, folder: Folder, findings: Findings) -> SuiteRoot:
     beside = file.with_suffix(".jsonl")
     if beside.is_file() and beside.resolve().is_relative_to(folder.root):
         return SuiteRoot(path, data, beside, (own,))
-    findings.fault(
+    findings.error(
         data.location,
         "`tests` is missing",
         f"write a list of tests, or put them into {beside.name} beside this file",
@@ -103,7 +103,7 @@ def _sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
                 return data
             if stem == file.stem:
                 problem = f"`{key}` stands here, and {file.name} is a suite of its own beside it"
-                findings.fault(
+                findings.error(
                     data.key_location(key),
                     problem,
                     f"take `{key}` out, or name {file.name} in it and run this file",

@@ -73,9 +73,11 @@ class Streamed:
         except Unreadable as error:
             moved = (
                 Diagnostic(
-                    Location(self.source, line, fault.location.column), fault.problem, fault.advice
+                    Location(self.source, line, diagnostic.location.column),
+                    diagnostic.problem,
+                    diagnostic.advice,
                 )
-                for fault in error.faults
+                for diagnostic in error.errors
             )
             raise Unreadable(*moved) from None
 
@@ -100,7 +102,7 @@ class Sources:
         if isinstance(value, str):
             return self._reference(value, place, folder)
         if not isinstance(value, list) or not value:
-            self._findings.fault(
+            self._findings.error(
                 place,
                 f"`{name}` is {kind(value)}",
                 "write a list of tests, or the path of a YAML or JSONL file",
@@ -114,7 +116,7 @@ class Sources:
         if path in self._read and path not in self._open:
             # Its ids would be taken twice; and files that name each other twice would be read over
             # and over.
-            self._findings.fault(
+            self._findings.error(
                 place, f"{source} is named a second time in this suite", "name it once"
             )
             return ()
@@ -124,14 +126,14 @@ class Sources:
         if path.suffix.lower() in ROW_SUFFIXES:
             return (Streamed(path, source, inner),)
         if path.suffix.lower() not in YAML_SUFFIXES:
-            self._findings.fault(
+            self._findings.error(
                 place,
                 f"{source} is neither YAML nor JSONL",
                 "name a file that ends in .yaml, .yml or .jsonl",
             )
             return ()
         if path in self._open:
-            self._findings.fault(place, f"{source} refers to itself", "take the reference out")
+            self._findings.error(place, f"{source} refers to itself", "take the reference out")
             return ()
         self._open.append(path)
         try:
@@ -146,14 +148,14 @@ class Sources:
             self._findings.unreadable(error)
             return ()
         except OSError as error:
-            self._findings.fault(
+            self._findings.error(
                 Location(source), f"this file cannot be read ({error.strerror})", "make it readable"
             )
             return ()
         if isinstance(data, Items) and data:
             return self.of(data, data.location, folder)
         place = data.location if isinstance(data, Map | Items) else Location(source)
-        self._findings.fault(
+        self._findings.error(
             place,
             f"this file of tests is {kind(data)}",
             "write a list of tests, each with a hyphen in front",
@@ -193,5 +195,5 @@ class Sources:
                 return self.file(folder.file(text), folder, place)
         except (OSError, ValueError) as error:
             problem, advice = str(error), "name a file of tests, from the folder of this one"
-        self._findings.fault(place, problem, advice)
+        self._findings.error(place, problem, advice)
         return ()

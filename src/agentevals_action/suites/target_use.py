@@ -56,11 +56,11 @@ class TargetUse:
         name = self.table.agent(wanted or self.suite_target)
         if self.file is None or not self.file.whole:
             return name
-        if name is None and "default" in (*self.file.unusable, *self.file.faulty):
+        if name is None and "default" in (*self.file.unusable, *self.file.invalid):
             name = "default"
         if name is None:
             problem = f"no target is named, and {self.file.path} has none called `default`"
-            findings.fault(
+            findings.error(
                 self.suite, problem, f"write `execution: {{target: …}}` with {self._known()}"
             )
             return None
@@ -88,7 +88,7 @@ class TargetUse:
         elif name is None:
             problem = f"`{declared.name}` has no judge: the target `{agent}` is no model and names no `judge_target`"
             here = ", or `target` here" if declared.options.asks_judge else ""
-            findings.fault(
+            findings.error(
                 declared.location, problem, f"write `judge_target` in {self.file.path}{here}"
             )
         elif name == self.table.judge_override:
@@ -107,10 +107,10 @@ class TargetUse:
     ) -> str | None:
         if self.file is None:
             return name
-        if fault := self.file.unusable.get(name):
-            findings.fault(fault.location, fault.problem, fault.advice)
+        if diagnostic := self.file.unusable.get(name):
+            findings.error(diagnostic.location, diagnostic.problem, diagnostic.advice)
             return None
-        if name in self.file.faulty:
+        if name in self.file.invalid:
             return None
         if name not in self.table.targets:
             meant = nearest(name, self.file.known)
@@ -119,7 +119,7 @@ class TargetUse:
                 if said.startswith("there")
                 else f"{said} `{name}`, which is not in {self.file.path}"
             )
-            findings.fault(
+            findings.error(
                 place, problem, f"did you mean `{meant}`?" if meant else f"write {self._known()}"
             )
             return None

@@ -93,7 +93,7 @@ class TargetsFile:
     path: str
     targets: Mapping[str, Target] = field(default_factory=dict)
     unusable: Mapping[str, Diagnostic] = field(default_factory=dict)
-    faulty: frozenset[str] = frozenset()
+    invalid: frozenset[str] = frozenset()
     whole: bool = True
 
     @property
@@ -115,7 +115,7 @@ def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...
     try:
         return tuple(target.options.files(folder))
     except (OSError, ValueError) as error:
-        findings.fault(
+        findings.error(
             target.location,
             f"a file of the target `{target.name}` cannot be used: {error}",
             "name a file of the repository",
@@ -138,8 +138,8 @@ def read_targets(
         if whole is None:
             continue
         provider = whole.get("provider")
-        if isinstance(provider, str) and (fault := _unusable(provider, whole)):
-            unusable[name] = fault
+        if isinstance(provider, str) and (diagnostic := _unusable(provider, whole)):
+            unusable[name] = diagnostic
         elif target := _read_target(
             whole, entry, providers, Folder(root, file.parent.resolve()), findings
         ):
@@ -154,7 +154,7 @@ def _read_entries(
     file: Path, path: str, root: Path, findings: Findings
 ) -> Mapping[str, Map] | None:
     if not file.is_file():
-        findings.fault(Location(path), "there is no such targets file", "mend the input `targets`")
+        findings.error(Location(path), "there is no such targets file", "mend the input `targets`")
         return None
     data, read = read_settings_file(file, root, path, findings)
     if not read:
@@ -162,7 +162,7 @@ def _read_entries(
     listed = data.get("targets") if isinstance(data, Map) else data
     if not isinstance(listed, Items):
         place = data.value_location("targets") if isinstance(data, Map) else Location(path)
-        findings.fault(
+        findings.error(
             place,
             f"the targets are {kind(listed)}",
             "write a list of targets, or an object with `targets`",
@@ -177,16 +177,16 @@ def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
         place = listed.item_location(index)
         name = value.get("name") if isinstance(value, Map) else None
         if not isinstance(value, Map):
-            findings.fault(
+            findings.error(
                 place, f"a target is {kind(value)}", "write an object with `name` and `provider`"
             )
         elif not isinstance(name, str) or not name:
             problem = f"`name` is {kind(name)}" if "name" in value else "this target has no `name`"
-            findings.fault(
+            findings.error(
                 value.value_location("name"), problem, "write the name by which suites ask for it"
             )
         elif name in entries:
-            findings.fault(
+            findings.error(
                 value.value_location("name"),
                 f"there is a second target `{name}`",
                 "give each its own name",
@@ -216,19 +216,19 @@ def _inherited(name: str, entries: Mapping[str, Map], findings: Findings) -> Map
         if parent not in entries:
             if len(chain) == 1:
                 meant = nearest(parent, entries)
-                findings.fault(
+                findings.error(
                     place, f"there is no target `{parent}` to extend", _meant(meant, entries)
                 )
             return None
         if parent in chain:
-            findings.fault(
+            findings.error(
                 place,
                 f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}",
                 "break the circle",
             )
             return None
         if len(chain) > _MOST_PARENTS:
-            findings.fault(
+            findings.error(
                 place,
                 f"the target `{name}` extends more than {_MOST_PARENTS} others in turn",
                 "make the chain shorter",
@@ -270,7 +270,7 @@ def _read_target(
             if meant
             else f"write one of {one_of(sorted({o.provider for o in providers.values()}))}"
         )
-        findings.fault(
+        findings.error(
             whole.value_location("provider"), f"the provider `{provider}` is unknown", advice
         )
         return None
@@ -322,7 +322,7 @@ def _check_judge(
     key = "judge_target" if "judge_target" in entry else "grader_target"
     if key in entry:
         place = entry.value_location(key)
-        findings.fault(
+        findings.error(
             place,
             f"there is no target `{judge}` to judge",
             _meant(nearest(judge, read.known), dict.fromkeys(read.known)),

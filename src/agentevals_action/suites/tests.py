@@ -40,11 +40,11 @@ class TestReader:
         """One test, effective; None when `findings` say why not. `folder` is that of the file which
         holds it."""
         if not isinstance(entry, Map):
-            findings.fault(
+            findings.error(
                 place, f"a test is {kind(entry)}", "write an object with `id` and `input`"
             )
             return None
-        before = findings.fault_count
+        before = findings.error_count
         folded = dialects.fold_test(entry, findings)
         data = folded.data
         fields = findings.read(TestEntry, data, "test")
@@ -65,12 +65,12 @@ class TestReader:
             return None
         groups = self._groups(fields, own, rubrics, entry.location)
         self._check_targets(fields, data, groups, findings)
-        if findings.fault_count == before and not any(group for _, group in groups):
+        if findings.error_count == before and not any(group for _, group in groups):
             advice = "write `criteria`, `rubrics` or evaluators"
-            findings.fault(
+            findings.error(
                 entry.location, f"there is nothing to grade the test `{fields.id}` by", advice
             )
-        if findings.fault_count > before:
+        if findings.error_count > before:
             return None
         skip = fields.execution.skip_defaults
         test = Test(
@@ -92,7 +92,7 @@ class TestReader:
             workspace=workspace,
         )
         _check_fit(test, findings)
-        return test if findings.fault_count == before else None
+        return test if findings.error_count == before else None
 
     def _groups(
         self, fields: TestEntry, own: Sequence[Declared], rubrics: Declared | None, place: Location
@@ -133,7 +133,7 @@ def _check_fit(test: Test, findings: Findings) -> None:
                     if evaluator.origin == "suite"
                     else misfit.location or inner.location
                 )
-                findings.fault(place, f"`{inner.name}`: {misfit.problem}", misfit.advice)
+                findings.error(place, f"`{inner.name}`: {misfit.problem}", misfit.advice)
 
 
 def _said(criteria: str | None) -> str | None:
@@ -168,7 +168,7 @@ def read_row(
             source.folder,
             quick,
         )
-        if quick.faults or not all(findings.has_told(warning) for warning in quick.warnings):
+        if quick.errors or not all(findings.has_told(warning) for warning in quick.warnings):
             test = reader.read(
                 jsonl_reader.read_row(text, source.source, line, places=True),
                 place,
@@ -219,11 +219,11 @@ class Tests:
                 yield test
         except Unreadable as error:
             findings.unreadable(error)
-        if findings.faults:
+        if findings.errors:
             raise InvalidInput(
                 f"{source.source} was changed while it was in use",
                 "run again",
-                [str(fault) for fault in findings.faults],
+                [str(diagnostic) for diagnostic in findings.errors],
             )
 
 
@@ -258,13 +258,13 @@ def _read_rows(reader: TestReader, source: Streamed, findings: Findings) -> Iter
         findings.unreadable(error)
         return
     except OSError as error:
-        findings.fault(
+        findings.error(
             Location(source.source),
             f"this file cannot be read ({error.strerror})",
             "make it readable",
         )
         return
     if empty:
-        findings.fault(
+        findings.error(
             Location(source.source), "this file holds no test", "write one JSON object a row"
         )

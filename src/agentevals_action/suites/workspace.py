@@ -85,7 +85,7 @@ class WorkspaceReader:
             if value is None:
                 return None
         if not isinstance(value, Map):
-            findings.fault(
+            findings.error(
                 place,
                 f"`workspace` is {kind(value)}",
                 "write an object, or the path of a YAML file that holds one",
@@ -123,14 +123,14 @@ class WorkspaceReader:
                 self._templates[path] = _looked_through(path, folder)
             files, problem = self._templates[path]
         except (OSError, ValueError) as error:
-            findings.fault(
+            findings.error(
                 place,
                 f"`template`: {error}",
                 "name a folder of the repository, from the folder of this file",
             )
             return None, ()
         if problem:
-            findings.fault(
+            findings.error(
                 place, f"`template`: {problem}", "put what it leads to into the template"
             )
         return path, files
@@ -190,7 +190,7 @@ def _from_file(
         findings.unreadable(error)
         return None, folder, ()
     except (OSError, ValueError) as error:
-        findings.fault(
+        findings.error(
             place,
             f"`workspace`: {error}",
             "name a YAML file of the repository, or write the workspace here",
@@ -198,7 +198,7 @@ def _from_file(
         return None, folder, ()
     if not isinstance(value, Map):
         told = value.location if isinstance(value, Items) else Location(source)
-        findings.fault(
+        findings.error(
             told,
             f"this workspace is {kind(value)}",
             "write an object with `template`, `repos` or `hooks`",
@@ -233,7 +233,7 @@ def _per_test(entry: WorkspaceEntry, data: Map, findings: Findings) -> bool | No
     by_isolation = None if entry.isolation is None else entry.isolation != "shared"
     by_scope = None if entry.scope is None else entry.scope == "attempt"
     if by_isolation is not None and by_scope is not None and by_isolation != by_scope:
-        findings.fault(
+        findings.error(
             data.key_location("scope"),
             "`isolation` and `scope` are the same field and differ",
             "keep one of them",
@@ -266,7 +266,7 @@ def _repos(
         if repo is None:
             continue
         if repo.path in (other.path for other in repos):
-            findings.fault(
+            findings.error(
                 said.value_location("path"),
                 f"the path {entry.path!r} is taken already",
                 "give each repository its own",
@@ -277,13 +277,13 @@ def _repos(
 
 
 def _repo(entry: RepoEntry, data: Map, folder: Folder, findings: Findings) -> Repo | None:
-    before = findings.fault_count
+    before = findings.error_count
     path = ""
     source: str | Path = ""
     try:
         path = read_place(entry.path)
     except ValueError as error:
-        findings.fault(
+        findings.error(
             data.value_location("path"),
             f"`path`: {error}",
             "write a folder below the workspace, as `./app`",
@@ -292,11 +292,11 @@ def _repo(entry: RepoEntry, data: Map, folder: Folder, findings: Findings) -> Re
         source = read_source(entry.repo, folder)
     except ValueError as error:
         advice = "write `owner/name`, a URL that begins with https://, or a folder of this repository that begins with ./ or /"
-        findings.fault(data.value_location("repo"), f"`repo`: {error}", advice)
+        findings.error(data.value_location("repo"), f"`repo`: {error}", advice)
     if entry.commit and (
         entry.commit.startswith("-") or any(sign in entry.commit for sign in "\0 :")
     ):
-        findings.fault(
+        findings.error(
             data.value_location("commit"),
             f"`{data.written('commit')}` is no revision",
             "write a branch, a tag or a commit",
@@ -305,7 +305,7 @@ def _repo(entry: RepoEntry, data: Map, folder: Folder, findings: Findings) -> Re
         try:
             read_place(name)
         except ValueError as error:
-            findings.fault(
+            findings.error(
                 data.value_location("sparse"),
                 f"`sparse`: {error}",
                 "write folders of the repository, as `packages/core`",
@@ -313,7 +313,7 @@ def _repo(entry: RepoEntry, data: Map, folder: Folder, findings: Findings) -> Re
     sparse = tuple(name.strip("/").removeprefix("./") for name in entry.sparse)
     return (
         Repo(path, source, entry.commit, entry.ancestor, sparse)
-        if findings.fault_count == before
+        if findings.error_count == before
         else None
     )
 
@@ -339,7 +339,7 @@ def _part(hook: HookEntry, data: Map, folder: Folder, findings: Findings) -> Hoo
         try:
             cwd = folder.resolve(hook.cwd)
         except ValueError as error:
-            findings.fault(
+            findings.error(
                 data.value_location("cwd"), f"`cwd`: {error}", "name a folder of the repository"
             )
     reset = hook.reset if isinstance(hook, ResettingHookEntry) else None
@@ -353,7 +353,7 @@ def _hook(name: str, said: list[HookPart], folder: Folder, findings: Findings) -
     declared = next((part for part in said if part.command is not None), None)
     if declared is None or declared.command is None:
         if not any(part.reset for part in said):
-            findings.fault(
+            findings.error(
                 said[0].location,
                 f"the hook `{name}` has no `command`",
                 "write the command that it runs",

@@ -16,7 +16,7 @@ from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
 from tests.support import results
 from tests.support.github_git import Commit
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 
 BRANCH, PATH = "agentevals-data", "evals/EVAL.yaml"
@@ -185,7 +185,7 @@ def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
     server.permissions["contents"] = "none"
     with pytest.raises(HostError, match="could not be read: the token lacks `contents: read`"):
         memory(server).read([PATH])
-    server.break_route(Diagnostic("GET .*/git/trees/", 502, times=9))
+    server.break_route(InjectedFailure("GET .*/git/trees/", 502, times=9))
     with pytest.raises(
         HostError,
         match=r"`agentevals-data` could not be read: GitHub did not answer as it should \(502: Server Error\)$",
@@ -222,7 +222,7 @@ def test_branch_that_is_not_listed_whole__is_neither_read_nor_written(server: Gi
 @pytest.mark.parametrize("status", [0, 502])
 def test_short_trouble__is_waited_out(server: GitHubServer, route: str, status: int) -> None:
     memory(server).store([run()], C1, T1)
-    server.break_route(Diagnostic(route, status, times=2))
+    server.break_route(InjectedFailure(route, status, times=2))
     assert memory(server).store([run()], C2, T2) == ()
     assert commits(server) == [C1, C2]
 
@@ -234,7 +234,7 @@ def test_write_whose_answer_was_lost__is_there_once(
 ) -> None:
     if not first:
         memory(server).store([run()], C1, T1)
-    server.break_route(Diagnostic("(POST|PATCH) .*/git/refs", status, after_write=True))
+    server.break_route(InjectedFailure("(POST|PATCH) .*/git/refs", status, after_write=True))
     assert memory(server).store([run()], C2, T2) == ()
     assert commits(server) == [C2] if first else [C1, C2]
     assert len(server.git.log(BRANCH)) == (1 if first else 2)
@@ -242,7 +242,7 @@ def test_write_whose_answer_was_lost__is_there_once(
 
 def test_lasting_trouble__is_a_notice(server: GitHubServer) -> None:
     waits: list[float] = []
-    server.break_route(Diagnostic("POST .*/git/trees", 503, times=9))
+    server.break_route(InjectedFailure("POST .*/git/trees", 503, times=9))
     (notice,) = memory(server, waits).store([run()], C1, T1)
     assert (
         notice
@@ -254,7 +254,9 @@ def test_lasting_trouble__is_a_notice(server: GitHubServer) -> None:
 def test_rule_that_forbids_the_update__is_a_notice_after_a_few_tries(server: GitHubServer) -> None:
     memory(server).store([run()], C1, T1)
     server.break_route(
-        Diagnostic("PATCH .*/git/refs", 422, times=99, message="Repository rule violations found")
+        InjectedFailure(
+            "PATCH .*/git/refs", 422, times=99, message="Repository rule violations found"
+        )
     )
     (notice,) = memory(server).store([run()], C2, T2)
     assert (

@@ -9,7 +9,7 @@ import pytest
 from agentevals_action.github.host import GitHubHost, Target
 from agentevals_action.github.local import LocalHost
 from agentevals_action.model.quarantine import Acceptance
-from tests.support.github_http import Diagnostic
+from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 
 FIRST, HEAD, OTHER = "a" * 40, "b" * 40, "c" * 40
@@ -187,9 +187,9 @@ def test_acceptance__a_refusal_accepts_nothing_and_says_what_to_grant(
 
 def test_acceptance__trouble_is_repeated_and_then_told(server: GitHubServer) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
-    server.break_route(Diagnostic(r"/timeline", 502, 2, "Bad Gateway"))
+    server.break_route(InjectedFailure(r"/timeline", 502, 2, "Bad Gateway"))
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
-    server.break_route(Diagnostic(r"/timeline", 502, 50, "Bad Gateway"))
+    server.break_route(InjectedFailure(r"/timeline", 502, 50, "Bad Gateway"))
     assert "GitHub did not answer as it should" in notice(server)
 
 

@@ -403,7 +403,7 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "fault"),
+    ("fields", "diagnostic"),
     [
         ({"url": "agent.test"}, "`url`: write a URL that begins with http:// or https://"),
         ({"url": "file:///etc/passwd"}, "`url`: write a URL that begins"),
@@ -434,8 +434,8 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
         ({"output_path": "a..b"}, '`output_path`: "a..b" is no path'),
     ],
 )
-def test_options__what_means_nothing(fields: Mapping[str, Any], fault: str) -> None:
-    assert fault in wrong(**fields)
+def test_options__what_means_nothing(fields: Mapping[str, Any], diagnostic: str) -> None:
+    assert diagnostic in wrong(**fields)
 
 
 def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> None:
@@ -478,7 +478,7 @@ def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> Non
     suites.write(tmp_path, {".agentv/targets.yaml": text, "EVAL.yaml": suite})
     from agentevals_action.targets import providers
 
-    (fault,) = suites.faults(tmp_path, providers=providers.catalog())
-    assert fault.startswith(
+    (diagnostic,) = suites.errors(tmp_path, providers=providers.catalog())
+    assert diagnostic.startswith(
         ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which there is not; write any of `prompt`"
     )

@@ -39,12 +39,12 @@ def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() 
 
 
 def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
-    fault = Diagnostic(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
+    diagnostic = Diagnostic(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
     head = (
         *(reviews.told(f"t{number}", None) for number in range(5)),
         reviews.told("gate", "fail", gates=("g",), failed=("g",)),
     )
-    review = reviews.review(reviews.compared(head, ()), invalid=(fault,))
+    review = reviews.review(reviews.compared(head, ()), invalid=(diagnostic,))
     found, left = annotations(review, 3)
     assert [one.level for one in found] == ["failure", "failure", "warning"]
     assert found[0] == Annotation(

@@ -132,8 +132,8 @@ def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:
     data = written(reviews.gone(), tmp_path)
     assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
     assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
-    faults = written(reviews.invalid_suite(), tmp_path)["faults"]
-    assert faults[0]["line"] == 12
+    errors = written(reviews.invalid_suite(), tmp_path)["faults"]
+    assert errors[0]["line"] == 12
     base = written(reviews.no_base(), tmp_path)
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None

@@ -359,7 +359,7 @@ def test_bad_input__is_one_line_with_place_problem_and_advice(root: Path, case: 
     files, said = CASES[case]
     suites.write(root, files)
 
-    assert suites.faults(root) == [said]
+    assert suites.errors(root) == [said]
 
 
 #: What a schema cannot know: other files, the targets, what stands elsewhere in the file, languages
@@ -409,7 +409,7 @@ def test_bad_input__is_refused_by_the_schema_where_a_schema_can_tell(case: str) 
 
 
 def test_custom_type__is_refused_with_the_types_there_are(root: Path) -> None:
-    (said,) = suites.faults(suites.write(root, suite(EVALUATOR + "{type: my_check}")))
+    (said,) = suites.errors(suites.write(root, suite(EVALUATOR + "{type: my_check}")))
 
     place, _, told = said.partition(": ")
     problem, _, advice = told.partition("; ")
@@ -426,7 +426,7 @@ def test_faults__of_all_files_are_told_together_in_their_order(root: Path) -> No
     )
     suites.write(root, {"EVAL.yaml": text, "rows.jsonl": ROW.replace('"a"', '"c"') + '{"id": 3}\n'})
 
-    assert [said.split(": ")[0] for said in suites.faults(root)] == [
+    assert [said.split(": ")[0] for said in suites.errors(root)] == [
         "EVAL.yaml:5:15",
         "EVAL.yaml:7:39",
         "EVAL.yaml:8:1",

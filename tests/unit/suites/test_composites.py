@@ -28,8 +28,8 @@ def read(root: Path, evaluators: str) -> Test:
     return suites.only_test(suites.write(root, {"EVAL.yaml": HEAD + evaluators}))
 
 
-def faults(root: Path, evaluators: str) -> list[str]:
-    return suites.faults(suites.write(root, {"EVAL.yaml": HEAD + evaluators}))
+def errors(root: Path, evaluators: str) -> list[str]:
+    return suites.errors(suites.write(root, {"EVAL.yaml": HEAD + evaluators}))
 
 
 def inside(evaluator: Evaluator) -> list[str]:
@@ -229,18 +229,18 @@ BAD = {
 def test_fault__place_problem_and_advice(root: Path, case: str) -> None:
     evaluator, said = BAD[case]
 
-    assert faults(root, f"      - {evaluator}\n") == [f"EVAL.yaml:{said}"]
+    assert errors(root, f"      - {evaluator}\n") == [f"EVAL.yaml:{said}"]
 
 
 def test_faults__of_children_and_aggregator_together(root: Path) -> None:
     text = f"      - {{type: composite, assert: [{{type: contians}}], aggregator: {{type: minimum, weights: {{a: 1}}}}, weight: -1}}\n      - {CHILD}\n"
 
-    assert [line.split(": ")[1].split("`")[1] for line in faults(root, text)[:3]] == [
+    assert [line.split(": ")[1].split("`")[1] for line in errors(root, text)[:3]] == [
         "contians",
         "aggregator.weights",
         "weight",
     ]
-    assert len(faults(root, text)) == 4
+    assert len(errors(root, text)) == 4
 
 
 def test_judge__missing_for_a_child_is_told(root: Path) -> None:
@@ -248,7 +248,7 @@ def test_judge__missing_for_a_child_is_told(root: Path) -> None:
         root, {".agentv/targets.yaml": "targets: [{name: default, provider: cli, command: [cat]}]"}
     )
 
-    (said,) = faults(
+    (said,) = errors(
         root, "      - {type: composite, assert: [{type: is_json}, {name: j, type: llm_judge}]}\n"
     )
 
@@ -400,7 +400,7 @@ def test_strings__in_a_row_of_jsonl(root: Path) -> None:
     "text", ["is_json", "is-json", "rubrics", "llm-grader", "assert-set", " contains "]
 )
 def test_strings__that_are_types_are_no_criteria(root: Path, text: str) -> None:
-    (said,) = faults(root, f"      - is polite\n      - '{text}'\n")
+    (said,) = errors(root, f"      - is polite\n      - '{text}'\n")
 
     assert (
         said

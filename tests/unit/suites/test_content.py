@@ -122,7 +122,7 @@ def test_path__out_of_the_repository_is_refused(root: Path, path: str) -> None:
         },
     )
 
-    (said,) = suites.faults(root, "evals/EVAL.yaml")
+    (said,) = suites.errors(root, "evals/EVAL.yaml")
 
     assert said.endswith(
         f"{path.removeprefix('file://')!r} leaves the repository; write the path of a file, from the folder of this one"
@@ -139,7 +139,7 @@ def test_path__into_gits_own_folder_is_refused(root: Path) -> None:
         },
     )
 
-    (said,) = suites.faults(root)
+    (said,) = suites.errors(root)
 
     assert "lies in git's own folder, which may hold credentials" in said
 

@@ -37,7 +37,7 @@ def test_misdeclared_evaluator__is_not_dropped(tmp_path: Path, evaluator: str) -
     )
     suites.write(tmp_path, {"EVAL.yaml": text})
 
-    said = suites.faults(tmp_path)
+    said = suites.errors(tmp_path)
 
     assert all(line.startswith("EVAL.yaml:9:") for line in said)
 
@@ -59,7 +59,7 @@ def test_misdeclared_evaluator__is_not_dropped(tmp_path: Path, evaluator: str) -
 def test_bad_test__does_not_vanish(tmp_path: Path, test: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": HEAD + f"  - {test}\n"})
 
-    assert [line.split(":")[1] for line in suites.faults(tmp_path)][:1] == ["4"]
+    assert [line.split(":")[1] for line in suites.errors(tmp_path)][:1] == ["4"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_bad_row__does_not_vanish(tmp_path: Path, fields: str) -> None:
         },
     )
 
-    assert suites.faults(tmp_path)[0].split(":")[:2] == ["a.jsonl", "2"]
+    assert suites.errors(tmp_path)[0].split(":")[:2] == ["a.jsonl", "2"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_missing_prompt__is_never_an_inline_prompt(tmp_path: Path, prompt: str) 
     text = f"name: suite\ntests:\n  - {{id: a, input: q, criteria: c, assert: [{{type: llm_judge, prompt: '{prompt}'}}]}}"
     root = suites.write(tmp_path / "repository", {"evals/EVAL.yaml": text})
 
-    (said,) = suites.faults(root, "evals/EVAL.yaml")
+    (said,) = suites.errors(root, "evals/EVAL.yaml")
 
     assert "there is no file" in said
 
@@ -106,7 +106,7 @@ def test_missing_fixture__is_refused(tmp_path: Path, block: str, field: str) -> 
     text = f"name: suite\ntests:\n  - id: a\n    criteria: c\n    {other}\n    {field}: [{{role: user, content: [{block}]}}]\n"
     suites.write(tmp_path, {"EVAL.yaml": text})
 
-    (said,) = suites.faults(tmp_path)
+    (said,) = suites.errors(tmp_path)
 
     assert said.startswith("EVAL.yaml:6:")
     assert "there is no file" in said
@@ -118,7 +118,7 @@ def test_missing_fixture__is_refused(tmp_path: Path, block: str, field: str) -> 
 def test_empty_tests__are_refused(tmp_path: Path, text: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": f"name: suite\n{text}\n"})
 
-    assert len(suites.faults(tmp_path)) == 1
+    assert len(suites.errors(tmp_path)) == 1
 
 
 def test_suite_through_a_link_out_of_the_repository__is_refused(tmp_path: Path) -> None:
@@ -130,7 +130,9 @@ def test_suite_through_a_link_out_of_the_repository__is_refused(tmp_path: Path) 
     for path in ("EVAL.yaml", "folder/EVAL.yaml"):
         suite = suites.load(root, path)
         assert isinstance(suite, BrokenSuite)
-        assert [fault.problem for fault in suite.faults] == ["this suite leaves the repository"]
+        assert [diagnostic.problem for diagnostic in suite.errors] == [
+            "this suite leaves the repository"
+        ]
 
 
 def test_evaluator_of_the_suite__that_is_bad_breaks_it_whole(tmp_path: Path) -> None:
@@ -139,6 +141,6 @@ def test_evaluator_of_the_suite__that_is_bad_breaks_it_whole(tmp_path: Path) -> 
         {"EVAL.yaml": "name: suite\nassert: [{type: contians, value: x}]\ntests:\n" + GOOD},
     )
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         "EVAL.yaml:2:17: the evaluator type `contians` is unknown; did you mean `contains`?"
     ]

@@ -290,4 +290,4 @@ def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, said: st
     suites.write(tmp_path, {"EVAL.yaml": text})
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [f"EVAL.yaml:{said}"]
-    assert suites.faults(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]
+    assert suites.errors(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]

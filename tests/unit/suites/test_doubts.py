@@ -38,7 +38,7 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(
     )
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [said]
-    assert suites.faults(tmp_path, strict=True) == [said]
+    assert suites.errors(tmp_path, strict=True) == [said]
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,7 @@ def test_fault__place_problem_and_advice(root: Path, case: str) -> None:
     text, said = CASES[case]
     suites.write(root, {"EVAL.yaml": text})
 
-    assert suites.faults(root) == [f"EVAL.yaml:{said}"]
+    assert suites.errors(root) == [f"EVAL.yaml:{said}"]
 
 
 @pytest.mark.parametrize("field", REFUSED)
@@ -341,7 +341,7 @@ def test_refused_by_name__feature_that_could_change_a_verdict(
     text, place = texts[level]
     suites.write(root, {"EVAL.yaml": text})
 
-    (said,) = suites.faults(root)
+    (said,) = suites.errors(root)
 
     assert said.startswith(f"EVAL.yaml:{place}: `{name}` ")
     assert "is not supported" in said
@@ -355,7 +355,7 @@ def test_faults__all_of_a_file_at_once(root: Path) -> None:
     )
     suites.write(root, {"EVAL.yaml": text})
 
-    lines = [said.split(":")[1] for said in suites.faults(root)]
+    lines = [said.split(":")[1] for said in suites.errors(root)]
 
     assert lines == ["1", "2", "3", "4", "6", "7", "7", "7", "8"]
 
@@ -382,7 +382,7 @@ def test_unknown_field__of_a_criterion_is_told(root: Path) -> None:
 def test_fault__is_one_line_whatever_a_name_holds(root: Path) -> None:
     suites.write(root, {"EVAL.yaml": EVALUATORS + '{type: "my\\n::error::\\e[31m"}'})
 
-    assert suites.faults(root) == [
+    assert suites.errors(root) == [
         f"EVAL.yaml:6:16: the evaluator type `my ::error::\ufffd[31m` is unknown; {KNOWN_TYPES}"
     ]
 
@@ -390,12 +390,12 @@ def test_fault__is_one_line_whatever_a_name_holds(root: Path) -> None:
 def test_strict__warnings_are_faults(root: Path) -> None:
     suites.write(root, {"EVAL.yaml": HEAD + "    criteria: c\n    expected_ouput: x"})
 
-    assert suites.faults(root, strict=True) == [
+    assert suites.errors(root, strict=True) == [
         "EVAL.yaml:6:5: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?"
     ]
 
 
 def test_missing_suite__is_a_fault(root: Path) -> None:
-    assert suites.faults(root, "no/EVAL.yaml") == [
+    assert suites.errors(root, "no/EVAL.yaml") == [
         "no/EVAL.yaml:1:1: there is no such suite; name a file of the repository"
     ]

@@ -129,7 +129,7 @@ def test_configuration__that_is_broken_is_told(root: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         find_suites(root, root, (), None)
 
-    assert caught.value.faults == (
+    assert caught.value.errors == (
         ".agentv/config.yaml:1:16: `eval_patterns` is the number 3; write a list",
     )
 

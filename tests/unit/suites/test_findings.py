@@ -3,7 +3,7 @@
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import (
     ENOUGH,
-    MOST_FAULTS,
+    MOST_ERRORS,
     MOST_WARNINGS,
     Findings,
     Unreadable,
@@ -18,24 +18,24 @@ def place(line: int) -> Location:
 
 def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
     findings = Findings()
-    for line in range(1, MOST_FAULTS + 10):
-        findings.fault(place(line), "wrong")
+    for line in range(1, MOST_ERRORS + 10):
+        findings.error(place(line), "wrong")
 
-    assert len(findings.faults) == MOST_FAULTS + 1
+    assert len(findings.errors) == MOST_ERRORS + 1
     assert (
-        str(findings.faults[-1])
+        str(findings.errors[-1])
         == "EVAL.yaml:20001:1: there are more faults than the 20,000 that are told; mend those first"
     )
-    assert findings.fault_count == MOST_FAULTS + 9
+    assert findings.error_count == MOST_ERRORS + 9
 
 
 def test_faults__the_same_again_is_one() -> None:
     findings = Findings()
     for _ in range(3):
-        findings.fault(place(1), "wrong")
+        findings.error(place(1), "wrong")
         findings.unreadable(Unreadable(Diagnostic(place(1), "wrong")))
 
-    assert findings.fault_count == len(findings.faults) == 1
+    assert findings.error_count == len(findings.errors) == 1
 
 
 def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
@@ -54,17 +54,17 @@ def test_enough__is_said_where_reading_stops() -> None:
     findings = Findings()
     for line in range(1, ENOUGH + 1):
         assert not findings.are_enough(place(line))
-        findings.fault(place(line), "wrong")
+        findings.error(place(line), "wrong")
 
     assert findings.are_enough(place(5_000))
-    assert "the tests from here on were not read" in findings.faults[-1].problem
+    assert "the tests from here on were not read" in findings.errors[-1].problem
 
 
 def test_fault__of_a_very_long_name_is_cut() -> None:
     findings = Findings()
-    findings.fault(place(1), "the name " + "x" * 100_000, "y" * 100_000)
+    findings.error(place(1), "the name " + "x" * 100_000, "y" * 100_000)
 
-    assert len(str(findings.faults[0])) < 2_100
+    assert len(str(findings.errors[0])) < 2_100
 
 
 def test_nearest__does_not_look_for_a_very_long_word() -> None:

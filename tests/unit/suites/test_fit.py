@@ -103,7 +103,7 @@ def test_evaluator__is_read_in_every_spelling(
 def test_fault__is_told_at_its_place(root: Path, written: str, said: str) -> None:
     suites.write(root, {"EVAL.yaml": HEAD + written})
 
-    assert suites.faults(root) == [f"EVAL.yaml:{said}"]
+    assert suites.errors(root) == [f"EVAL.yaml:{said}"]
 
 
 def test_unknown_field__of_an_item_is_a_warning(root: Path) -> None:
@@ -129,7 +129,7 @@ def test_fault__of_the_suites_evaluator_is_told_at_the_test_that_does_not_suit_i
     )
     suites.write(root, {"EVAL.yaml": text})
 
-    assert suites.faults(root) == [
+    assert suites.errors(root) == [
         "EVAL.yaml:5:5: `f`: the field `total` is not in `expected_output`; write the value that is expected there",
         "EVAL.yaml:6:5: `f`: `expected_output` holds no JSON to compare fields with: there is no JSON object with `total`; "
         "write an object there",
@@ -146,7 +146,7 @@ def test_fault__of_an_evaluator_inside_another_is_told_at_its_place(root: Path) 
         },
     )
 
-    assert suites.faults(root) == [
+    assert suites.errors(root) == [
         "EVAL.yaml:7:97: `f`: the field `sum` is not in `expected_output`; write the value that is expected there"
     ]
 
@@ -158,6 +158,6 @@ def test_fault__of_a_row_is_told_at_its_line(root: Path) -> None:
         root, {"EVAL.yaml": f"name: suite\n{assertion}\ntests: rows.jsonl\n", "rows.jsonl": rows}
     )
 
-    (said,) = suites.faults(root)
+    (said,) = suites.errors(root)
 
     assert said.startswith("rows.jsonl:2:1: `f`: the field `total` is not in `expected_output`; ")

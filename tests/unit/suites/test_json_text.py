@@ -27,7 +27,7 @@ VALUES = st.recursive(
 def refused(text: str) -> list[str]:
     with pytest.raises(Unreadable) as caught:
         read_row(text, "x.jsonl", 7, places=False)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(diagnostic) for diagnostic in caught.value.errors]
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
@@ -46,7 +46,7 @@ def test_row__any_text_is_read_or_refused(text: str) -> None:
         try:
             return read_row(text, "x.jsonl", 1, places)
         except Unreadable as error:
-            return error.faults
+            return error.errors
 
     assert outcome(places=False) == outcome(places=True)
 

@@ -116,13 +116,16 @@ def check(files: dict[str, str | bytes], path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         suite = suites.load(suites.write(Path(folder), files), path)
         if isinstance(suite, BrokenSuite):
-            assert suite.faults
+            assert suite.errors
             assert all(
-                fault.location.line >= 1 and fault.location.column >= 1 and fault.problem
-                for fault in suite.faults
+                diagnostic.location.line >= 1
+                and diagnostic.location.column >= 1
+                and diagnostic.problem
+                for diagnostic in suite.errors
             )
             assert all(
-                "\n" not in str(fault) and "Traceback" not in str(fault) for fault in suite.faults
+                "\n" not in str(diagnostic) and "Traceback" not in str(diagnostic)
+                for diagnostic in suite.errors
             )
         else:
             assert isinstance(suite, Suite)

@@ -29,8 +29,8 @@ def read(tmp_path: Path, text: str, today: date = TODAY) -> Quarantines:
     return read_quarantines(tree(tmp_path / "head", text), today)
 
 
-def faults(tmp_path: Path, text: str) -> list[str]:
-    return [str(fault) for fault in read(tmp_path, text).faults]
+def errors(tmp_path: Path, text: str) -> list[str]:
+    return [str(diagnostic) for diagnostic in read(tmp_path, text).errors]
 
 
 def test_read__an_entry_and_where_it_stands(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_read__a_day_holds_to_its_end_and_is_an_error_then(tmp_path: Path) -> No
     assert len(read_quarantines(head, date(2026, 3, 1)).head) == 1
     late = read_quarantines(head, date(2026, 3, 2))
     assert late.head == ()
-    assert [str(fault) for fault in late.faults] == [
+    assert [str(diagnostic) for diagnostic in late.errors] == [
         ".agentevals.yaml:2:73: the quarantine of 'refund-*' expired on 2026-03-01 (owner ada: the provider flakes); "
         "mend the tests and remove it, or set a later day"
     ]
@@ -91,7 +91,7 @@ quarantine:
   - greets
   - {tests: [a, ""], owner: ada, reason: flaky, expires: 2026-02-28}
 """
-    assert faults(tmp_path, text) == [
+    assert errors(tmp_path, text) == [
         ".agentevals.yaml:2:12: `tests` is the number 5; write a text or a list",
         ".agentevals.yaml:3:12: `suites` is empty; write a text or a list",
         ".agentevals.yaml:4:12: `owner` is the text ' '; write a text that is not empty",
@@ -119,19 +119,19 @@ quarantine:
     ],
 )
 def test_read__a_file_of_another_shape(tmp_path: Path, text: str, told: str) -> None:
-    (fault,) = faults(tmp_path, text)
-    assert told in fault
+    (diagnostic,) = errors(tmp_path, text)
+    assert told in diagnostic
 
 
 def test_read__an_entry_with_an_unknown_field_does_not_hold(tmp_path: Path) -> None:
     found = read(tmp_path, f"quarantine:\n{ENTRY}{ENTRY.replace('{tests', '{suits: a, tests')}")
-    assert len(found.head) == len(found.faults) == 1
+    assert len(found.head) == len(found.errors) == 1
 
 
 def test_read__an_unknown_part_of_the_file_is_a_warning(tmp_path: Path) -> None:
     found = read(tmp_path, f"quarantin:\n{ENTRY}")
     assert found.head == ()
-    assert found.faults == ()
+    assert found.errors == ()
     assert [str(one) for one in found.warnings] == [
         ".agentevals.yaml:1:1: the field `quarantin` is unknown; did you mean `quarantine`?"
     ]
@@ -151,13 +151,13 @@ def test_read__a_file_that_cannot_be_read_is_no_file_without_entries(tmp_path: P
     (tmp_path / "outside.yaml").write_text(f"quarantine:\n{ENTRY}")
     head = tree(tmp_path / "head", None)
     (head / FILE).symlink_to(tmp_path / "outside.yaml")
-    assert "leaves the repository" in str(read_quarantines(head, TODAY).faults[0])
+    assert "leaves the repository" in str(read_quarantines(head, TODAY).errors[0])
     (head / FILE).unlink()
     (head / FILE).symlink_to(head / "nowhere.yaml")
-    assert "cannot be read" in str(read_quarantines(head, TODAY).faults[0])
+    assert "cannot be read" in str(read_quarantines(head, TODAY).errors[0])
     (head / FILE).unlink()
     (head / FILE).mkdir()
-    assert "cannot be read" in str(read_quarantines(head, TODAY).faults[0])
+    assert "cannot be read" in str(read_quarantines(head, TODAY).errors[0])
 
 
 def both(tmp_path: Path, head: str | None, base: str | None) -> Quarantines:
@@ -179,13 +179,13 @@ def test_by_base__a_base_without_the_file_has_nothing_in_quarantine(tmp_path: Pa
 def test_by_base__what_has_expired_there_is_not_the_change_s_fault(tmp_path: Path) -> None:
     old = ENTRY.replace("2026-03-01", "2026-02-01")
     found = both(tmp_path, f"quarantine:\n{ENTRY}", f"quarantine:\n{old}")
-    assert (found.base, found.faults, found.warnings) == ((), (), ())
+    assert (found.base, found.errors, found.warnings) == ((), (), ())
     assert len(found.head) == 1
 
 
 def test_by_base__faults_there_are_warnings_and_put_nothing_in_quarantine(tmp_path: Path) -> None:
     found = both(tmp_path, "", f"quarantine:\n{ENTRY}  - {{tests: a}}\n")
-    assert found.faults == ()
+    assert found.errors == ()
     assert len(found.base or ()) == 1
     assert str(found.warnings[0]) == (
         ".agentevals.yaml:3:5: on base, `owner` is missing; what is wrong there puts nothing in quarantine"
@@ -227,4 +227,4 @@ def test_schema__and_reading_agree(tmp_path: Path, entry: dict[str, Any], fits: 
     Draft7Validator.check_schema(schema)
     document = {"quarantine": [entry]}
     assert Draft7Validator(schema).is_valid(document) is fits
-    assert (faults(tmp_path, json.dumps(document)) == []) is fits
+    assert (errors(tmp_path, json.dumps(document)) == []) is fits

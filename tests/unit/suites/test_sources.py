@@ -157,7 +157,7 @@ def test_references__faults_stand_in_their_own_file(
 ) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.yaml", **files})
 
-    assert suites.faults(tmp_path) == [said]
+    assert suites.errors(tmp_path) == [said]
 
 
 def test_rows__that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_rows__that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
         {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a").encode() + b'{"id": "\xff"}\n'},
     )
 
-    assert suites.faults(tmp_path) == ["a.jsonl:2:9: this is not UTF-8; save the file as UTF-8"]
+    assert suites.errors(tmp_path) == ["a.jsonl:2:9: this is not UTF-8; save the file as UTF-8"]
 
 
 def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
     )
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         "a.jsonl:1:8: `id` is the number 1; write a text",
         "a.jsonl:3:47: the evaluator type `contians` is unknown; did you mean `contains`?",
     ]
@@ -241,7 +241,7 @@ def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
         tmp_path, {"cases.yaml": SUITE + "tests: [{id: x, input: q}]", "cases.jsonl": row("a")}
     )
 
-    assert suites.faults(tmp_path, "cases.jsonl") == [
+    assert suites.errors(tmp_path, "cases.jsonl") == [
         "cases.yaml:3:1: `tests` stands here, and cases.jsonl is a suite of its own beside it; "
         "take `tests` out, or name cases.jsonl in it and run this file"
     ]
@@ -345,7 +345,7 @@ def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path:
         },
     )
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         "EVAL.yaml:6:5: the id `x` is taken already, by b.jsonl:1:1; give each test its own",
         "b.jsonl:2:1: the id `a` is taken already, by EVAL.yaml:4:5; give each test its own",
         "b.jsonl:4:1: the id `x` is taken already, by line 1; give each test its own",
@@ -355,7 +355,7 @@ def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path:
 def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": "1\n" * 3_000})
 
-    said = suites.faults(tmp_path)
+    said = suites.errors(tmp_path)
 
     assert len(said) == 1_001
     assert (

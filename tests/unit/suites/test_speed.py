@@ -53,5 +53,5 @@ def test_faults__by_the_thousand_do_not_hang(tmp_path: Path) -> None:
     )
     started = time.process_time()
 
-    assert len(suites.faults(tmp_path)) == 20_000
+    assert len(suites.errors(tmp_path)) == 20_000
     assert time.process_time() - started < 3

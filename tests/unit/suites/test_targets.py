@@ -50,7 +50,7 @@ def test_file__of_the_user_takes_the_place_of_the_search(tmp_path: Path) -> None
 def test_file__of_the_user_that_is_missing_is_a_fault(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE})
 
-    assert suites.faults(tmp_path, targets_file=tmp_path / "mine.yaml") == [
+    assert suites.errors(tmp_path, targets_file=tmp_path / "mine.yaml") == [
         "mine.yaml:1:1: there is no such targets file; mend the input `targets`"
     ]
 
@@ -179,7 +179,7 @@ def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None
     default = "{name: default, provider: mock, responses: []}"
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {entry}\n- {default}\n"})
 
-    assert f"{TARGETS}:{said}" in suites.faults(tmp_path)
+    assert f"{TARGETS}:{said}" in suites.errors(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None
 def test_fault__targets_that_are_no_list(tmp_path: Path, text: str, kind: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
 
-    (said,) = suites.faults(tmp_path)
+    (said,) = suites.errors(tmp_path)
 
     assert said.endswith(
         f"the targets are {kind}; write a list of targets, or an object with `targets`"
@@ -210,7 +210,7 @@ def test_fault__of_all_targets_and_of_the_provider_are_told_at_once(tmp_path: Pa
         },
     )
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         f"{TARGETS}:1:44: `retries` is the text 'eleven'; write a whole number",
         f"{TARGETS}:1:63: `responses` is the text 'x'; write a list",
     ]
@@ -228,7 +228,7 @@ def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Pat
     )
 
     suites.whole(tmp_path)
-    assert suites.faults(tmp_path, "used/EVAL.yaml") == [
+    assert suites.errors(tmp_path, "used/EVAL.yaml") == [
         f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
     ]
 
@@ -236,7 +236,7 @@ def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Pat
 def test_provider__vscode_needs_a_desktop(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: vscode}"})
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
     ]
 
@@ -246,7 +246,7 @@ def test_target__none_to_be_had_is_a_fault(tmp_path: Path) -> None:
         tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: one, provider: mock, responses: []}"}
     )
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         f"EVAL.yaml:1:1: no target is named, and {TARGETS} has none called `default`; write `execution: {{target: …}}` with `one`"
     ]
 
@@ -269,7 +269,7 @@ def test_override__that_does_not_exist_is_a_fault(
 ) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: suites.TARGETS})
 
-    assert suites.faults(tmp_path, **catalog) == [said]
+    assert suites.errors(tmp_path, **catalog) == [said]
 
 
 def test_override__stands_in_for_a_target_that_does_not_exist(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_judge__none_to_be_had_is_a_fault_once(tmp_path: Path) -> None:
         tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"}
     )
 
-    assert suites.faults(tmp_path) == [
+    assert suites.errors(tmp_path) == [
         f"EVAL.yaml:3:5: `quality` has no judge: the target `default` is no model and names no `judge_target`; "
         f"write `judge_target` in {TARGETS}, or `target` here"
     ]
@@ -299,7 +299,7 @@ def test_judge__of_the_default_evaluator_is_checked_too(tmp_path: Path) -> None:
         tmp_path, {"EVAL.yaml": SUITE, TARGETS: "- {name: default, provider: cli, command: cat}"}
     )
 
-    (said,) = suites.faults(tmp_path)
+    (said,) = suites.errors(tmp_path)
 
     assert said.startswith("EVAL.yaml:2:9: `criteria` has no judge: ")
 
@@ -318,7 +318,7 @@ def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> N
     suites.write(tmp_path, {TARGETS: "- {name: default, provider: cli, command: cat}"})
     for target in ("true", "{max_calls: 3}"):
         suites.write(tmp_path, {"EVAL.yaml": text.format(target)})
-        assert suites.faults(tmp_path) == [
+        assert suites.errors(tmp_path) == [
             "EVAL.yaml:3:32: `code_judge` has no judge: the target `default` is no model and names no `judge_target`; "
             f"write `judge_target` in {TARGETS}"
         ]
@@ -371,7 +371,7 @@ def test_configuration__faults(tmp_path: Path, config: str, said: str) -> None:
         tmp_path, {"EVAL.yaml": SUITE, ".agentv/config.yaml": config, TARGETS: suites.TARGETS}
     )
 
-    assert suites.faults(tmp_path) == [f".agentv/config.yaml:{said}"]
+    assert suites.errors(tmp_path) == [f".agentv/config.yaml:{said}"]
 
 
 @pytest.mark.parametrize("name", [TARGETS, ".agentv/config.yaml"])
@@ -380,7 +380,7 @@ def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) 
     suites.write(tmp_path, {"outside.yaml": "{}"})
     (root / name).symlink_to(tmp_path / "outside.yaml")
 
-    (said,) = suites.faults(root)
+    (said,) = suites.errors(root)
 
     assert "leaves the repository" in said
 
@@ -418,7 +418,7 @@ def test_extends__more_than_twenty_deep_is_refused(tmp_path: Path) -> None:
         },
     )
 
-    said = suites.faults(tmp_path)
+    said = suites.errors(tmp_path)
 
     assert (
         f"{TARGETS}:21:24: the target `default` extends more than 20 others in turn; make the chain shorter"

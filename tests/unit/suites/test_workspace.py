@@ -45,7 +45,7 @@ def refused(root: Path, fields: str, rest: str = TESTS) -> list[str]:
         root,
         {"evals/EVAL.yaml": ONE + "".join(f"  {line}\n" for line in fields.splitlines()) + rest},
     )
-    return suites.faults(root, "evals/EVAL.yaml")
+    return suites.errors(root, "evals/EVAL.yaml")
 
 
 def test_workspace__none(root: Path) -> None:
@@ -258,7 +258,7 @@ def test_repo__a_committed_bare_one_names_its_files(root: Path) -> None:
     }
 
 
-FAULTS: dict[str, tuple[str, str]] = {
+ERRORS: dict[str, tuple[str, str]] = {
     "no object": ("- x", "3:3: `workspace` is a list; "),
     "template missing": (
         "template: no",
@@ -421,12 +421,12 @@ FAULTS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAULTS)
+@pytest.mark.parametrize("case", ERRORS)
 def test_fault__place_and_words(root: Path, case: str) -> None:
-    fields, said = FAULTS[case]
-    (fault,) = refused(root, fields)
-    assert fault.startswith(f"evals/EVAL.yaml:{said}")
-    assert "; " in fault
+    fields, said = ERRORS[case]
+    (diagnostic,) = refused(root, fields)
+    assert diagnostic.startswith(f"evals/EVAL.yaml:{said}")
+    assert "; " in diagnostic
 
 
 def test_fault__in_a_test_is_told_there(root: Path) -> None:
@@ -436,8 +436,8 @@ def test_fault__in_a_test_is_told_there(root: Path) -> None:
             "evals/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n    criteria: c\n    workspace: {template: no}\n"
         },
     )
-    (fault,) = suites.faults(root, "evals/EVAL.yaml")
-    assert fault.startswith("evals/EVAL.yaml:6:27: `template`: there is no folder 'no'")
+    (diagnostic,) = suites.errors(root, "evals/EVAL.yaml")
+    assert diagnostic.startswith("evals/EVAL.yaml:6:27: `template`: there is no folder 'no'")
 
 
 @pytest.mark.parametrize(
@@ -445,8 +445,8 @@ def test_fault__in_a_test_is_told_there(root: Path) -> None:
 )
 def test_fault__no_workspace(root: Path, text: str) -> None:
     suites.write(root, {"evals/EVAL.yaml": f"name: suite\n{text}\n{TESTS}"})
-    (fault,) = suites.faults(root, "evals/EVAL.yaml")
-    assert fault.startswith("evals/EVAL.yaml:2:12: `workspace`")
+    (diagnostic,) = suites.errors(root, "evals/EVAL.yaml")
+    assert diagnostic.startswith("evals/EVAL.yaml:2:12: `workspace`")
 
 
 @pytest.mark.parametrize(
@@ -466,15 +466,15 @@ def test_fault__in_a_file_of_its_own(root: Path, content: str, said: str) -> Non
         root,
         {"evals/w.yaml": content, "evals/EVAL.yaml": f"name: suite\nworkspace: w.yaml\n{TESTS}"},
     )
-    (fault,) = suites.faults(root, "evals/EVAL.yaml")
-    assert fault.startswith(said)
+    (diagnostic,) = suites.errors(root, "evals/EVAL.yaml")
+    assert diagnostic.startswith(said)
 
 
 @pytest.mark.parametrize("target", ["../setup.sh", "/etc/passwd"])
 def test_template__a_link_that_leads_out(root: Path, target: str) -> None:
     (root / "evals/start/link").symlink_to(target)
-    (fault,) = refused(root, "template: start")
-    assert fault.startswith(
+    (diagnostic,) = refused(root, "template: start")
+    assert diagnostic.startswith(
         "evals/EVAL.yaml:3:13: `template`: the link 'link' in it leads out of it; "
     )
 

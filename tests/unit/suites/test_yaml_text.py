@@ -18,7 +18,7 @@ def read(text: str | bytes) -> object:
 def refused(text: str | bytes) -> list[str]:
     with pytest.raises(Unreadable) as caught:
         read(text)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(diagnostic) for diagnostic in caught.value.errors]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ for text in (b"a: [", b"a: 1\\na: 2", b"a: *b", b"a: 1\\n---\\nb: 2", b"a:\\n\\t
     try:
         yaml_text.read_yaml(text, "x.yaml")
     except Unreadable as error:
-        print(error.faults[0].location.line)
+        print(error.errors[0].location.line)
 print(yaml_text._Parser.__module__, file=sys.stderr)
 """
     quick, pure = (

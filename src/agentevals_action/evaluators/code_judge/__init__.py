@@ -293,9 +293,9 @@ def read_verdict(completed: process.Completed, hint: str = "") -> Score:
     try:
         data: Mapping[str, Any] = find_object(completed.stdout, ("score", "assertions"))
         return read_score(data, share=True)
-    except UnreadableReply as fault:
+    except UnreadableReply as failure:
         raise AttemptError(
-            "evaluator", f"the judge's output cannot be read: {fault}{_last_words(stderr)}", hint
+            "evaluator", f"the judge's output cannot be read: {failure}{_last_words(stderr)}", hint
         ) from None
 
 

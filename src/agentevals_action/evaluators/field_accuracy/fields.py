@@ -123,7 +123,7 @@ def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
     try:
         return read_json(text)
     except UnreadableReply as error:
-        fault = error
+        failure = error
     firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
     if not all(first.isdigit() for first in firsts):
         return find_object(text, firsts)
@@ -131,8 +131,8 @@ def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
         try:
             return read_json(fenced)
         except UnreadableReply as error:
-            fault = error
-    raise fault
+            failure = error
+    raise failure
 
 
 def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:

@@ -16,7 +16,7 @@ _TOLD = 200  # characters of an unreadable reply that the error quotes
 # It ends in something meant as JSON that is none: a judge that only says our words back can never
 # be read as a reply.
 _REPAIR = """\
-Your last message could not be read: {fault}.
+Your last message could not be read: {failure}.
 
 Give your judgement again, as one JSON object and nothing else, in the form that was asked for; when no form was asked for, in this one:
 {form}
@@ -41,16 +41,16 @@ async def ask_judge(
     reply = await ask(evaluator, (question,))
     try:
         return read(find_object(reply, keys))
-    except UnreadableReply as fault:
+    except UnreadableReply as failure:
         said = (Message("assistant", reply[:_KEPT]),) if reply.strip() else ()
-        repair = Message("user", _REPAIR.format(fault=fault, form=form))
+        repair = Message("user", _REPAIR.format(failure=failure, form=form))
         reply = await ask(evaluator, (question, *said, repair))
     try:
         return read(find_object(reply, keys))
-    except UnreadableReply as fault:
+    except UnreadableReply as failure:
         raise AttemptError(
             "judge",
-            f"the judge's reply cannot be read, also when asked again: {fault}; {_ending(reply)}",
+            f"the judge's reply cannot be read, also when asked again: {failure}; {_ending(reply)}",
         ) from None
 
 

@@ -35,17 +35,17 @@ def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
     and is none: what a broken object holds inside (`{"score": 0.1, "details": {"score": 1}, …`)
     must not pass for the reply."""
     found: Mapping[str, Any] | None = None
-    fault = ""
+    failure = ""
     position = 0
     while start := _START.search(text, position):
         value, end, problem = _object_at(text, start.start())
         if problem:
-            fault = problem
+            failure = problem
         elif value.keys() & set(keys):
-            found, fault = value, ""
+            found, failure = value, ""
         position = end
-    if fault:
-        raise UnreadableReply(fault)
+    if failure:
+        raise UnreadableReply(failure)
     if found is None:
         raise UnreadableReply(f"there is no JSON object with {_either(keys)}")
     return found

@@ -62,7 +62,7 @@ class _Maker:
             columns=columns(review.suites),
             suites=table,
             suites_left=suites_left,
-            faults=self._faults(review.invalid, _where_faulty(review.invalid)),
+            diagnostics=self._diagnostics(review.invalid, _diagnostics_where(review.invalid)),
             regressions=self._regressions(),
             failures=self._failures(),
             accepted=self._accepted(),
@@ -97,7 +97,7 @@ class _Maker:
             noise=self._base.details(min(limits.items, limits.folded)),
             spent=cost.of_review(review).words(),
             selections=self._selections(),
-            warnings=self._faults(review.warnings, "about suites", "warning"),
+            warnings=self._diagnostics(review.warnings, "about suites", "warning"),
             notices=notices,
             notices_folded=more_notices,
             shortened=self._shortened(),
@@ -256,20 +256,23 @@ class _Maker:
         title = f"{counted(len(tests), 'test')} with another score and the same verdict"
         return self._groups.told(title, tests, self._teller.line, self._limits.quiet)
 
-    def _faults(
-        self, faults: Sequence[Diagnostic], where: str, noun: str = "fault"
+    def _diagnostics(
+        self, diagnostics: Sequence[Diagnostic], where: str, noun: str = "fault"
     ) -> Listing | None:
-        lines = (self._fault(fault) for fault in faults)
+        lines = (self._diagnostic(diagnostic) for diagnostic in diagnostics)
         return listing(
-            f"{counted(len(faults), noun)} {where}", lines, len(faults), self._limits.items
+            f"{counted(len(diagnostics), noun)} {where}",
+            lines,
+            len(diagnostics),
+            self._limits.items,
         )
 
-    def _fault(self, fault: Diagnostic) -> str:
+    def _diagnostic(self, diagnostic: Diagnostic) -> str:
         place = linked(
-            code(str(fault.location)),
-            self._links.head_file(fault.location.path, fault.location.line),
+            code(str(diagnostic.location)),
+            self._links.head_file(diagnostic.location.path, diagnostic.location.line),
         )
-        return f"{place} {prose(fault.problem + (f'; {fault.advice}' if fault.advice else ''), self._limits.text)}"
+        return f"{place} {prose(diagnostic.problem + (f'; {diagnostic.advice}' if diagnostic.advice else ''), self._limits.text)}"
 
     def _selections(self) -> Listing | None:
         selections = self._review.selections if self._limits.folded else ()
@@ -300,8 +303,8 @@ class _Maker:
         )
 
 
-def _where_faulty(faults: Sequence[Diagnostic]) -> str:
-    known = {fault.location.path == FILE for fault in faults}
+def _diagnostics_where(diagnostics: Sequence[Diagnostic]) -> str:
+    known = {diagnostic.location.path == FILE for diagnostic in diagnostics}
     places = ["in suites that the change touches"] if False in known else []
     return joined([*places, *([f"in `{FILE}`"] if True in known else [])])
 

@@ -115,7 +115,7 @@ class View:
     columns: Columns
     suites: tuple[SuiteRow, ...]
     suites_left: str
-    faults: Listing | None
+    diagnostics: Listing | None
     regressions: Worse | None
     failures: Worse | None
     accepted: Worse | None

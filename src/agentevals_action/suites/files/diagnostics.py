@@ -15,14 +15,14 @@ from agentevals_action.system.paths import Folder
 class Unreadable(Exception):
     """A text of which nothing can be used; never leaves this package."""
 
-    def __init__(self, *faults: Diagnostic) -> None:
-        super().__init__(*faults)
-        self.faults = faults
+    def __init__(self, *errors: Diagnostic) -> None:
+        super().__init__(*errors)
+        self.errors = errors
 
 
 #: Faults after which no further test is read, and the most of faults and of warnings that are kept:
 #: what nobody will read through is not worth the memory.
-ENOUGH, MOST_FAULTS, MOST_WARNINGS = 1_000, 20_000, 1_000
+ENOUGH, MOST_ERRORS, MOST_WARNINGS = 1_000, 20_000, 1_000
 
 
 class Findings:
@@ -30,7 +30,7 @@ class Findings:
     very many the first."""
 
     def __init__(self) -> None:
-        self._faults: dict[Diagnostic, None] = {}
+        self._errors: dict[Diagnostic, None] = {}
         self._unkept = 0
         self._left_out: dict[str, Diagnostic] = {}
         self._warnings: dict[Diagnostic, None] = {}
@@ -38,10 +38,10 @@ class Findings:
         self._first: dict[tuple[str, str], Diagnostic] = {}
 
     @property
-    def faults(self) -> tuple[Diagnostic, ...]:
+    def errors(self) -> tuple[Diagnostic, ...]:
         """What makes the file unusable."""
         return (
-            *self._faults,
+            *self._errors,
             *(self._left_out[kind] for kind in self._left_out if kind == "faults"),
         )
 
@@ -59,35 +59,35 @@ class Findings:
         return len(self._warnings) >= MOST_WARNINGS
 
     def __len__(self) -> int:
-        return len(self._faults) + len(self._warnings)
+        return len(self._errors) + len(self._warnings)
 
     @property
-    def fault_count(self) -> int:
+    def error_count(self) -> int:
         """How many faults there are so far, those that are not kept included."""
-        return len(self._faults) + self._unkept
+        return len(self._errors) + self._unkept
 
     def are_enough(self, location: Location) -> bool:
         """Whether there are so many faults that what begins at this place is better not read; it is
         then told so."""
-        if len(self._faults) < ENOUGH:
+        if len(self._errors) < ENOUGH:
             return False
-        self.fault(
+        self.error(
             location,
             f"there are {ENOUGH:,} faults by now, and the tests from here on were not read",
             "mend those first",
         )
         return True
 
-    def fault(self, location: Location, problem: str, advice: str = "") -> None:
+    def error(self, location: Location, problem: str, advice: str = "") -> None:
         """Notes what makes the file unusable."""
-        self._fault(Diagnostic(location, _line(problem), _line(advice)))
+        self._error(Diagnostic(location, _line(problem), _line(advice)))
 
-    def _fault(self, fault: Diagnostic) -> None:
-        if len(self._faults) < MOST_FAULTS or fault in self._faults:
-            self._faults[fault] = None
+    def _error(self, diagnostic: Diagnostic) -> None:
+        if len(self._errors) < MOST_ERRORS or diagnostic in self._errors:
+            self._errors[diagnostic] = None
         else:
             self._unkept += 1
-            self._leave_out("faults", fault.location, MOST_FAULTS)
+            self._leave_out("faults", diagnostic.location, MOST_ERRORS)
 
     def _leave_out(self, kind: str, location: Location, most: int) -> None:
         self._left_out.setdefault(
@@ -129,21 +129,21 @@ class Findings:
 
     def unreadable(self, error: Unreadable) -> None:
         """Takes over the faults of a text of which nothing can be used."""
-        for fault in error.faults:
-            self._fault(fault)
+        for diagnostic in error.errors:
+            self._error(diagnostic)
 
     def add(self, other: "Findings") -> None:
         """Takes over what another reading found."""
-        for fault in other._faults:
-            self._fault(fault)
+        for diagnostic in other._errors:
+            self._error(diagnostic)
         for warning in other._warnings:
             self._warn(warning)
 
     def add_row(self, other: "Findings") -> None:
         """Takes over what the reading of a row found; a warning that each row of a file would
         repeat is told of the first."""
-        for fault in other._faults:
-            self._fault(fault)
+        for diagnostic in other._errors:
+            self._error(diagnostic)
         for warning in other._warnings:
             if not self.has_told(warning):
                 self._warn(warning)
@@ -166,9 +166,9 @@ class Findings:
     def refused(self, error: Refused, data: Map, what: str, told: str = "") -> None:
         """Notes what an entry refused about `data`; `what` names the object (`test`, `evaluator`),
         `told` a field already spoken of."""
-        for refusal in error.refusals[:MOST_FAULTS]:
+        for refusal in error.refusals[:MOST_ERRORS]:
             if refusal.steps[:1] != (told,):
-                self.fault(*_sentence(refusal, data, what))
+                self.error(*_sentence(refusal, data, what))
 
 
 def _line(text: str) -> str:

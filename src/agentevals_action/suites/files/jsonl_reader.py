@@ -86,7 +86,7 @@ class _Row:
         self.text = text
         self.source = source
         self.line = line
-        self.faults: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
 
     def read(self) -> Any:
         try:
@@ -101,19 +101,19 @@ class _Row:
             self._stop(
                 self._space(end), "something follows the JSON value", "write one JSON object a row"
             )
-        if self.faults:
-            raise Unreadable(*self.faults)
+        if self.errors:
+            raise Unreadable(*self.errors)
         return value
 
     def _at(self, offset: int) -> tuple[int, int]:
         return (self.line, offset + 1)
 
-    def _fault(self, offset: int, problem: str, advice: str) -> None:
-        self.faults.append(Diagnostic(Location(self.source, *self._at(offset)), problem, advice))
+    def _error(self, offset: int, problem: str, advice: str) -> None:
+        self.errors.append(Diagnostic(Location(self.source, *self._at(offset)), problem, advice))
 
     def _stop(self, offset: int, problem: str, advice: str) -> NoReturn:
-        self._fault(offset, problem, advice)
-        raise Unreadable(*self.faults)
+        self._error(offset, problem, advice)
+        raise Unreadable(*self.errors)
 
     def _space(self, at: int) -> int:
         match = _SPACE.match(self.text, at)
@@ -132,7 +132,7 @@ class _Row:
     def _string(self, at: int) -> tuple[str, int]:
         value, end = scanstring(self.text, at + 1, True)
         if any("\ud800" <= character <= "\udfff" for character in value):
-            self._fault(at, "this text has half of a surrogate pair", "write the whole character")
+            self._error(at, "this text has half of a surrogate pair", "write the whole character")
         return value, end
 
     def _word(self, at: int) -> tuple[Any, int]:
@@ -147,7 +147,7 @@ class _Row:
         except ValueError:
             self._stop(at, "this number has too many digits", "put it in quotes if it is a text")
         if isinstance(value, float) and not math.isfinite(value):
-            self._fault(
+            self._error(
                 at,
                 f"{shown(self.text[at:end])} is too large for a number",
                 "put it in quotes if it is a text",
@@ -168,7 +168,7 @@ class _Row:
             value_at = at
             value, at = self._value(at)
             if key in data:
-                self._fault(
+                self._error(
                     key_at, f"the key {shown(key)} stands here a second time", "keep one of them"
                 )
             data.put(key, value, (self._at(key_at), self._at(value_at)))

@@ -12,7 +12,7 @@ def read_settings_file(file: Path, root: Path, path: str, findings: Findings) ->
     """The data of a file that stands at `path`, and whether it could be read; when not, `findings`
     say why."""
     if not file.resolve().is_relative_to(root):
-        findings.fault(
+        findings.error(
             Location(path),
             "this file leaves the repository",
             "replace the symbolic link by the file",
@@ -23,7 +23,7 @@ def read_settings_file(file: Path, root: Path, path: str, findings: Findings) ->
     except Unreadable as error:
         findings.unreadable(error)
     except OSError as error:
-        findings.fault(
+        findings.error(
             Location(path), f"this file cannot be read ({error.strerror})", "make it readable"
         )
     return None, False

@@ -102,18 +102,18 @@ def read_yaml(data: bytes, source: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Location(source, mark.line + 1, mark.column + 1) if mark else Location(source)
-        raise Unreadable(*builder.faults, _syntax_fault(error, place, text)) from None
+        raise Unreadable(*builder.errors, _syntax_error(error, place, text)) from None
     except yaml.YAMLError as error:
         raise Unreadable(
-            *builder.faults,
+            *builder.errors,
             Diagnostic(Location(source), f"this is no valid YAML: {error}", "mend it"),
         ) from None
-    if builder.faults:
-        raise Unreadable(*builder.faults)
+    if builder.errors:
+        raise Unreadable(*builder.errors)
     return builder.root
 
 
-def _syntax_fault(error: yaml.MarkedYAMLError, place: Location, text: str) -> Diagnostic:
+def _syntax_error(error: yaml.MarkedYAMLError, place: Location, text: str) -> Diagnostic:
     problem = " ".join(
         part for part in (error.problem, f"({error.context})" if error.context else "") if part
     )
@@ -151,7 +151,7 @@ class _Open:
 class _Builder:
     def __init__(self, source: str) -> None:
         self.source = source
-        self.faults: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
         self.root: Any = None
         self._documents = 0
         self._stack: list[_Open] = []
@@ -176,11 +176,11 @@ class _Builder:
                 mark = event.start_mark
                 handler(event, (mark.line + 1, mark.column + 1))
 
-    def _fault(self, place: Place, problem: str, advice: str) -> None:
-        self.faults.append(Diagnostic(Location(self.source, *place), problem, advice))
+    def _error(self, place: Place, problem: str, advice: str) -> None:
+        self.errors.append(Diagnostic(Location(self.source, *place), problem, advice))
 
     def _stop(self, place: Place, problem: str, advice: str) -> None:
-        raise Unreadable(*self.faults, Diagnostic(Location(self.source, *place), problem, advice))
+        raise Unreadable(*self.errors, Diagnostic(Location(self.source, *place), problem, advice))
 
     def _document(self, _event: Any, place: Place) -> None:
         self._documents += 1
@@ -191,7 +191,7 @@ class _Builder:
         if len(self._stack) >= MAX_DEPTH:
             self._stop(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
         if event.tag not in _COLLECTION_TAGS:
-            self._fault(place, f"the tag {shown(event.tag)} is not supported", "remove it")
+            self._error(place, f"the tag {shown(event.tag)} is not supported", "remove it")
         data = (
             Map(self.source, place)
             if type(event) is yaml.MappingStartEvent
@@ -209,7 +209,7 @@ class _Builder:
 
     def _alias(self, event: Any, place: Place) -> None:
         if event.anchor not in self._anchors:
-            self._fault(
+            self._error(
                 place, f"there is no anchor `&{event.anchor}` above", "define it before it is used"
             )
             self._add(None, place, 0, 0)
@@ -245,16 +245,16 @@ class _Builder:
 
     def _key(self, owner: _Open, text: str, plain: bool, place: Place) -> None:
         if plain and text in _NULLS:
-            self._fault(place, "this key is empty", "write the name of a field")
+            self._error(place, "this key is empty", "write the name of a field")
         if plain and text == "<<":
-            self._fault(
+            self._error(
                 place,
                 "`<<` merges nothing in YAML 1.2",
                 "write the fields out, or put it in quotes if it is a name",
             )
         if text in owner.first_keys:
             line = owner.first_keys[text][0]
-            self._fault(
+            self._error(
                 place,
                 f"the key {shown(text)} stands here a second time (first on line {line})",
                 "keep one of them",
@@ -276,7 +276,7 @@ class _Builder:
         if isinstance(owner.data, Items):
             owner.data.put(value, place)
         elif owner.key is None or owner.key_place is None:
-            self._fault(
+            self._error(
                 place, "a key is a list, an object or an alias here", "write the key as a text"
             )
             owner.key, owner.key_place = f"\0{len(owner.first_keys)}", place
@@ -291,7 +291,7 @@ class _Builder:
             return text
         value = self._plain(text, place)
         if tag is not None and not (tag in _TAGS and isinstance(value, _TAGS[tag])):
-            self._fault(place, f"the tag {shown(tag)} does not fit here", "remove it")
+            self._error(place, f"the tag {shown(tag)} does not fit here", "remove it")
         return value
 
     def _plain(self, text: str, place: Place) -> Any:
@@ -307,7 +307,7 @@ class _Builder:
             most = _MOST_DIGITS[base]
             if len(text) <= most:
                 return int(text, base)
-            self._fault(
+            self._error(
                 place,
                 f"this number has more than {most:,} digits",
                 "put it in quotes if it is a text",
@@ -316,7 +316,7 @@ class _Builder:
         if _NOT_FINITE.fullmatch(text) or (
             _FLOAT.fullmatch(text) and not math.isfinite(float(text))
         ):
-            self._fault(
+            self._error(
                 place,
                 f"{shown(text)} is no finite number, and JSON has no other",
                 "put it in quotes if it is a text",

@@ -79,9 +79,7 @@ def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
     words = shlex.split(files_format)
     named = ({"path": path, "basename": PurePath(path).name} for path in paths)
     return tuple(
-        _OF_A_FILE.sub(lambda match: names[match[1]], word)
-        for names in named
-        for word in words  # noqa: B023
+        _OF_A_FILE.sub(lambda match: names[match[1]], word) for names in named for word in words
     )
 
 

@@ -50,7 +50,9 @@ def siblings(file: Path) -> Sequence[Path]:
     )
 
 
-def place_fault(folder: Path, workspace: Path, file: Path, tracked: bool) -> tuple[str, str] | None:
+def folder_error(
+    folder: Path, workspace: Path, file: Path, tracked: bool
+) -> tuple[str, str] | None:
     """What is wrong with a folder for the cache, and what to do about it; None when nothing is."""
     if (
         not folder.is_relative_to(workspace)

@@ -19,8 +19,8 @@ from agentevals_action.targets.cache.schema import (
     PRUNE,
     TABLES,
     Damaged,
+    folder_error,
     is_damage,
-    place_fault,
     siblings,
 )
 
@@ -66,8 +66,8 @@ def check_folder(folder: Path, workspace: Path, tracked: bool) -> None:
     The folder lies in the workspace, where a stranger's change is checked out: a cache that comes
     with the change would be the change's own verdict, and a link would lead our writing elsewhere.
     """
-    if fault := place_fault(folder, workspace, folder / FILENAME, tracked):
-        raise InvalidInput(f"the cache's folder {fault[0]}", fault[1])
+    if problem := folder_error(folder, workspace, folder / FILENAME, tracked):
+        raise InvalidInput(f"the cache's folder {problem[0]}", problem[1])
 
 
 class Cache:
