@@ -13,6 +13,7 @@ from agentevals_action.entries.reading import fields_of
 from agentevals_action.evaluators import base
 from agentevals_action.formatting import dollars, plain
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Target
@@ -215,7 +216,7 @@ def limits_of(target: Target) -> dict[str, Any]:
     }
 
 
-def what_is(options: Struct) -> str:
+def what_is(options: Struct | FileModel) -> str:
     """Which agent or model a target is, in a few words: its model, command or address, without the
     passwords and keys of that."""
     fields = {name: getattr(options, name) for name in fields_of(type(options))}

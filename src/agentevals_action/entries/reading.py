@@ -9,6 +9,7 @@ from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, structs
+from pydantic import BaseModel, ValidationError
 
 from agentevals_action.entries import readers
 from agentevals_action.entries.entry import (
@@ -22,6 +23,8 @@ from agentevals_action.entries.entry import (
     Written,
 )
 from agentevals_action.entries.readers import Reader
+from agentevals_action.model.field_errors import field_errors
+from agentevals_action.model.file_model import FileModel, model_schema
 from agentevals_action.suites.files.validation_errors import (
     MISSING,
     Refusal,
@@ -34,7 +37,7 @@ from agentevals_action.suites.files.validation_errors import (
 if TYPE_CHECKING:
     from agentevals_action.system.paths import Folder
 
-AnEntry = TypeVar("AnEntry", bound=Entry)
+AnEntry = TypeVar("AnEntry", bound=Entry | FileModel)
 _UNBOUND = Meta()
 _LENGTHS = frozenset(("min_length", "max_length"))
 _LIMITS = frozenset(("gt", "ge", "lt", "le"))
@@ -86,6 +89,10 @@ class Nested(Struct, frozen=True):
 def read_entry(model: type[AnEntry], value: Any, folder: "Folder | None" = None) -> AnEntry:
     """The entry that a value of a file is; Refused with all that is wrong with it. `folder` is that
     of the file, for fields that name files."""
+    if issubclass(model, FileModel):
+        return _validated(model, value, folder)
+    if not issubclass(model, Entry):
+        raise TypeError(f"{model} is neither an Entry nor a FileModel")
     try:
         fields = model.long_form(value)
     except ValueError as error:
@@ -97,6 +104,23 @@ def read_entry(model: type[AnEntry], value: Any, folder: "Folder | None" = None)
         return entry.completed(Written(fields, value, folder))
     except ValueError as error:
         raise said(value, error) from None
+
+
+AModel = TypeVar("AModel", bound=FileModel)
+
+
+def _validated(model: type[AModel], value: Any, folder: "Folder | None") -> AModel:
+    try:
+        return model.model_validate(value, context=folder)
+    except ValidationError as error:
+        raise Refused(
+            *(
+                Refusal(
+                    one.steps, MISSING if one.is_missing else one.value, one.expected, one.message
+                )
+                for one in field_errors(error, value)
+            )
+        ) from None
 
 
 def _read_fields(
@@ -168,8 +192,10 @@ def _is_check(held: object) -> bool:
 
 
 @cache
-def fields_of(model: type[Struct]) -> Mapping[str, EntryField]:
+def fields_of(model: type[Struct] | type[BaseModel]) -> Mapping[str, Any]:
     """The fields that a file may hold, by name, in order."""
+    if issubclass(model, BaseModel):
+        return model.model_fields
     return {name: field for name, field in _all_fields(model).items() if field.is_read}
 
 
@@ -276,9 +302,18 @@ _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
 }
 
 
-def to_data(entry: Struct, *, defaults: bool = True) -> dict[str, Any]:
+def types_of(model: type[Struct] | type[BaseModel]) -> Mapping[str, Any]:
+    """The types of all fields by name."""
+    if issubclass(model, BaseModel):
+        return {name: field.annotation for name, field in model.model_fields.items()}
+    return {field.name: field.type for field in structs.fields(model)}
+
+
+def to_data(entry: Struct | BaseModel, *, defaults: bool = True) -> dict[str, Any]:
     """The data of an entry as a file could hold it, without what stands aside; `defaults` says
     whether fields that have their default are part of it, at any depth."""
+    if isinstance(entry, BaseModel):
+        return entry.model_dump(exclude_defaults=not defaults)
     fields = (
         (field, getattr(entry, name))
         for name, field in _all_fields(type(entry)).items()
@@ -292,7 +327,7 @@ def to_data(entry: Struct, *, defaults: bool = True) -> dict[str, Any]:
 
 
 def _data(value: Any, defaults: bool) -> Any:
-    if isinstance(value, Entry):
+    if isinstance(value, Entry | BaseModel):
         return to_data(value, defaults=defaults)
     if isinstance(value, Mapping):
         return {key: _data(item, defaults) for key, item in value.items()}
@@ -301,8 +336,10 @@ def _data(value: Any, defaults: bool) -> Any:
     return value
 
 
-def entry_schema(model: type[Entry], definitions: Schema) -> Schema:
+def entry_schema(model: type[Entry] | type[FileModel], definitions: Schema) -> Schema:
     """The JSON Schema (draft-07) of an entry; the entries inside go to `definitions`."""
+    if issubclass(model, FileModel):
+        return model_schema(model, definitions)
     properties: Schema = {}
     for name, field in fields_of(model).items():
         default = None if field.is_required else field.default()

@@ -13,6 +13,7 @@ from msgspec import Struct
 from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.messages import wire_message
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
@@ -45,7 +46,7 @@ class Fingerprints:
         self._targets: dict[tuple[Path, str, str], str] = {}
         # What a suite asks of all its tests, with the options that it was made of: they are kept,
         # or their id would be given to others.
-        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[Struct, Any]] = {}
+        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[Struct | FileModel, Any]] = {}
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
@@ -279,7 +280,7 @@ def _blocks(message: Message) -> Iterable[Block]:
     )
 
 
-def _asks_judge(options: Struct) -> bool:
+def _asks_judge(options: Struct | FileModel) -> bool:
     return isinstance(options, base.Options) and options.needs_judge()
 
 

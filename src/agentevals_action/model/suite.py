@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.target import TargetTable
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -77,7 +78,7 @@ class Evaluator:
 
     name: str
     type: str
-    options: Struct
+    options: Struct | FileModel
     origin: Origin
     location: Location
     weight: float = 1.0

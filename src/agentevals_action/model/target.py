@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import FileModel
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Target:
 
     name: str
     provider: str
-    options: Struct
+    options: Struct | FileModel
     definition: Mapping[str, Any]
     location: Location
     is_model: bool = False

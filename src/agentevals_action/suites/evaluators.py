@@ -7,10 +7,10 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, get_args
 
-from msgspec import structs
+from pydantic import BaseModel
 
 from agentevals_action.entries.entry import Entry
-from agentevals_action.entries.reading import fields_of, read_entry
+from agentevals_action.entries.reading import fields_of, read_entry, types_of
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE
@@ -273,7 +273,10 @@ def _generated_name(options: base.Options) -> str:
     return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
 
 
-def _warn_nested(model: type[Entry], data: Map, findings: Findings) -> None:
+Model = type[Entry] | type[BaseModel]
+
+
+def _warn_nested(model: Model, data: Map, findings: Findings) -> None:
     for name, inner in _inner_models(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
@@ -282,19 +285,19 @@ def _warn_nested(model: type[Entry], data: Map, findings: Findings) -> None:
 
 
 @cache
-def _inner_models(model: type[Entry]) -> tuple[tuple[str, type[Entry]], ...]:
-    found = ((declared.name, _model_in(declared.type)) for declared in structs.fields(model))
+def _inner_models(model: Model) -> tuple[tuple[str, Model], ...]:
+    found = ((name, _model_in(annotation)) for name, annotation in types_of(model).items())
     return tuple((name, inner) for name, inner in found if inner is not None)
 
 
-def _model_in(annotation: Any) -> type[Entry] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Entry):
+def _model_in(annotation: Any) -> Model | None:
+    if isinstance(annotation, type) and issubclass(annotation, Entry | BaseModel):
         return annotation
     return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
 
 
 @cache
-def _inner_shape(model: type[Entry]) -> dialects.Shape:
+def _inner_shape(model: Model) -> dialects.Shape:
     spellings = getattr(model, "spellings", {})
     name = model.__name__.lower()
     return dialects.Shape(

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentevals_action.entries.reading import read_entry, to_data
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.suites.files.validation_errors import Refused
@@ -249,7 +250,7 @@ def _resolved(target: Target, variables: Mapping[str, str]) -> Options:
         ) from None
 
 
-def _plain(options: Struct) -> Mapping[str, object]:
+def _plain(options: Struct | FileModel) -> Mapping[str, object]:
     return to_data(options, defaults=False)
 
 

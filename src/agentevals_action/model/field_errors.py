@@ -1,0 +1,136 @@
+"""The errors of a `pydantic.ValidationError` as plain sentences about the data of a file."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from agentevals_action.model.file_model import Steps
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One invalid value: either it `is_missing`, or a validator's `message` ("problem; advice"), or
+    descriptions of the values that are `expected` there."""
+
+    steps: Steps
+    value: Any
+    is_missing: bool = False
+    expected: tuple[str, ...] = ()
+    message: str = ""
+
+    def __str__(self) -> str:
+        """The error without the value, which may be a key."""
+        problem = "it is missing" if self.is_missing else self.message
+        problem = problem or f"write {' or '.join(self.expected) or 'something else'}"
+        return f"`{dotted(self.steps)}`: {problem}" if self.steps else problem
+
+
+def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
+    """The errors about `data`, in order.
+
+    Of a union the errors count that lie deeper in the value, or that a validator raised; without
+    any, all its types together are what is expected."""
+    found: dict[tuple[Steps, bool], list[tuple[Steps, Any, ErrorDetails]]] = {}
+    for details in error.errors(include_url=False, include_input=False):
+        steps, union, value = _follow(data, details)
+        key = (steps, False) if union is None else (union, True)
+        found.setdefault(key, []).append((steps, value, details))
+    return [one for (steps, _), group in found.items() for one in _merged(steps, group)]
+
+
+def describe(error: ValidationError, data: Any) -> str:
+    """All errors about `data` in one line, without values."""
+    return "; ".join(map(str, field_errors(error, data)))
+
+
+def dotted(steps: Steps) -> str:
+    """The path to a value as it is written: `tests[0].id`."""
+    text = ""
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _follow(data: Any, details: ErrorDetails) -> tuple[Steps, Steps | None, Any]:
+    """The steps of an error that exist in the data, those up to the first union, and the value.
+    pydantic adds steps of its own: the branch of a union, or a field of a long form."""
+    steps: list[str | int] = []
+    union: Steps | None = None
+    is_missing = details["type"] == "missing"
+    for step in details["loc"][:-1] if is_missing else details["loc"]:
+        if isinstance(data, Mapping) and step in data:
+            steps.append(step)
+            data = data[step]
+        elif isinstance(data, list | tuple) and isinstance(step, int) and step < len(data):
+            steps.append(step)
+            data = data[step]
+        elif step == "[key]":
+            data = steps[-1]
+        elif union is None:
+            union = (*steps,)
+    if is_missing and isinstance(data, Mapping):
+        steps.append(details["loc"][-1])
+    return (*steps,), union, data
+
+
+def _merged(union: Steps, group: Iterable[tuple[Steps, Any, ErrorDetails]]) -> Iterable[FieldError]:
+    errors = [_field_error(*one) for one in group]
+    decided = [
+        one for one in errors if len(one.steps) > len(union) or one.message or one.is_missing
+    ]
+    if decided or len(errors) == 1:
+        return decided or errors
+    expected = dict.fromkeys(words for one in errors for words in one.expected)
+    return [FieldError(union, errors[0].value, expected=tuple(expected))]
+
+
+def _field_error(steps: Steps, value: Any, details: ErrorDetails) -> FieldError:
+    if details["type"] == "missing" and isinstance(value, Mapping):
+        return FieldError(steps, None, is_missing=True)
+    context = details.get("ctx", {})
+    if details["type"] == "value_error":
+        return FieldError(steps, value, message=str(context["error"]))
+    if details["type"] == "float_type" and isinstance(value, int) and not isinstance(value, bool):
+        return FieldError(steps, value, expected=("a finite number",))
+    expect = _EXPECTED.get(details["type"], lambda _: None)(context)
+    return FieldError(steps, value, expected=(expect,) if expect else ())
+
+
+def _number(name: str, words: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda context: f"a number {words.format(f'{context[name]:.15g}')}"
+
+
+_EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type", "is_instance_of"),
+        lambda _: "an object",
+    ),
+    **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
+    "string_type": lambda _: "a text",
+    "string_unicode": lambda _: "a text in UTF-8",
+    "string_too_short": lambda context: (
+        "a text that is not empty"
+        if context["min_length"] == 1
+        else f"a text of {context['min_length']} characters or more"
+    ),
+    "string_too_long": lambda context: f"a text of at most {context['max_length']} characters",
+    "string_pattern_mismatch": lambda context: f"a text that matches {context['pattern']}",
+    "bool_type": lambda _: "`true` or `false`",
+    "int_type": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "finite_number": lambda _: "a finite number",
+    "greater_than_equal": _number("ge", "that is {} or more"),
+    "greater_than": _number("gt", "over {}"),
+    "less_than_equal": _number("le", "that is {} or less"),
+    "less_than": _number("lt", "under {}"),
+    "literal_error": lambda context: context["expected"].replace("'", "`"),
+    "too_short": lambda context: (
+        "at least one item"
+        if context["min_length"] == 1
+        else f"{context['min_length']} items or more"
+    ),
+    "too_long": lambda context: f"at most {context['max_length']} items",
+}
