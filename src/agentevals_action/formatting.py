@@ -1,7 +1,10 @@
-"""Numbers as people read them; what is unknown is a dash, never zero."""
+"""Numbers, plurals, lists, shortened texts and error kinds in the words that people read.
+
+An unknown number is a dash, never zero."""
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 UNKNOWN = "–"
@@ -91,11 +94,63 @@ def moved(words: Callable[[float | None], str], base: float | None, head: float 
     return after if before == after else f"{before} → {after}"
 
 
+def plural(number: int, one: str, many: str = "") -> str:
+    """The form of a noun or verb for a number: `plural(2, "test")`, `plural(2, "is", "are")`."""
+    return one if number == 1 else many or f"{one}s"
+
+
 def counted(number: int, noun: str, rest: str = "") -> str:
-    """`1 test`, `2 tests regressed`: the words of the gate."""
-    return f"{number} {noun}{'' if number == 1 else 's'}{' ' if rest else ''}{rest}"
+    """`1 test`, `2 tests regressed`."""
+    return f"{number} {plural(number, noun)}{' ' if rest else ''}{rest}"
 
 
-def joined(parts: list[str]) -> str:
+def joined(parts: Sequence[str], word: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""
+    return f" {word} ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""
+
+
+def one_of(words: Iterable[str]) -> str:
+    """A choice in a sentence: `a`, `b` or `c`, each in backticks."""
+    return joined([f"`{word}`" for word in words], "or")
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most `limit` characters; a longer one ends in an ellipsis."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+#: Characters of a text that a sentence quotes.
+QUOTE_LIMIT = 80
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, on one line, cut to `QUOTE_LIMIT` characters."""
+    escaped = text.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{cut(" ".join(text.split()) or escaped, QUOTE_LIMIT)}"'
+
+
+_ERROR_KINDS = {
+    "target": "target failed",
+    "judge": "judge failed",
+    "evaluator": "evaluator failed",
+    "timeout": "timed out",
+    "budget": "budget spent",
+    "prepare": "not prepared",
+    "workspace": "workspace failed",
+    "configuration": "wrongly configured",
+    "bug": "bug of the action",
+}
+
+
+def error_kind(kind: str) -> str:
+    """A kind of error in two or three words; an unknown one keeps its name."""
+    return _ERROR_KINDS.get(kind) or f"{kind} error"
+
+
+def counted_error_kinds(kinds: Iterable[str]) -> str:
+    """Kinds of errors, the frequent ones first, counted where there are several: `budget spent
+    (10), timed out (2)`."""
+    counts = Counter(kinds)
+    if len(counts) == 1:
+        return error_kind(next(iter(counts)))
+    return ", ".join(f"{error_kind(kind)} ({number:,})" for kind, number in counts.most_common())

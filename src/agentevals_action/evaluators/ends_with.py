@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -25,7 +26,7 @@ class EndsWith(Options):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the trimmed output ends with the trimmed text, else 0."""
         holds = case.trace.output.strip().endswith(self.value.strip())
-        wanted = matching.quoted(self.value.strip())
+        wanted = quoted(self.value.strip())
         return matching.score_check(holds, f"ends with {wanted}", f"does not end with {wanted}")
 
     def label(self) -> str:

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -26,7 +27,7 @@ class Equals(Options):
         wanted = self.value.strip()
         holds = case.trace.output.strip() == wanted
         return matching.score_check(
-            holds, f"equals {matching.quoted(wanted)}", f"does not equal {matching.quoted(wanted)}"
+            holds, f"equals {quoted(wanted)}", f"does not equal {quoted(wanted)}"
         )
 
     def label(self) -> str:

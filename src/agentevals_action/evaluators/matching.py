@@ -6,9 +6,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from agentevals_action.entries.entry import Checked
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
-
-QUOTE_LIMIT = 80  # characters of a text that a hit or a miss quotes
 
 
 def _present(text: str) -> str:
@@ -43,14 +42,6 @@ TrimmedText = Annotated[str, Checked(_not_blank), Meta(extra_json_schema={"minLe
 
 #: Texts to look for; at least one, none empty.
 Texts = Annotated[tuple[Text, ...], Checked(_some), Meta(extra_json_schema={"minItems": 1})]
-
-
-def quoted(text: str) -> str:
-    """A text in double quotes on one line, cut to `QUOTE_LIMIT` characters."""
-    line = " ".join(text.split()) or text.replace("\r", "\\r").replace("\n", "\\n").replace(
-        "\t", "\\t"
-    )
-    return f'"{line}"' if len(line) <= QUOTE_LIMIT else f'"{line[: QUOTE_LIMIT - 1]}…"'
 
 
 def exact(text: str) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import regex
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.matching import quoted
+from agentevals_action.formatting import quoted
 
 #: Seconds that one search may take before the pattern counts as running away.
 TIME_LIMIT = 2.0

@@ -7,6 +7,7 @@ from msgspec import Meta
 from agentevals_action.entries.entry import Checked, Seen, checks
 from agentevals_action.evaluators import matching, patterns
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator
 
@@ -49,7 +50,7 @@ class Regex(Options):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the pattern is found, else 0; AttemptError when it does not come to an end."""
         found = await patterns.search(self.value, self.flags, case.trace.output, "this output")
-        wanted = matching.quoted(self.value)
+        wanted = quoted(self.value)
         return matching.score_check(found, f"matches {wanted}", f"does not match {wanted}")
 
     def label(self) -> str:

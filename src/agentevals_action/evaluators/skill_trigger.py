@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from agentevals_action.evaluators import matching
 from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, ToolCall
 
@@ -34,7 +35,7 @@ class SkillTrigger(Options):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 when the first call is as it should be, else 0; unknown tool calls are a miss either
         way."""
-        name, calls = matching.quoted(self.skill), case.trace.tool_calls
+        name, calls = quoted(self.skill), case.trace.tool_calls
         if calls is None:
             return Score(
                 0.0,
@@ -44,11 +45,7 @@ class SkillTrigger(Options):
                 known=False,
             )
         opened = bool(calls) and opens(calls[0], self.skill.strip())
-        first = (
-            f"the first tool call is {matching.quoted(calls[0].name)}"
-            if calls
-            else "no tool was called"
-        )
+        first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
         told = (
             f"the skill {name} came first"
             if opened

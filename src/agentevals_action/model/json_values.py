@@ -1,15 +1,20 @@
-"""Pure: values of JSON, however they came in: equality, paths into them, and how they are shown in
-a sentence."""
+"""JSON values: the bounded parser, equality, paths into them, and their form in a sentence."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agentevals_action.evaluators.matching import QUOTE_LIMIT, quoted
+from agentevals_action.formatting import QUOTE_LIMIT, cut, quoted
 
-#: What a path leads to where there is nothing; `null` is a value.
+#: Result of `look_up` where a path leads to nothing; `null` is a value.
 MISSING: Final = object()
+
+#: Levels of lists and objects in a JSON text, at most.
+MAX_DEPTH = 200
+#: A string, or a bracket. Every unclosed string ends at the end of the text, so that the search is
+#: linear.
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.?)*+"?|[\[\]{}]', re.DOTALL)
 
 _STEP = r"(?:[^.\[\]]+)"
 _INDEX = r"(?:\[[0-9]{1,9}\])"
@@ -18,9 +23,33 @@ _STEPS = re.compile(r"[^.\[\]]+")
 _POSITION = re.compile(r"[0-9]{1,9}")
 
 
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; bytes may start with a byte order mark.
+
+    ValueError for text that is not valid JSON, for `NaN` and `Infinity`, for bytes that are not
+    Unicode, and for more than `MAX_DEPTH` levels."""
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(text)
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for match in _STRUCTURE.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
+        if depth > MAX_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not valid JSON")
+
+
 def equal(left: Any, right: Any) -> bool:
     """Whether two values are the same JSON: objects whatever the order of their keys, 1 and 1.0
-    equal, `true` no number."""
+    equal, `true` not a number."""
     # A list of pairs rather than recursion, which a deeply nested answer would break.
     waiting = [(left, right)]
     while waiting:
@@ -43,14 +72,16 @@ def equal(left: Any, right: Any) -> bool:
 
 def read_path(text: str) -> tuple[str, ...]:
     """The steps of a dotted path; positions in lists in either spelling (`items.0.name`,
-    `items[0].name`). ValueError if it is none."""
+    `items[0].name`). ValueError for an invalid path."""
     if not _PATH.fullmatch(text):
-        raise ValueError(f"{quoted(text)} is no path; write names and positions, as items[0].name")
+        raise ValueError(
+            f"{quoted(text)} is not a valid path; write names and positions, as items[0].name"
+        )
     return tuple(_STEPS.findall(text))
 
 
 def look_up(data: Any, steps: Sequence[str]) -> Any:
-    """What a path leads to, MISSING where it leads nowhere; positions in lists count from 0."""
+    """The value at a path, MISSING where there is none; positions in lists count from 0."""
     for step in steps:
         if isinstance(data, Mapping):
             data = data.get(step, MISSING)
@@ -72,15 +103,11 @@ def text_of(value: Any) -> str | None:
 def shown(value: Any) -> str:
     """A value in a sentence: on one line, cut to `QUOTE_LIMIT` characters."""
     if isinstance(value, str):
-        return quoted(_whole(value))
-    try:
-        text = _whole(json.dumps(value, ensure_ascii=False, default=str))
-    except RecursionError:
-        return "a value that is nested too deeply to be shown"
-    return text if len(text) <= QUOTE_LIMIT else f"{text[: QUOTE_LIMIT - 1]}…"
+        return quoted(_storable(value))
+    return cut(_storable(json.dumps(value, ensure_ascii=False, default=str)), QUOTE_LIMIT)
 
 
-def _whole(text: str) -> str:
+def _storable(text: str) -> str:
     # Halves of surrogate pairs, which JSON can spell, fit in no file.
     return text.encode("utf-8", "replace").decode("utf-8")
 

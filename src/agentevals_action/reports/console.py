@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 
-from agentevals_action import formatting, kinds
+from agentevals_action import formatting
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.result import SuiteSummary, TestResult
 from agentevals_action.reports.conversations import Turns, together
@@ -265,7 +265,7 @@ def by_conversation(tests: Sequence[TestComparison]) -> tuple[Turns, Iterator[Te
 def why(result: TestResult) -> str:
     """The most telling reason for a verdict: the error, the failed gates, else what missed."""
     if result.verdict is None and result.error:
-        return f"{kinds.words(result.error.kind)}: {result.error.message}"
+        return f"{formatting.error_kind(result.error.kind)}: {result.error.message}"
     if result.gates_failed:
         return f"required gate failed: {', '.join(result.gates_failed)}"
     return "; ".join(result.misses)

@@ -239,7 +239,7 @@ def test_tool_trajectory__asks_in_any_order_by_default() -> None:
         ("skill_trigger", {"skill": " "}, "nothing is left of this text"),
         ("field_accuracy", {}, "it is missing"),
         ("field_accuracy", {"fields": []}, "the list is empty, so there is nothing to compare"),
-        ("field_accuracy", {"fields": [{"path": "a..b"}]}, "is no path"),
+        ("field_accuracy", {"fields": [{"path": "a..b"}]}, "is not a valid path"),
         (
             "field_accuracy",
             {"fields": [{"path": "a", "match": "fuzzy"}]},

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
-from agentevals_action.evaluators.matching import quoted
+from agentevals_action.formatting import quoted
 
 _MONTHS = (
     "january",

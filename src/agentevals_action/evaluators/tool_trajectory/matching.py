@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agentevals_action.entries.entry import Entry, NonEmpty, Seen, checks
-from agentevals_action.evaluators.matching import quoted
 from agentevals_action.evaluators.metrics import amount
 from agentevals_action.evaluators.tool_trajectory.assignment import (
     Pairs,
     best_assignment,
     best_subsequence,
 )
+from agentevals_action.formatting import quoted
 from agentevals_action.model.json_values import MISSING, equal, look_up, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agentevals_action import __version__, kinds
+from agentevals_action import __version__, formatting
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import counted, joined, score, time
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
@@ -119,7 +119,7 @@ class _Maker:
         something else than a target that fails."""
         tests = self._where(lambda test: test.change is Change.HEAD_ERROR)
         open_ = sum(test.head is not None and test.head.verdict is not None for _, test in tests)
-        what = kinds.counted(
+        what = formatting.counted_error_kinds(
             test.head.error.kind
             for _, test in tests
             if test.head and test.head.error and not test.head.verdict

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agentevals_action import kinds
+from agentevals_action import formatting
 from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.formatting import counted, delta, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
@@ -177,7 +177,7 @@ class Teller:
         if shown and shown.verdict != result.verdict:
             told = f"{shown.verdict or 'error'}, {score(shown.score)}"
         if not answer and result.error:
-            text = f"{inline(kinds.words(result.error.kind), _KIND)}: {prose(result.error.message, self._limits.text)}"
+            text = f"{inline(formatting.error_kind(result.error.kind), _KIND)}: {prose(result.error.message, self._limits.text)}"
         return Answer(side, told, text)
 
 
@@ -269,7 +269,7 @@ def _sample_fact(head: TestResult | None) -> Sequence[str]:
 def _error_fact(test: TestComparison, limits: Limits) -> Sequence[str]:
     error = test.head.error if test.head else None
     return (
-        [f"{inline(kinds.words(error.kind), _KIND)}: {prose(error.message, limits.text)}"]
+        [f"{inline(formatting.error_kind(error.kind), _KIND)}: {prose(error.message, limits.text)}"]
         if error
         else []
     )

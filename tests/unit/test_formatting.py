@@ -153,3 +153,44 @@ def test_joined__as_a_sentence_lists() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+def test_words__known_and_strange() -> None:
+    assert (
+        formatting.error_kind("budget"),
+        formatting.error_kind("workspace"),
+        formatting.error_kind("odd"),
+    ) == (
+        "budget spent",
+        "workspace failed",
+        "odd error",
+    )
+
+
+def test_counted__the_frequent_first() -> None:
+    assert (
+        formatting.counted_error_kinds(["target", "budget", "budget"])
+        == "budget spent (2), target failed (1)"
+    )
+    assert formatting.counted_error_kinds(["budget", "budget"]) == "budget spent"
+
+
+def test_plural__of_nouns_and_verbs() -> None:
+    assert [formatting.plural(number, "test") for number in (0, 1, 2)] == ["tests", "test", "tests"]
+    assert [formatting.plural(number, "is", "are") for number in (1, 2)] == ["is", "are"]
+
+
+def test_one_of__names_every_choice() -> None:
+    assert formatting.one_of(["a", "b", "c"]) == "`a`, `b` or `c`"
+    assert formatting.one_of(["a"]) == "`a`"
+
+
+def test_cut__keeps_the_limit() -> None:
+    assert formatting.cut("abcd", 4) == "abcd"
+    assert formatting.cut("abcde", 4) == "abc…"
+
+
+def test_quoted__is_one_line_and_shows_white_space_alone() -> None:
+    assert formatting.quoted("a\nb") == '"a b"'
+    assert formatting.quoted("\n\t") == '"\\n\\t"'
+    assert len(formatting.quoted("x" * 100)) == 82

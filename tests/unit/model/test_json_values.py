@@ -102,23 +102,44 @@ def test_path__leads_nowhere(path: str) -> None:
     "path", ["", ".", "a.", ".a", "a..b", "a[x]", "a[", "a]", "a[0", "a[-1]", "a.[0]", "a[0]b"]
 )
 def test_path__is_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="is no path; write names and positions"):
+    with pytest.raises(ValueError, match="is not a valid path; write names and positions"):
         json_values.read_path(path)
 
 
 def test_shown__is_short_and_fits_in_a_file() -> None:
-    deep: Any = 1
-    for _ in range(5_000):
-        deep = [deep]
     assert json_values.shown({"a": [1, None, "ä"]}) == '{"a": [1, null, "ä"]}'
     assert json_values.shown("a\nb") == '"a b"'
     assert json_values.shown("\ud800") == '"?"'
     assert len(json_values.shown(list(range(100)))) == 80
-    # How deep an encoder goes differs by Python's version; either way it is short and no crash.
-    assert json_values.shown(deep) in (
-        "a value that is nested too deeply to be shown",
-        "[" * 79 + "…",
-    )
+
+
+@given(json_data)
+def test_parse_json__reads_what_json_writes(data: Any) -> None:
+    text = json.dumps(data)
+    if "Infinity" not in text:
+        assert json_values.equal(json_values.parse_json(text), data)
+        assert json_values.equal(json_values.parse_json(text.encode("utf-8-sig")), data)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "nope", "NaN", "[-Infinity]", '{"a": 1} x', b"\xff\xfe{", b'"\xe4"']
+)
+def test_parse_json__refuses_what_is_not_json(text: str | bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the sentence is that of the decoder
+        json_values.parse_json(text)
+
+
+def test_parse_json__is_bounded_in_depth() -> None:
+    limit = json_values.MAX_DEPTH
+    assert json_values.parse_json("[" * limit + "]" * limit)
+    brackets = json.dumps("[" * 10_000)
+    assert json_values.parse_json(f"[{brackets}]") == ["[" * 10_000]
+    assert len(json_values.parse_json("[" + "[{}]," * 1_000 + "1]")) == 1_001
+    for text in ("[" * (limit + 1) + "]" * (limit + 1), '{"a":' * 1_000_000, '["\\"' + "[" * 9_999):
+        with pytest.raises(ValueError):  # noqa: PT011 - too deep, or not JSON at all
+            json_values.parse_json(text)
+    with pytest.raises(ValueError, match="nested more than 200 levels deep"):
+        json_values.parse_json("[" * 100_000)
 
 
 @pytest.mark.parametrize(
