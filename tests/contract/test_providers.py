@@ -63,7 +63,7 @@ def stand_in(
 
 
 @contextmanager
-def connected(name: str) -> Iterator[tuple[base.Options, base.Surroundings]]:
+def connected(name: str) -> Iterator[tuple[base.ProviderOptions, base.ProviderContext]]:
     with stand_in(name, {"^echo hello$": "hello"}) as server:
         definition = {
             field: server.url if value == "URL" else value for field, value in SAMPLES[name].items()
@@ -75,7 +75,7 @@ def connected(name: str) -> Iterator[tuple[base.Options, base.Surroundings]]:
 
 
 def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
-    async def completed(options: base.Options, surroundings: base.Surroundings) -> Trace:
+    async def completed(options: base.ProviderOptions, surroundings: base.ProviderContext) -> Trace:
         provider = options.connect(surroundings)
         try:
             return await provider.complete(targets.request(Path("/"), *messages, **fields))
@@ -88,18 +88,20 @@ def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
 
 def test_registry__every_file_is_registered_and_has_a_sample() -> None:
     files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
-    registered = {options.__module__.rpartition(".")[2] for options in providers.catalog().values()}
+    registered = {options.__module__.rpartition(".")[2] for options in providers.PROVIDERS.values()}
     assert files == registered
-    assert sorted(providers.catalog()) == NAMES
+    assert sorted(providers.PROVIDERS) == NAMES
 
 
 def test_registry__a_file_holds_one_provider_of_its_name() -> None:
-    for name, options in providers.catalog().items():
+    for name, options in providers.PROVIDERS.items():
         module = importlib.import_module(options.__module__)
         own = [
             item
             for item in vars(module).values()
-            if inspect.isclass(item) and issubclass(item, base.Options) and item is not base.Options
+            if inspect.isclass(item)
+            and issubclass(item, base.ProviderOptions)
+            and item is not base.ProviderOptions
         ]
         assert own == [options]
         assert options.provider.replace("-", "_") == name == module.__name__.rpartition(".")[2]
@@ -107,7 +109,7 @@ def test_registry__a_file_holds_one_provider_of_its_name() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__every_field_and_the_provider_are_described(name: str) -> None:
-    options = providers.catalog()[name]
+    options = providers.PROVIDERS[name]
     assert options.__doc__
     assert [field for field, info in fields_of(options).items() if not info.description] == []
     assert set(options.spellings) <= set(fields_of(options))
@@ -144,7 +146,9 @@ def test_complete__the_same_again_is_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__many_at_once(name: str) -> None:
-    async def many(options: base.Options, surroundings: base.Surroundings) -> list[Trace]:
+    async def many(
+        options: base.ProviderOptions, surroundings: base.ProviderContext
+    ) -> list[Trace]:
         provider = options.connect(surroundings)
         try:
             return list(
@@ -179,7 +183,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> None:
-    async def failed(options: base.Options) -> None:
+    async def failed(options: base.ProviderOptions) -> None:
         provider = options.connect(targets.surroundings({"PATH": os.environ["PATH"]}))
         try:
             await provider.complete(targets.request(Path("/"), "hello"))

@@ -34,7 +34,7 @@ def suites() -> list[str]:
 
 
 def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
-    return load_suite(copy / path, copy, Catalog(evaluators.catalog(), providers.catalog()))
+    return load_suite(copy / path, copy, Catalog(evaluators.catalog(), providers.PROVIDERS))
 
 
 @pytest.mark.parametrize("path", suites())

@@ -89,7 +89,7 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
     suite = load_suite(
-        tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
+        tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.PROVIDERS)
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
@@ -101,7 +101,7 @@ def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
         assert (
             f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text
         ), name
-    assert all(f"`{name.replace('_', '-')}`" in README for name in providers.catalog())
+    assert all(f"`{name.replace('_', '-')}`" in README for name in providers.PROVIDERS)
 
 
 def spellings() -> set[tuple[str, str]]:
@@ -156,7 +156,7 @@ def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
             (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / named[1]).write_text(block)
     suite = load_suite(
-        tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.catalog())
+        tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.PROVIDERS)
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())

@@ -30,7 +30,7 @@ def read(root: Path) -> dict[str, object]:
     suite = load_suite(
         root / "EVAL.yaml",
         root,
-        Catalog(evaluators=evaluators.catalog(), providers=providers.catalog()),
+        Catalog(evaluators=evaluators.catalog(), providers=providers.PROVIDERS),
     )
     whole = isinstance(suite, Suite)
     told = [

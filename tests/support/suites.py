@@ -20,7 +20,7 @@ targets:
 """
 
 
-class CliTarget(base.Options):
+class CliTarget(base.ProviderOptions):
     """A command, as far as suites look at it."""
 
     provider = "cli"
@@ -30,7 +30,7 @@ class CliTarget(base.Options):
         Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds.")
     ] = None
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         raise NotImplementedError
 
     def files(self, folder: Folder) -> Sequence[str]:
@@ -40,7 +40,7 @@ class CliTarget(base.Options):
         )
 
 
-class MockTarget(base.Options):
+class MockTarget(base.ProviderOptions):
     """A model that answers from a list, as far as suites look at it."""
 
     provider = "mock"
@@ -48,7 +48,7 @@ class MockTarget(base.Options):
 
     responses: Annotated[tuple[dict[str, str], ...], Meta(description="The answers.")]
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         raise NotImplementedError
 
     def variables(self) -> Sequence[str]:

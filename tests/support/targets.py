@@ -9,15 +9,15 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
 from agentevals_action.targets import providers
-from agentevals_action.targets.base import Options, Request, Surroundings
-from agentevals_action.targets.client import Calls
+from agentevals_action.targets.base import ProviderOptions, Request, ProviderContext
+from agentevals_action.targets.client import TargetClient
 from agentevals_action.targets.variables import names_in
 
 
-def options(definition: Mapping[str, Any]) -> Options:
+def options(definition: Mapping[str, Any]) -> ProviderOptions:
     """The validated options of a definition, as a targets file gives it."""
     return read_entry(
-        providers.catalog()[definition["provider"].replace("-", "_")], dict(definition)
+        providers.PROVIDERS[definition["provider"].replace("-", "_")], dict(definition)
     )
 
 
@@ -72,17 +72,19 @@ def surroundings(
     allowed: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     withheld: tuple[str, ...] = (),
-) -> Surroundings:
+) -> ProviderContext:
     """What a provider may use."""
-    return Surroundings(variables or {}, environment, allowed or {}, withheld)
+    return ProviderContext(variables or {}, environment, allowed or {}, withheld)
 
 
 def calls(
     environment: Mapping[str, str], variables: Mapping[str, str] | None = None, **fields: Any
-) -> Calls:
+) -> TargetClient:
     """Calls to every provider there is; waits between tries are a thousandth of the real ones."""
     allowed = fields.pop("allowed", {})
-    around = Surroundings(
+    around = ProviderContext(
         {}, environment, allowed, fields.pop("withheld", ()), fields.pop("scratch", None)
     )
-    return Calls(lambda _root, _folder: variables or {}, around, **{"backoff": 0.001, **fields})
+    return TargetClient(
+        lambda _root, _folder: variables or {}, around, **{"backoff": 0.001, **fields}
+    )

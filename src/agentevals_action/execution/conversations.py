@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import agent_name
-from agentevals_action.targets.base import Options
+from agentevals_action.targets.base import ProviderOptions
 
 #: A conversation by its suite's path and its id.
 Conversation = tuple[str, str]
@@ -16,7 +16,9 @@ def may_remember(suite: Suite, test: Test) -> bool:
     answers the same would not show it."""
     target = suite.targets.targets.get(agent_name(suite, test) or "")
     options = target.options if target else None
-    return not (isinstance(options, Options) and (options.is_defined or options.deterministic))
+    return not (
+        isinstance(options, ProviderOptions) and (options.is_defined or options.deterministic)
+    )
 
 
 def remembered_in(suite: Suite, test: Test) -> Conversation | None:

@@ -21,9 +21,9 @@ from agentevals_action.settings import Settings
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets import variables
-from agentevals_action.targets.base import Surroundings
+from agentevals_action.targets.base import ProviderContext
 from agentevals_action.targets.budget import Budget
-from agentevals_action.targets.client import Calls
+from agentevals_action.targets.client import TargetClient
 
 if TYPE_CHECKING:
     from agentevals_action.targets.cache.keys import CacheKeys
@@ -74,8 +74,10 @@ class Engine:
         self._notices = Notices()
         self.budget = Budget(settings.max_cost_usd)
         self.cache, keys = self._open_cache(allowed)
-        around = Surroundings({}, environment, allowed, withheld, places.scratch)
-        self.calls = Calls(self._variables, around, budget=self.budget, cache=self.cache, keys=keys)
+        around = ProviderContext({}, environment, allowed, withheld, places.scratch)
+        self.calls = TargetClient(
+            self._variables, around, budget=self.budget, cache=self.cache, keys=keys
+        )
         self.forecast = Forecast(settings)
         self.fingerprints = Fingerprints(settings.watch, self._variables)
         options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)

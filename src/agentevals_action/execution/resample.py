@@ -18,7 +18,7 @@ from agentevals_action.model.target import Target
 from agentevals_action.results.build import agent_name
 from agentevals_action.system.redacted import redacted
 from agentevals_action.system.redaction import Redactor
-from agentevals_action.targets.base import Options as ProviderOptions
+from agentevals_action.targets.base import ProviderOptions
 
 Keys = frozenset[tuple[str, str]]
 

@@ -28,7 +28,7 @@ from agentevals_action.results.build import (
     test_result,
 )
 from agentevals_action.targets.base import Request
-from agentevals_action.targets.client import Calls
+from agentevals_action.targets.client import TargetClient
 
 if TYPE_CHECKING:
     from agentevals_action.execution.workspaces.pool import Workspaces
@@ -101,7 +101,7 @@ class Runner:
 
     def __init__(
         self,
-        calls: Calls,
+        calls: TargetClient,
         options: RunOptions,
         children: Children,
         fingerprint: Callable[[Suite, Test], Fingerprint],

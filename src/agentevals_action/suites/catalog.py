@@ -19,7 +19,7 @@ class Catalog:
     targets files is kept in `cache` for the other suites."""
 
     evaluators: Mapping[str, type[evaluators.Options]]
-    providers: Mapping[str, type[providers.Options]]
+    providers: Mapping[str, type[providers.ProviderOptions]]
     targets_file: Path | None = None
     target: str | None = None
     judge_target: str | None = None

@@ -51,7 +51,7 @@ def catalog(settings: Settings, folder: Path) -> Catalog:
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
         evaluators=evaluators.catalog(),
-        providers=providers.catalog(),
+        providers=providers.PROVIDERS,
         targets_file=targets,
         target=settings.target,
         judge_target=settings.judge_target,

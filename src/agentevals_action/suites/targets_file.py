@@ -110,7 +110,7 @@ class TargetsFile:
 
 
 def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...]:
-    if not isinstance(target.options, base.Options):
+    if not isinstance(target.options, base.ProviderOptions):
         return ()
     try:
         return tuple(target.options.files(folder))
@@ -124,7 +124,7 @@ def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...
 
 
 def read_targets(
-    file: Path, root: Path, providers: Mapping[str, type[base.Options]], findings: Findings
+    file: Path, root: Path, providers: Mapping[str, type[base.ProviderOptions]], findings: Findings
 ) -> TargetsFile:
     """Reads a targets file; all its faults go to `findings`."""
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
@@ -257,7 +257,7 @@ def _unusable(provider: str, entry: Map) -> Diagnostic | None:
 def _read_target(
     whole: Map,
     own: Map,
-    providers: Mapping[str, type[base.Options]],
+    providers: Mapping[str, type[base.ProviderOptions]],
     folder: Folder,
     findings: Findings,
 ) -> Target | None:
@@ -293,7 +293,7 @@ def _read_target(
     return _target(common, valid, whole) if common and valid else None
 
 
-def _target(common: TargetEntry, options: base.Options, whole: Map) -> Target:
+def _target(common: TargetEntry, options: base.ProviderOptions, whole: Map) -> Target:
     return Target(
         name=common.name,
         provider=options.provider,

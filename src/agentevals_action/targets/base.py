@@ -36,7 +36,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ProviderContext:
     """What a provider may use: `variables` resolves names (`${{ }}` and the vendor's usual key),
     `environment` is the scrubbed environment of children, `allowed` the variables that the workflow
     lets through (a target's `env` picks from those), `withheld` the names that were kept back,
@@ -67,7 +67,7 @@ class Provider(Protocol):
         ...
 
 
-class Options(Entry):
+class ProviderOptions(Entry):
     """The provider's own fields of a target. `${{ NAME }}` in any string of the definition is
     resolved before `connect`.
 
@@ -89,7 +89,7 @@ class Options(Entry):
         return f"{type(self).__name__}(…)"
 
     @abstractmethod
-    def connect(self, surroundings: Surroundings) -> Provider:
+    def connect(self, surroundings: ProviderContext) -> Provider:
         """The connected target; cheap, opens nothing yet."""
 
     def variables(self) -> Sequence[str]:

@@ -18,9 +18,9 @@ from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.system import redaction
-from agentevals_action.targets.base import Options, Provider, Request, Surroundings
+from agentevals_action.targets.base import ProviderOptions, Provider, Request, ProviderContext
 from agentevals_action.targets.budget import Budget
-from agentevals_action.targets.rate_limit import Throttle
+from agentevals_action.targets.rate_limit import RateLimit
 from agentevals_action.targets.retry import Tries
 from agentevals_action.targets.variables import missing_error, names_in, resolve
 
@@ -39,7 +39,7 @@ Variables = Callable[[Path, Path], Mapping[str, str]]
 
 def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the variables that a target needs and that are not set, each once."""
-    own = target.options.variables() if isinstance(target.options, Options) else ()
+    own = target.options.variables() if isinstance(target.options, ProviderOptions) else ()
     needed = dict.fromkeys((*target.variables, *names_in(target.definition), *own))
     return tuple(name for name in needed if name not in variables)
 
@@ -49,7 +49,7 @@ class _Line:
     """What all calls to one target share: its pace, the reason why it is dead, its connections by
     suite folder, what keys it holds."""
 
-    throttle: Throttle
+    throttle: RateLimit
     secrets: tuple[str, ...]
     dead: TargetDead | None = None
     providers: dict[Path, Provider] = field(default_factory=dict)
@@ -60,20 +60,20 @@ class _Connection:
     """A target as it is reached from one suite's folder; `options` are resolved."""
 
     target: Target
-    options: Options
+    options: ProviderOptions
     line: _Line
     provider: Provider
 
 
-class Calls:
-    """Calls targets. `variables` gives what `${{ }}` may name, `surroundings` what providers may
+class TargetClient:
+    """TargetClient targets. `variables` gives what `${{ }}` may name, `surroundings` what providers may
     use beside it, `cache` and `keys` (both or neither) where replies are looked up and kept;
     `backoff` is the first wait between tries, in seconds, doubled for each further one."""
 
     def __init__(
         self,
         variables: Variables,
-        surroundings: Surroundings,
+        surroundings: ProviderContext,
         *,
         budget: Budget | None = None,
         cache: "Cache | None" = None,
@@ -182,7 +182,9 @@ class Calls:
             self._known[key] = self._variables(*key)
         return self._known[key]
 
-    def _line(self, target: Target, options: Options, variables: Mapping[str, str]) -> _Line:
+    def _line(
+        self, target: Target, options: ProviderOptions, variables: Mapping[str, str]
+    ) -> _Line:
         """Targets of one name in two trees, or with other keys in another folder, are one only when
         they come out the same."""
         keys = {
@@ -203,7 +205,7 @@ class Calls:
                 if redaction.looks_secret(name) and isinstance(value, str)
             )
             secrets = tuple(value for value in (*given, *keys.values()) if value)
-            self._lines[identity] = _Line(Throttle(*limits), secrets)
+            self._lines[identity] = _Line(RateLimit(*limits), secrets)
         return self._lines[identity]
 
     async def _tried(self, connection: _Connection, request: Request) -> Trace:
@@ -235,9 +237,9 @@ def _limit(target: Target, request: Request) -> float:
     return min(request.timeout, target.timeout_seconds or request.timeout)
 
 
-def _resolved(target: Target, variables: Mapping[str, str]) -> Options:
+def _resolved(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
     options = target.options
-    if not isinstance(options, Options):
+    if not isinstance(options, ProviderOptions):
         raise TypeError(f"{target.provider} has no provider behind it")
     if not names_in(_plain(options)):
         return options

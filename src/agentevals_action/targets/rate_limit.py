@@ -14,7 +14,7 @@ _MINUTE = 60.0
 PATIENCE = 300.0
 
 
-class Throttle:
+class RateLimit:
     """What all calls to one target share. `max_concurrency` calls run at once,
     `requests_per_minute` begin within any 60 seconds; None is no limit."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from agentevals_action.errors import AttemptError, TransientError
-from agentevals_action.targets.rate_limit import PATIENCE, Throttle
+from agentevals_action.targets.rate_limit import PATIENCE, RateLimit
 
 #: Seconds that our own backoff waits at most; what a server asks for may be longer.
 MAX_BACKOFF = 30.0
@@ -38,7 +38,7 @@ class Tries:
             self.last_ms = took * 1000
             self._left = max(self._left - took, 0.0)
 
-    async def failed(self, error: TransientError, throttle: Throttle) -> None:
+    async def failed(self, error: TransientError, throttle: RateLimit) -> None:
         """Waits, or has the target's calls wait, before the next try; raises AttemptError when
         there is none, or no time for it, and TargetDead when the target asks for more patience than
         there is."""

@@ -117,7 +117,7 @@ def declared(kind: type[Entry]) -> Iterator[type[Entry]]:
 #: What declares entries: looked up, each plug-in is imported.
 DECLARING = (
     *evaluators.catalog().values(),
-    *providers.catalog().values(),
+    *providers.PROVIDERS.values(),
     config,
     quarantine_file,
     targets_file,

@@ -15,7 +15,7 @@ from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import placeholders
 
 if TYPE_CHECKING:
-    from agentevals_action.targets.base import Request, Surroundings
+    from agentevals_action.targets.base import Request, ProviderContext
 
 #: What tells an agent the folder that it is to work in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
@@ -43,7 +43,7 @@ class Runner:
     those that the workflow lets through, all of them when None; AttemptError when one is not let
     through."""
 
-    def __init__(self, env: Sequence[str] | None, surroundings: "Surroundings") -> None:
+    def __init__(self, env: Sequence[str] | None, surroundings: "ProviderContext") -> None:
         self._environment = environment(env, surroundings)
         self._withheld = surroundings.withheld
         self.scratch = surroundings.scratch
@@ -101,7 +101,7 @@ def ended(returncode: int) -> str:
     )
 
 
-def environment(names: Sequence[str] | None, surroundings: "Surroundings") -> Mapping[str, str]:
+def environment(names: Sequence[str] | None, surroundings: "ProviderContext") -> Mapping[str, str]:
     """The child's variables: all that the workflow lets through, or of those the ones that the
     target names."""
     allowed = {

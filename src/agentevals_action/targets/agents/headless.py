@@ -19,7 +19,7 @@ from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
 
 if TYPE_CHECKING:
-    from agentevals_action.targets.base import Request, Surroundings
+    from agentevals_action.targets.base import Request, ProviderContext
 
 #: Bytes of a stream that are read: it holds every file that the agent looked at.
 STREAM_LIMIT = 64 * 1024 * 1024
@@ -94,7 +94,7 @@ class AgentCli:
         product: Product,
         fields: Fields,
         options: Sequence[str],
-        surroundings: "Surroundings",
+        surroundings: "ProviderContext",
         last: Sequence[str] = (),
     ) -> None:
         self._product, self._fields, self._options, self._last = (

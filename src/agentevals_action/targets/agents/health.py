@@ -8,7 +8,7 @@ from msgspec import Meta
 from agentevals_action.entries.entry import Checked, Entry, Written
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.apis.http_client import Endpoint, Manner
+from agentevals_action.targets.apis.http_client import HttpClient, Service
 
 
 def _checked(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -59,12 +59,12 @@ async def ask(url: str, timeout: float) -> None:
     """Puts a GET to a URL; TargetDead when it is not answered with 2xx within `timeout` seconds."""
     parts = urlsplit(url)
     path = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
-    manner = Manner(
+    manner = Service(
         f"{parts.scheme}://{parts.netloc}/",
         "let its URL be asked without a key, or use a command",
         "healthcheck.url",
     )
-    endpoint = Endpoint(manner)
+    endpoint = HttpClient(manner)
     try:
         await endpoint.send("GET", path, None, timeout)
     except AttemptError as error:

@@ -37,7 +37,7 @@ _SHOWN = 500  # characters of a server's words that an error quotes
 
 
 @dataclass(frozen=True)
-class Manner:
+class Service:
     """How an endpoint is spoken to and of: `url` is what paths are added to, `url_field` and
     `key_hint` the words for who has to mend the address or the key, `dead_codes` a vendor's codes
     for a refusal of everybody, `missing_hint` what to do at a 404, which is one too when it is
@@ -74,11 +74,11 @@ class Answer:
             raise ValueError("the reply is not JSON") from None
 
 
-class Endpoint:
+class HttpClient:
     """A server that providers put requests to. Connections are kept for the calls that come
     after."""
 
-    def __init__(self, manner: Manner) -> None:
+    def __init__(self, manner: Service) -> None:
         self.manner = manner
         self._route: Route | None = None
         self._idle: list[

@@ -11,7 +11,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets import base
-from agentevals_action.targets.apis.http_client import Endpoint, Manner
+from agentevals_action.targets.apis.http_client import HttpClient, Service
 
 
 def _is_url(url: str) -> str:
@@ -58,8 +58,8 @@ class Wire:
 class ModelApi:
     """A connected model: the provider that an options class gives out."""
 
-    def __init__(self, manner: Manner, wire: Wire) -> None:
-        self._endpoint = Endpoint(manner)
+    def __init__(self, manner: Service, wire: Wire) -> None:
+        self._endpoint = HttpClient(manner)
         self._wire = wire
 
     async def complete(self, request: base.Request) -> Trace:

@@ -11,7 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import openai_chat, openai_responses
-from agentevals_action.targets.apis.http_client import Manner
+from agentevals_action.targets.apis.http_client import Service
 from agentevals_action.targets.apis.model_api import ModelApi, Wire
 
 ApiFormat = Literal["chat", "responses"]
@@ -68,7 +68,7 @@ class OpenAIModel(ModelApi):
     messages, `path` below the manner's URL."""
 
     def __init__(
-        self, manner: Manner, form: Format, path: str, model: str, config: Mapping[str, Any]
+        self, manner: Service, form: Format, path: str, model: str, config: Mapping[str, Any]
     ) -> None:
         self._form, self._model, self._config = form, model, config
         super().__init__(manner, Wire(path, self._body, self._body, self._read))

@@ -11,7 +11,7 @@ from agentevals_action.entries.reading import to_data
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.model.target import Target
 from agentevals_action.system import redaction
-from agentevals_action.targets.base import Options, Request
+from agentevals_action.targets.base import ProviderOptions, Request
 from agentevals_action.targets.cache.file_digests import CacheFiles
 
 #: Of what keys are made of. Another one lets every stored reply lie: raise it when a provider
@@ -52,7 +52,7 @@ class CacheKeys:
         self._told: set[str] = set()
 
     def key(
-        self, target: Target, options: Options, request: Request, secrets: Sequence[str]
+        self, target: Target, options: ProviderOptions, request: Request, secrets: Sequence[str]
     ) -> Key | None:
         """The key of a request to a target with these resolved options and secrets; None when its
         reply must not be cached.

@@ -1,29 +1,31 @@
-"""The providers of this version: one file each, one line each."""
+"""The registry of providers: one file and one line each."""
 
 from collections.abc import Mapping
 
-from agentevals_action.registry import Registry
-from agentevals_action.targets.base import Options
+from agentevals_action.targets.base import ProviderOptions
+from agentevals_action.targets.providers.anthropic import Anthropic
+from agentevals_action.targets.providers.azure import Azure
+from agentevals_action.targets.providers.claude_cli import ClaudeCli
+from agentevals_action.targets.providers.cli import Cli
+from agentevals_action.targets.providers.codex_cli import CodexCli
+from agentevals_action.targets.providers.copilot_cli import CopilotCli
+from agentevals_action.targets.providers.gemini import Gemini
+from agentevals_action.targets.providers.http import Http
+from agentevals_action.targets.providers.mock import Mock
+from agentevals_action.targets.providers.openai import OpenAI
+from agentevals_action.targets.providers.replay import Replay
 
-#: Every provider's name with `_` for `-`, which is the name of its file, and its class.
-_PROVIDERS: Mapping[str, str] = {
-    "anthropic": "Anthropic",
-    "azure": "Azure",
-    "claude_cli": "ClaudeCli",
-    "cli": "Cli",
-    "codex_cli": "CodexCli",
-    "copilot_cli": "CopilotCli",
-    "gemini": "Gemini",
-    "http": "Http",
-    "mock": "Mock",
-    "openai": "OpenAI",
-    "replay": "Replay",
+#: The options of every provider by its name in a targets file, with `_` for `-`.
+PROVIDERS: Mapping[str, type[ProviderOptions]] = {
+    "anthropic": Anthropic,
+    "azure": Azure,
+    "claude_cli": ClaudeCli,
+    "cli": Cli,
+    "codex_cli": CodexCli,
+    "copilot_cli": CopilotCli,
+    "gemini": Gemini,
+    "http": Http,
+    "mock": Mock,
+    "openai": OpenAI,
+    "replay": Replay,
 }
-
-
-def catalog() -> Mapping[str, type[Options]]:
-    """The options of every provider by its name with `_` for `-`, as a target's `provider` says it
-    in either spelling."""
-    return Registry[Options](
-        __name__, {name: (name, plugin) for name, plugin in _PROVIDERS.items()}
-    )

@@ -11,7 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.anthropic_messages import conversation, read_message
-from agentevals_action.targets.apis.http_client import Manner
+from agentevals_action.targets.apis.http_client import Service
 
 DEFAULT_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -30,7 +30,7 @@ _OWN_FIELDS = {
 }
 
 
-class Anthropic(base.Options):
+class Anthropic(base.ProviderOptions):
     """A model behind Anthropic's Messages API, or any server that speaks it."""
 
     provider: ClassVar[str] = "anthropic"
@@ -75,10 +75,10 @@ class Anthropic(base.Options):
         """The usual key's variable, when neither a key nor a server is given."""
         return () if self.api_key is not None or self.base_url is not None else (KEY_VARIABLE,)
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The model, with the key given or the usual variable's."""
         key = model_api.key_of(self.api_key, surroundings.variables.get(KEY_VARIABLE))
-        manner = Manner(
+        manner = Service(
             url=(self.base_url or DEFAULT_URL).rstrip("/").removesuffix("/v1") + "/",
             key_hint=f"set `api_key`, or the variable {KEY_VARIABLE}, to a key that may use {self.model}",
             headers={"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})},

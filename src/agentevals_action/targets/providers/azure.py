@@ -10,7 +10,7 @@ from msgspec import Meta, field
 from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.http_client import Manner
+from agentevals_action.targets.apis.http_client import Service
 from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, OpenAIModel
 
 KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
@@ -22,7 +22,7 @@ _API = re.compile(r"/openai(/v1)?$")
 _VERSION = re.compile(r"[A-Za-z0-9.-]+")
 
 
-class Azure(base.Options):
+class Azure(base.ProviderOptions):
     """A model deployed at Azure OpenAI."""
 
     provider: ClassVar[str] = "azure"
@@ -94,10 +94,10 @@ class Azure(base.Options):
         """The usual key's variable, when no key is given."""
         return () if self.api_key is not None else (KEY_VARIABLE,)
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The model, with the key given or the usual variable's."""
         key = model_api.key_of(self.api_key, surroundings.variables.get(KEY_VARIABLE))
-        manner = Manner(
+        manner = Service(
             url=self.url,
             url_field="endpoint",
             key_hint=f"set `api_key`, or the variable {KEY_VARIABLE}, to a key of the resource",

@@ -19,7 +19,7 @@ _PRODUCT = agent_cli.Product(
 )
 
 
-class ClaudeCli(agent_cli.Fields, base.Options):
+class ClaudeCli(agent_cli.Fields, base.ProviderOptions):
     """Claude Code without a person."""
 
     provider: ClassVar[str] = "claude-cli"
@@ -43,7 +43,7 @@ class ClaudeCli(agent_cli.Fields, base.Options):
         Meta(description="Turns after which it stops, which is an error."),
     ] = None
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow
         does not let through."""
         words = [

@@ -26,7 +26,7 @@ from agentevals_action.targets.agents.attachments import attached
 from agentevals_action.targets.reply_envelope import read_reply
 
 
-class Cli(base.Options):
+class Cli(base.ProviderOptions):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
@@ -70,7 +70,7 @@ class Cli(base.Options):
         placeholders.check_format(files_format)
         return files_format
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The command with its environment; AttemptError when it names a variable that the workflow
         does not let through."""
         return _Connected(self, surroundings)
@@ -94,7 +94,7 @@ class Cli(base.Options):
 
 
 class _Connected:
-    def __init__(self, options: Cli, surroundings: base.Surroundings) -> None:
+    def __init__(self, options: Cli, surroundings: base.ProviderContext) -> None:
         import asyncio  # late: targets are read without an event loop
 
         self._options = options

@@ -19,7 +19,7 @@ _PRODUCT = agent_cli.Product(
 )
 
 
-class CodexCli(agent_cli.Fields, base.Options):
+class CodexCli(agent_cli.Fields, base.ProviderOptions):
     """Codex without a person."""
 
     provider: ClassVar[str] = "codex-cli"
@@ -33,7 +33,7 @@ class CodexCli(agent_cli.Fields, base.Options):
         Meta(description="The program, with words before `exec` if it needs any."),
     ] = "codex"
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow
         does not let through."""
         # A workspace need not be a git repository. The sandbox is the agent's own default,

@@ -19,7 +19,7 @@ _PRODUCT = agent_cli.Product(
 )
 
 
-class CopilotCli(agent_cli.Fields, base.Options):
+class CopilotCli(agent_cli.Fields, base.ProviderOptions):
     """GitHub Copilot without a person."""
 
     provider: ClassVar[str] = "copilot-cli"
@@ -33,7 +33,7 @@ class CopilotCli(agent_cli.Fields, base.Options):
         Meta(description="The program, with words before its options if it needs any."),
     ] = "copilot"
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The agent with its environment; AttemptError when it names a variable that the workflow
         does not let through."""
         # With a prompt on standard input, and none as `-p`, it runs without a person.

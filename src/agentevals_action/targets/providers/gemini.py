@@ -12,7 +12,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.gemini_contents import conversation, read_content
-from agentevals_action.targets.apis.http_client import Manner
+from agentevals_action.targets.apis.http_client import Service
 
 DEFAULT_URL = "https://generativelanguage.googleapis.com"
 DEFAULT_VERSION = "v1beta"
@@ -44,7 +44,7 @@ _OWN_FIELDS = {
 }
 
 
-class Gemini(base.Options):
+class Gemini(base.ProviderOptions):
     """A model behind Google's Gemini API, or any server that speaks it."""
 
     provider: ClassVar[str] = "gemini"
@@ -87,11 +87,11 @@ class Gemini(base.Options):
         """The usual key's variable, when neither a key nor a server is given."""
         return () if self.api_key is not None or self.base_url is not None else (KEY_VARIABLE,)
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The model, with the key given or the usual variable's."""
         key = model_api.key_of(self.api_key, surroundings.variables.get(KEY_VARIABLE))
         url = (self.base_url or DEFAULT_URL).rstrip("/")
-        manner = Manner(
+        manner = Service(
             url=url + ("/" if _VERSIONED.search(url) else f"/{DEFAULT_VERSION}/"),
             key_hint=f"set `api_key`, or the variable {KEY_VARIABLE}, to a key that may use {self.model}",
             headers={"x-goog-api-key": key} if key else {},

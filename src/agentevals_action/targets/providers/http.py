@@ -17,7 +17,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.targets import base, variables
-from agentevals_action.targets.apis.http_client import Endpoint, Manner
+from agentevals_action.targets.apis.http_client import HttpClient, Service
 from agentevals_action.targets.reply_envelope import read_reply
 
 #: What a template may name; nothing of the answer that is expected.
@@ -75,7 +75,7 @@ def _upper(method: Any) -> Any:
     return method.upper() if isinstance(method, str) else method
 
 
-class Http(base.Options):
+class Http(base.ProviderOptions):
     """An agent behind a service that speaks HTTP."""
 
     provider: ClassVar[str] = "http"
@@ -184,7 +184,7 @@ class Http(base.Options):
             None,
         )
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:  # noqa: ARG002
         """The service."""
         return _Connected(self)
 
@@ -197,8 +197,8 @@ class _Connected:
         }  # a secret is easily stored with the end of its line
         parts = urlsplit(options.url)
         secret = [value for name, value in headers.items() if redaction.looks_secret(name)]
-        self._endpoint = Endpoint(
-            Manner(
+        self._endpoint = HttpClient(
+            Service(
                 url=f"{parts.scheme}://{parts.netloc}/",
                 key_hint="check the credentials in the target's `headers`",
                 url_field="url",

@@ -84,7 +84,7 @@ def _answer(item: Any) -> tuple[Message, ...]:
     return tuple(read_message(part) for part in item)
 
 
-class Mock(base.Options):
+class Mock(base.ProviderOptions):
     """Answers from a list: the first whose pattern is found in the last user message."""
 
     provider: ClassVar[str] = "mock"
@@ -99,7 +99,7 @@ class Mock(base.Options):
         float, Meta(ge=0, description="Milliseconds until the answer is given.")
     ] = 0
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:  # noqa: ARG002
         """The list, ready to answer."""
         return _Connected(self)
 

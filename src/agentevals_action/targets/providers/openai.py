@@ -8,14 +8,14 @@ from msgspec import Meta, field
 from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.http_client import Manner
+from agentevals_action.targets.apis.http_client import Service
 from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, OpenAIModel
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 
 
-class OpenAI(base.Options):
+class OpenAI(base.ProviderOptions):
     """A model behind OpenAI's API, or any server that speaks it."""
 
     provider: ClassVar[str] = "openai"
@@ -58,10 +58,10 @@ class OpenAI(base.Options):
         # A server of one's own often wants no key; one that does answers 401, which says so.
         return () if self.api_key is not None or self.base_url is not None else (KEY_VARIABLE,)
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
         """The model, with the key given or the usual variable's."""
         key = model_api.key_of(self.api_key, surroundings.variables.get(KEY_VARIABLE))
-        manner = Manner(
+        manner = Service(
             url=(self.base_url or DEFAULT_URL).rstrip("/") + "/",
             key_hint=f"set `api_key`, or the variable {KEY_VARIABLE}, to a key that may use {self.model}",
             headers={"Authorization": f"Bearer {key}"} if key else {},

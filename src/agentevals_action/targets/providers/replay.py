@@ -21,7 +21,7 @@ _SUITE_ENDINGS = (".yaml", ".yml", ".jsonl")
 _RERUN = "run the suite again where the results come from, or put this test to another target"
 
 
-class Replay(base.Options):
+class Replay(base.ProviderOptions):
     """The outputs of an earlier run again: graders are worked on without a call to the agent."""
 
     provider: ClassVar[str] = "replay"
@@ -42,7 +42,7 @@ class Replay(base.Options):
         ),
     ] = None
 
-    def connect(self, surroundings: base.Surroundings) -> base.Provider:  # noqa: ARG002
+    def connect(self, surroundings: base.ProviderContext) -> base.Provider:  # noqa: ARG002
         """The results, not yet opened."""
         return _Connected(self)
 

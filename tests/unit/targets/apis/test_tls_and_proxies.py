@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.targets.apis.addresses import read_address
-from agentevals_action.targets.apis.http_client import Endpoint, Manner
+from agentevals_action.targets.apis.http_client import HttpClient, Service
 from agentevals_action.targets.apis.proxies import route_to
 from tests.support.certificates import Identity, identity
 from tests.support.raw_server import Asked, RawServer, Talk, playing, proxy_to, reply
@@ -38,8 +38,8 @@ def trust(environment: pytest.MonkeyPatch, who: Identity) -> None:
 
 def ask(url: str, times: int = 1) -> list[bytes]:
     async def asked() -> list[bytes]:
-        endpoint = Endpoint(
-            Manner(url=f"{url}/v1/", key_hint="", headers={"Authorization": "Bearer k"})
+        endpoint = HttpClient(
+            Service(url=f"{url}/v1/", key_hint="", headers={"Authorization": "Bearer k"})
         )
         try:
             return [(await endpoint.send("POST", "ask", b"{}", 30)).body for _ in range(times)]

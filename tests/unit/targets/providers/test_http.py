@@ -478,7 +478,7 @@ def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> Non
     suites.write(tmp_path, {".agentv/targets.yaml": text, "EVAL.yaml": suite})
     from agentevals_action.targets import providers
 
-    (diagnostic,) = suites.errors(tmp_path, providers=providers.catalog())
+    (diagnostic,) = suites.errors(tmp_path, providers=providers.PROVIDERS)
     assert diagnostic.startswith(
         ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which there is not; write any of `prompt`"
     )

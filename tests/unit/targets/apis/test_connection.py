@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError, TransientError
-from agentevals_action.targets.apis.http_client import REPLY_LIMIT, Answer, Endpoint, Manner
+from agentevals_action.targets.apis.http_client import REPLY_LIMIT, Answer, HttpClient, Service
 from tests.support.raw_server import Play, RawServer, Talk, playing, reply
 
 HI = reply()
@@ -22,9 +22,9 @@ HI = reply()
 T = TypeVar("T")
 
 
-def during(server: RawServer, use: Callable[[Endpoint], Awaitable[T]], path: str = "") -> T:
+def during(server: RawServer, use: Callable[[HttpClient], Awaitable[T]], path: str = "") -> T:
     async def used() -> T:
-        endpoint = Endpoint(Manner(url=f"{server.url}{path}/", key_hint=""))
+        endpoint = HttpClient(Service(url=f"{server.url}{path}/", key_hint=""))
         try:
             return await use(endpoint)
         finally:
@@ -33,7 +33,7 @@ def during(server: RawServer, use: Callable[[Endpoint], Awaitable[T]], path: str
     return asyncio.run(used())
 
 
-async def ask(endpoint: Endpoint, content: bytes = b"{}", timeout: float = 30) -> Answer:
+async def ask(endpoint: HttpClient, content: bytes = b"{}", timeout: float = 30) -> Answer:
     return await endpoint.send("POST", "ask", content, timeout)
 
 
@@ -49,7 +49,7 @@ def failed(play: Play, kind: type[AttemptError] = AttemptError) -> AttemptError:
     return caught.value
 
 
-async def thrice(endpoint: Endpoint) -> list[bytes]:
+async def thrice(endpoint: HttpClient) -> list[bytes]:
     return [(await ask(endpoint)).body for _ in range(3)]
 
 
@@ -68,7 +68,7 @@ def test_connection__one_for_each_request_at_once() -> None:
             meeting.wait(30)
             talk.send(HI)
 
-    async def twice_three(endpoint: Endpoint) -> None:
+    async def twice_three(endpoint: HttpClient) -> None:
         for _ in range(2):
             await asyncio.gather(ask(endpoint), ask(endpoint), ask(endpoint))
 
@@ -80,7 +80,7 @@ def test_connection__one_for_each_request_at_once() -> None:
 def test_request__as_it_is_written() -> None:
     with RawServer(playing(HI, HI)) as server:
 
-        async def both(endpoint: Endpoint) -> None:
+        async def both(endpoint: HttpClient) -> None:
             await endpoint.send("GET", "/a b/%20/ü?q=1 2#part", None, 30)
             await endpoint.send("PUT", "x", None, 30, {"accept": "text/plain"})
 
@@ -108,7 +108,7 @@ def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
         talk.request()
         talk.send(HI)
 
-    async def asked(endpoint: Endpoint) -> None:
+    async def asked(endpoint: HttpClient) -> None:
         await ask(endpoint)
         if in_loop:
             server.wait_closed()
@@ -132,7 +132,7 @@ def test_connection__on_which_more_came_than_the_reply_is_not_used(together: boo
         said.set()
         talk.until_closed()
 
-    async def twice(endpoint: Endpoint) -> list[bytes]:
+    async def twice(endpoint: HttpClient) -> list[bytes]:
         first = await ask(endpoint)
         await asyncio.to_thread(said.wait)
         return [first.body, (await ask(endpoint)).body]
@@ -162,7 +162,7 @@ def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_
         talk.send(HI)
         talk.request()
 
-    async def twice(endpoint: Endpoint) -> None:
+    async def twice(endpoint: HttpClient) -> None:
         await ask(endpoint)
         with pytest.raises(TransientError, match="the server closed it without a reply"):
             await ask(endpoint)
@@ -219,7 +219,7 @@ def test_reply__before_all_of_the_request_was_taken() -> None:
         talk.send(reply(b"enough", status="413 Content Too Large"))
         talk.until_closed()
 
-    async def much(endpoint: Endpoint) -> None:
+    async def much(endpoint: HttpClient) -> None:
         with pytest.raises(AttemptError, match="answered 413: enough"):
             await ask(endpoint, b"x" * 30_000_000)
 
@@ -356,7 +356,7 @@ def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: byte
         talk.send(begun if asked.body == b"slow" else HI)
         talk.until_closed()
 
-    async def both(endpoint: Endpoint) -> None:
+    async def both(endpoint: HttpClient) -> None:
         with pytest.raises(AttemptError, match=r"no answer within 0\.2 s") as caught:
             await ask(endpoint, b"slow", 0.2)
         assert caught.value.kind == "timeout"
@@ -378,7 +378,7 @@ def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None
             talk.send(HI)
         talk.until_closed()
 
-    async def both(endpoint: Endpoint) -> None:
+    async def both(endpoint: HttpClient) -> None:
         call = asyncio.create_task(ask(endpoint, b"slow"))
         await asyncio.to_thread(arrived.wait, 30)
         call.cancel()
@@ -406,8 +406,8 @@ def test_address__with_a_password_is_asked_with_it() -> None:
     with RawServer(playing(HI)) as server:
 
         async def asked() -> None:
-            endpoint = Endpoint(
-                Manner(
+            endpoint = HttpClient(
+                Service(
                     url=server.url.replace("//", "//me:h%40sh@"),
                     key_hint="",
                     headers={"Authorization": "Bearer k"},

@@ -10,11 +10,11 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.base import Options, Provider, Request, Surroundings
+from agentevals_action.targets.base import ProviderOptions, Provider, Request, ProviderContext
 from agentevals_action.targets.budget import Budget
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import open_cache
-from agentevals_action.targets.client import Calls, missing_variables
+from agentevals_action.targets.client import TargetClient, missing_variables
 from agentevals_action.targets.variables import read_variables
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
@@ -209,12 +209,12 @@ def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
     assert len(server.requests) == 1
 
 
-class Failing(Options):
+class Failing(ProviderOptions):
     """Fails after it has done its work."""
 
     provider = "failing"
 
-    def connect(self, surroundings: Surroundings) -> Provider:
+    def connect(self, surroundings: ProviderContext) -> Provider:
         return self
 
     async def complete(self, request: Request) -> Trace:
@@ -433,8 +433,9 @@ def test_complete__variables_differ_by_the_suites_folder(tmp_path: Path) -> None
         (tmp_path / name / ".env").write_text(f"WORD={name}\n")
 
     async def both() -> list[str]:
-        calls = Calls(
-            lambda root, folder: read_variables({}, root, folder), Surroundings({}, ENVIRONMENT, {})
+        calls = TargetClient(
+            lambda root, folder: read_variables({}, root, folder),
+            ProviderContext({}, ENVIRONMENT, {}),
         )
         target = cli("echo ${{ WORD }}; pwd")
         return [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.targets.apis.http_client import Answer, Endpoint, Manner
+from agentevals_action.targets.apis.http_client import Answer, HttpClient, Service
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
 HI = Reply(body={"said": "hi"})
@@ -17,7 +17,7 @@ def post(
     url: str, body: Any = None, *, timeout: float = 30, path: str = "ask", **fields: Any
 ) -> Any:
     async def posted() -> Any:
-        endpoint = Endpoint(Manner(**{"url": f"{url}/", "key_hint": "mend the key", **fields}))
+        endpoint = HttpClient(Service(**{"url": f"{url}/", "key_hint": "mend the key", **fields}))
         try:
             return await endpoint.post(path, {} if body is None else body, timeout)
         finally:
@@ -56,7 +56,7 @@ def test_post__what_is_no_json_is_not_sent() -> None:
 
 def test_send__another_method_without_a_body_and_after_a_close() -> None:
     async def sent(url: str) -> list[Answer]:
-        endpoint = Endpoint(Manner(url=f"{url}/", key_hint=""))
+        endpoint = HttpClient(Service(url=f"{url}/", key_hint=""))
         answers = []
         for _ in range(2):
             answers.append(await endpoint.send("POST", "x", b"{}", 30))

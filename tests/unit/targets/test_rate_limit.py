@@ -4,13 +4,13 @@ import itertools
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.targets.rate_limit import PATIENCE, Throttle
+from agentevals_action.targets.rate_limit import PATIENCE, RateLimit
 from tests.support import skipping_loop
 
 REFUSAL = AttemptError("target", "host answered 429: slow down")
 
 
-async def begun(throttle: Throttle, calls: int) -> list[float]:
+async def begun(throttle: RateLimit, calls: int) -> list[float]:
     loop = asyncio.get_running_loop()
     start, times = loop.time(), []
 
@@ -23,12 +23,12 @@ async def begun(throttle: Throttle, calls: int) -> list[float]:
 
 
 def test_turn__without_limits_is_now() -> None:
-    assert max(skipping_loop.run(begun(Throttle(None, None), 100))) < 1
+    assert max(skipping_loop.run(begun(RateLimit(None, None), 100))) < 1
 
 
 @pytest.mark.parametrize(("per_minute", "calls"), [(1, 3), (10, 35), (60, 150)])
 def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int) -> None:
-    times = sorted(skipping_loop.run(begun(Throttle(None, per_minute), calls)))
+    times = sorted(skipping_loop.run(begun(RateLimit(None, per_minute), calls)))
     assert len(times) == calls
     assert all(
         later - earlier >= 60 - 1e-6
@@ -41,7 +41,7 @@ def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int
 
 def test_turn__a_pause_holds_everybody_back() -> None:
     async def paused() -> list[float]:
-        throttle = Throttle(None, None)
+        throttle = RateLimit(None, None)
         throttle.limited(30, REFUSAL)
         throttle.limited(10, REFUSAL)
         return await begun(throttle, 3)
@@ -51,7 +51,7 @@ def test_turn__a_pause_holds_everybody_back() -> None:
 
 def test_slot__calls_at_once_are_limited() -> None:
     async def busiest() -> int:
-        throttle, now, most = Throttle(3, None), 0, 0
+        throttle, now, most = RateLimit(3, None), 0, 0
 
         async def call() -> None:
             nonlocal now, most
@@ -69,7 +69,7 @@ def test_slot__calls_at_once_are_limited() -> None:
 
 def test_limited__patience_has_an_end() -> None:
     async def refused_for_ever() -> tuple[float, TargetDead]:
-        throttle, loop = Throttle(None, None), asyncio.get_running_loop()
+        throttle, loop = RateLimit(None, None), asyncio.get_running_loop()
         start = loop.time()
         for _ in itertools.count():
             await throttle.turn()
@@ -87,7 +87,7 @@ def test_limited__patience_has_an_end() -> None:
 
 def test_limited__an_answer_makes_patience_whole_again() -> None:
     async def refused_now_and_then() -> None:
-        throttle = Throttle(None, None)
+        throttle = RateLimit(None, None)
         for _ in range(100):
             throttle.limited(25, REFUSAL)
             await throttle.turn()
