@@ -8,7 +8,8 @@ from msgspec import Meta
 from agentevals_action.entries.entry import Checked, Entry, Written
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.apis.http_client import HttpClient, Service
+from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_errors import Service
 
 
 def _checked(command: str | tuple[str, ...]) -> str | tuple[str, ...]:

@@ -11,7 +11,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets import base
-from agentevals_action.targets.apis.http_client import HttpClient, Service
+from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_errors import Service
 
 
 def _is_url(url: str) -> str:
@@ -68,7 +69,7 @@ class ModelApi:
         try:
             return self._wire.read(reply)
         except ValueError as error:
-            raise self._endpoint.wrong(error) from None
+            raise self._endpoint.reply_error(error) from None
 
     async def check(self, request: base.Request) -> None:
         """The shortest call; an answer cut short is one."""

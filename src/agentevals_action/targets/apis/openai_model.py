@@ -11,7 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import openai_chat, openai_responses
-from agentevals_action.targets.apis.http_client import Service
+from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.model_api import ModelApi, Wire
 
 ApiFormat = Literal["chat", "responses"]
@@ -80,7 +80,9 @@ class OpenAIModel(ModelApi):
         try:
             return self._form.read(reply)
         except openai_responses.PassingFailure as error:
-            raise TransientError(str(self._endpoint.wrong(error)), limited=error.limited) from None
+            raise TransientError(
+                str(self._endpoint.reply_error(error)), limited=error.limited
+            ) from None
 
     async def check(self, request: base.Request) -> None:
         """The shortest call; an answer cut short, or one that finds no room, is one."""
@@ -100,7 +102,7 @@ class OpenAIModel(ModelApi):
                 ):  # what a reasoning model says to a limit that it thinks beyond
                     raise
             except ValueError as error:
-                raise self._endpoint.wrong(error) from None
+                raise self._endpoint.reply_error(error) from None
             return
 
     def _limited(self, messages: Sequence[Message], limit: str) -> dict[str, Any]:

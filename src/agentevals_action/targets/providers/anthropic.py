@@ -11,7 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.anthropic_messages import conversation, read_message
-from agentevals_action.targets.apis.http_client import Service
+from agentevals_action.targets.apis.http_errors import Service
 
 DEFAULT_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"

@@ -10,7 +10,7 @@ from msgspec import Meta, field
 from agentevals_action.entries.entry import Seen, checks
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.http_client import Service
+from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, OpenAIModel
 
 KEY_VARIABLE = "AZURE_OPENAI_API_KEY"

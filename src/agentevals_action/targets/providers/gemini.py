@@ -12,7 +12,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.targets import base
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.gemini_contents import conversation, read_content
-from agentevals_action.targets.apis.http_client import Service
+from agentevals_action.targets.apis.http_errors import Service
 
 DEFAULT_URL = "https://generativelanguage.googleapis.com"
 DEFAULT_VERSION = "v1beta"

@@ -17,7 +17,8 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.targets import base, variables
-from agentevals_action.targets.apis.http_client import HttpClient, Service
+from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.reply_envelope import read_reply
 
 #: What a template may name; nothing of the answer that is expected.
@@ -228,7 +229,7 @@ class _Connected:
                 return read_reply(answer.body.decode("utf-8-sig", "replace"))
             return _found(answer.json(), self._options.output_path)
         except (ValueError, RecursionError) as error:
-            raise self._endpoint.wrong(error) from None
+            raise self._endpoint.reply_error(error) from None
 
     async def check(self, request: base.Request) -> None:
         """The request itself, whose reply has to be readable: a service promises nothing

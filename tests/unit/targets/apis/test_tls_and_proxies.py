@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.targets.apis.addresses import read_address
-from agentevals_action.targets.apis.http_client import HttpClient, Service
-from agentevals_action.targets.apis.proxies import route_to
+from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_errors import Service
 from tests.support.certificates import Identity, identity
 from tests.support.raw_server import Asked, RawServer, Talk, playing, proxy_to, reply
 
@@ -38,13 +37,13 @@ def trust(environment: pytest.MonkeyPatch, who: Identity) -> None:
 
 def ask(url: str, times: int = 1) -> list[bytes]:
     async def asked() -> list[bytes]:
-        endpoint = HttpClient(
+        client = HttpClient(
             Service(url=f"{url}/v1/", key_hint="", headers={"Authorization": "Bearer k"})
         )
         try:
-            return [(await endpoint.send("POST", "ask", b"{}", 30)).body for _ in range(times)]
+            return [(await client.send("POST", "ask", b"{}", 30)).body for _ in range(times)]
         finally:
-            await endpoint.close()
+            await client.close()
 
     return asyncio.run(asked())
 
@@ -154,27 +153,6 @@ def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(
     assert (server.connections, proxy.connections) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("named", "url", "is_straight"),
-    [
-        ("example.com", "https://api.example.com", True),
-        (".example.com", "https://api.example.com", True),
-        ("example.com", "https://notexample.com", False),
-        ("example.com:443", "https://example.com", True),
-        ("example.com:8443", "https://example.com", False),
-        ("::1", "https://[::1]:8443", True),
-        ("[::1]", "https://[::1]:8443", True),
-        ("::1", "https://[::2]", False),
-    ],
-)
-def test_no_proxy__names_hosts_and_what_is_below(
-    environment: pytest.MonkeyPatch, named: str, url: str, is_straight: bool
-) -> None:
-    environment.setenv("HTTPS_PROXY", "http://proxy:3128")
-    environment.setenv("NO_PROXY", named)
-    assert (route_to(read_address(url)).proxy is None) == is_straight
-
-
 def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> None:
     with RawServer(
         playing(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))
@@ -193,31 +171,20 @@ def test_proxy__that_is_not_there(environment: pytest.MonkeyPatch) -> None:
         pass
     environment.setenv("HTTP_PROXY", proxy.url.replace("//", "//me:hush@"))
     error = failed(f"http://{ELSEWHERE}", TransientError)
-    assert f"the connection to {ELSEWHERE} by the proxy {proxy.netloc} failed: " in str(error)
+    assert f"the connection to {ELSEWHERE} failed: " in str(error)
+    assert f"HTTP_PROXY names the proxy {proxy.netloc}" in error.hint
     assert "hush" not in error.sentence
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        (
-            "socks5://me:hush@127.0.0.1:1080",
-            "HTTPS_PROXY names a SOCKS proxy, which cannot be used",
-        ),
-        (
-            "ftp://me:hush@127.0.0.1",
-            "HTTPS_PROXY cannot be used: it does not begin with http:// or https:// and a host",
-        ),
-        (
-            "http://me:hush@127.0.0.1:hush",
-            "HTTPS_PROXY cannot be used: its port is no number up to 65535",
-        ),
-    ],
+    "url",
+    ["socks5://me:hush@127.0.0.1:1080", "ftp://me:hush@127.0.0.1", "http://me:hush@127.0.0.1:hush"],
 )
-def test_proxy__that_cannot_be_used(environment: pytest.MonkeyPatch, url: str, words: str) -> None:
+def test_proxy__that_cannot_be_used(environment: pytest.MonkeyPatch, url: str) -> None:
     environment.setenv("HTTPS_PROXY", url)
     error = failed(f"https://{ELSEWHERE}", AttemptError)
-    assert (error.kind, str(error)) == ("configuration", words)
+    assert error.kind == "configuration"
+    assert "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names" in str(error)
     assert "hush" not in error.sentence
 
 
@@ -280,4 +247,4 @@ def test_tunnel__that_is_refused(
 def test_tunnel__by_what_is_no_proxy(environment: pytest.MonkeyPatch) -> None:
     with RawServer(lambda talk: talk.send(b"SSH-2.0\r\n\r\n")) as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
-        assert "no whole reply of HTTP/1.1" in str(failed(f"https://{ELSEWHERE}", TransientError))
+        assert "illegal status line" in str(failed(f"https://{ELSEWHERE}", TransientError))

@@ -1,3 +1,5 @@
+"""Errors of the calls of an `HttpClient`."""
+
 import asyncio
 import email.utils
 import time
@@ -7,7 +9,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.targets.apis.http_client import Answer, HttpClient, Service
+from agentevals_action.targets.apis.http_client import HttpReply, HttpClient
+from agentevals_action.targets.apis.http_errors import Service
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
 HI = Reply(body={"said": "hi"})
@@ -17,11 +20,11 @@ def post(
     url: str, body: Any = None, *, timeout: float = 30, path: str = "ask", **fields: Any
 ) -> Any:
     async def posted() -> Any:
-        endpoint = HttpClient(Service(**{"url": f"{url}/", "key_hint": "mend the key", **fields}))
+        client = HttpClient(Service(**{"url": f"{url}/", "key_hint": "mend the key", **fields}))
         try:
-            return await endpoint.post(path, {} if body is None else body, timeout)
+            return await client.post(path, {} if body is None else body, timeout)
         finally:
-            await endpoint.close()
+            await client.close()
 
     return asyncio.run(posted())
 
@@ -55,16 +58,16 @@ def test_post__what_is_no_json_is_not_sent() -> None:
 
 
 def test_send__another_method_without_a_body_and_after_a_close() -> None:
-    async def sent(url: str) -> list[Answer]:
-        endpoint = HttpClient(Service(url=f"{url}/", key_hint=""))
+    async def sent(url: str) -> list[HttpReply]:
+        client = HttpClient(Service(url=f"{url}/", key_hint=""))
         answers = []
         for _ in range(2):
-            answers.append(await endpoint.send("POST", "x", b"{}", 30))
-            await endpoint.close()
+            answers.append(await client.send("POST", "x", b"{}", 30))
+            await client.close()
         return answers
 
     with OpenAIServer(script=[HI, HI]) as server:
-        assert asyncio.run(sent(server.url)) == [Answer(200, b'{"said": "hi"}')] * 2
+        assert asyncio.run(sent(server.url)) == [HttpReply(200, b'{"said": "hi"}')] * 2
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
@@ -129,7 +132,7 @@ def test_post__the_wait_that_google_asks_for_in_the_body() -> None:
         (failure(403, "not you"), "mend the key"),
         (failure(404, "no such model"), "mend the model"),
         (failure(400, "gone", "model_gone"), "mend the model"),
-        (failure(429, "You exceeded your current quota", "insufficient_quota"), "no credit left"),
+        (failure(429, "You exceeded your current quota", "insufficient_quota"), "no credit"),
         (
             Reply(
                 status=400,
@@ -164,8 +167,8 @@ def test_post__a_path_that_is_missing_ends_nothing_where_it_is_not_said_to() -> 
         (Reply(status=400, body=b"<html>bad</html>"), "answered 400: <html>bad</html>"),
         (Reply(status=400, body=b"[" * 100_000), "answered 400: [[["),
         (Reply(status=400, body=b""), "answered 400: Bad Request"),
-        (Reply(body=b"<html>"), "the reply is not JSON"),
-        (Reply(body=b"[" * 100_000), "recursion"),
+        (Reply(body=b"<html>"), "the reply is not valid JSON"),
+        (Reply(body=b"[" * 100_000), "nested deeper than 200 levels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,0 +1,180 @@
+"""Errors of HTTP calls: whether to repeat the call, to stop using the target, what the user can
+do."""
+
+import math
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.request import getproxies
+
+import httpx
+
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.json_values import parse_json
+
+_TRANSIENT = frozenset({408, 409, 429})
+#: Codes of an account that cannot pay. A vendor may send them with 429, but no repetition helps.
+#: https://platform.openai.com/docs/guides/error-codes and
+#: https://platform.claude.com/docs/en/api/errors
+_NO_CREDIT = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "billing_error",
+        "enforced_spend_limit_reached",
+    }
+)
+_QUOTE_LIMIT = 500  # characters of a server's message in an error
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server, and how errors describe it.
+
+    `url` is the base of all paths and ends with `/`; `url_field` names the field of the target that
+    holds it. `key_hint` is the advice for a refused key. `dead_codes` are the vendor's error codes
+    that end all calls; so does a 404 if `missing_hint` is set. `secrets` never appear in errors."""
+
+    url: str
+    key_hint: str
+    url_field: str = "base_url"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    dead_codes: frozenset[str] = frozenset()
+    missing_hint: str | None = None
+    secrets: tuple[str, ...] = ()
+
+    def quote(self, text: str) -> str:
+        """A message of the server, without secrets, cut to a readable length."""
+        for secret in filter(None, self.secrets):  # before the cut, which may leave a part of one
+            text = text.replace(secret, "***")
+        return text if len(text) <= _QUOTE_LIMIT else text[: _QUOTE_LIMIT - 1] + "…"
+
+
+def connection_error(service: Service, url: httpx.URL, error: Exception) -> AttemptError:
+    """The error for a connection that could not be made or was lost."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return TargetDead(
+                f"the certificate of {host(url)} is not trusted: {cause.verify_message}",
+                "if you have your own authority, name a file with its certificate in the "
+                "variable SSL_CERT_FILE",
+            )
+        cause = cause.__cause__ or cause.__context__
+    variable, proxy = _proxy(url)
+    problem = f"the connection to {host(url)} failed: {str(error) or type(error).__name__}"
+    hint = f"is it running, and is `{service.url_field}` right?"
+    if proxy:
+        hint += f" ({variable} names the proxy {proxy})"
+    return TransientError(service.quote(problem), hint=hint)
+
+
+def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptError:
+    """The error for a reply whose status is not 2xx."""
+    status = response.status_code
+    if status == 407 and any(_proxy(response.url)):
+        return proxy_refusal(response.url, status)
+    codes, message, body_wait = _vendor_error(body)
+    text = message or response.reason_phrase or _phrase(status)
+    problem = f"{host(response.url)} answered {status}: {service.quote(text)}"
+    if status in (401, 403) or "API_KEY_INVALID" in codes:
+        return TargetDead(problem, service.key_hint)
+    if codes & _NO_CREDIT:
+        return TargetDead(
+            problem, "the account has no credit or no billing; fix that, or use another key"
+        )
+    if (status == 404 and service.missing_hint) or codes & service.dead_codes:
+        return TargetDead(problem, service.missing_hint or service.key_hint)
+    if status in _TRANSIENT or status >= 500:
+        wait = retry_after(response.headers)
+        return TransientError(problem, body_wait if wait is None else wait, limited=status == 429)
+    hint = f"set `{service.url_field}` to its new address" if response.is_redirect else ""
+    return AttemptError("target", problem, hint)
+
+
+def host(url: httpx.URL) -> str:
+    """The host and port of a URL, without a password."""
+    return url.netloc.decode("ascii")
+
+
+def _phrase(status: int) -> str:
+    return next((known.phrase for known in HTTPStatus if known == status), "unknown status")
+
+
+def _proxy(url: httpx.URL) -> tuple[str, str]:
+    """The variable that names the proxy for a URL, and the proxy without its password; empty if
+    there is none."""
+    proxies = getproxies()
+    for scheme in (url.scheme, "all"):
+        if address := proxies.get(scheme):
+            name = host(httpx.URL(address if "://" in address else f"http://{address}"))
+            return f"{scheme.upper()}_PROXY", name
+    return "", ""
+
+
+def proxy_refusal(url: httpx.URL, status: int) -> AttemptError:
+    """The error for a proxy that refuses to forward a request."""
+    variable, proxy = _proxy(url)
+    # The standard phrase: the proxy's own may repeat its password.
+    problem = f"the proxy {proxy} answered {status} {_phrase(status)} when asked for {host(url)}"
+    if status >= 500 or status in (408, 429):
+        return TransientError(problem)
+    if status == 407:
+        return TargetDead(
+            problem, f"give {variable} a user and password, as http://user:password@host:port"
+        )
+    return TargetDead(problem, "let the proxy allow the server, or add the server to NO_PROXY")
+
+
+def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:
+    """The codes and the message of a vendor's error, and the seconds to wait that it states.
+
+    `error` is an object, a string, or the body itself is the object; Google lists codes and the
+    delay under `details`."""
+    try:
+        data = parse_json(body)
+    except ValueError:
+        data = None
+    if isinstance(data, list) and data:
+        data = data[0]
+    error = data.get("error", data) if isinstance(data, Mapping) else None
+    message, codes, wait = error, list[Any](), None
+    if isinstance(error, Mapping):
+        message = error.get("message") or error.get("detail")
+        details = error.get("details")
+        listed = details if isinstance(details, list) else [details]
+        parts = [part for part in listed if isinstance(part, Mapping)]
+        codes = [error.get("code"), error.get("type"), error.get("status")]
+        codes += [part.get(name) for part in parts for name in ("reason", "error_code")]
+        delays = [str(part["retryDelay"]) for part in parts if "retryDelay" in part]
+        wait = _seconds(delays[0].removesuffix("s")) if delays else None
+    text = message if isinstance(message, str) else body.decode("utf-8", "replace")
+    return frozenset(str(code) for code in codes if code), " ".join(text.split()), wait
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait that a server requests: `retry-after-ms` of OpenAI and Azure, or
+    `Retry-After` in seconds or as a date; None if there is none."""
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    if (seconds := _seconds(value)) is not None:
+        return seconds
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
