@@ -209,7 +209,7 @@ def sent(api_format: str) -> Any:
             "api_format": api_format,
             "config": {"temperature": 0.5},
         }
-        provider = targets.options(definition).connect(targets.surroundings({}))
+        provider = targets.options(definition).connect(targets.context({}))
         await provider.complete(targets.request(Path("/"), *MESSAGES))
         await provider.close()
 

@@ -36,9 +36,7 @@ class AgentRun:
             "command": agent_programs.program(self.name),
             **fields,
         }
-        around = targets.surroundings(
-            {"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld
-        )
+        around = targets.context({"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld)
 
         async def run() -> Trace:
             provider = targets.options(definition).connect(around)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta
+from pydantic import Field
 
 from agentevals_action import evaluators
+from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.load import Catalog, load_suite
 from agentevals_action.system.paths import Folder
@@ -23,14 +24,14 @@ targets:
 class CliTarget(base.ProviderOptions):
     """A command, as far as suites look at it."""
 
-    provider = "cli"
+    provider: ClassVar[str] = "cli"
 
-    command: Annotated[tuple[str, ...] | str, Meta(description="The command.")]
+    command: Annotated[str | ListOf[str], Field(description="The command.")]
     timeout_seconds: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Seconds.")
+        Annotated[float, Field(gt=0)] | None, Field(description="Seconds.")
     ] = None
 
-    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
+    def connect(self, context: base.ProviderContext) -> base.Provider:
         raise NotImplementedError
 
     def files(self, folder: Folder) -> Sequence[str]:
@@ -43,12 +44,12 @@ class CliTarget(base.ProviderOptions):
 class MockTarget(base.ProviderOptions):
     """A model that answers from a list, as far as suites look at it."""
 
-    provider = "mock"
-    is_model = True
+    provider: ClassVar[str] = "mock"
+    is_model: ClassVar[bool] = True
 
-    responses: Annotated[tuple[dict[str, str], ...], Meta(description="The answers.")]
+    responses: Annotated[ListOf[dict[str, str]], Field(description="The answers.")]
 
-    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
+    def connect(self, context: base.ProviderContext) -> base.Provider:
         raise NotImplementedError
 
     def variables(self) -> Sequence[str]:

@@ -2,23 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from agentevals_action.entries.reading import read_entry
+from pydantic import ValidationError
+
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.field_errors import describe
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
-from agentevals_action.targets import providers
-from agentevals_action.targets.base import ProviderOptions, Request, ProviderContext
+from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.client import TargetClient
+from agentevals_action.targets.providers import PROVIDERS
 from agentevals_action.targets.variables import names_in
+
+AnyOptions = TypeVar("AnyOptions", bound=ProviderOptions)
 
 
 def options(definition: Mapping[str, Any]) -> ProviderOptions:
-    """The validated options of a definition, as a targets file gives it."""
-    return read_entry(
-        providers.PROVIDERS[definition["provider"].replace("-", "_")], dict(definition)
-    )
+    """The validated options of a definition, as a targets file gives it; ValueError if they are not
+    valid."""
+    return read_options(PROVIDERS[definition["provider"].replace("-", "_")], dict(definition))
+
+
+def read_options(model: type[AnyOptions], data: dict[str, Any]) -> AnyOptions:
+    """The options of a provider; ValueError if they are not valid."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise ValueError(describe(error, data)) from None
 
 
 def target(
@@ -67,13 +78,13 @@ def request(
     return Request(wired, eval_id, attempt, timeout, root, folder or root, **fields)
 
 
-def surroundings(
+def context(
     environment: Mapping[str, str],
     allowed: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     withheld: tuple[str, ...] = (),
 ) -> ProviderContext:
-    """What a provider may use."""
+    """The environment of a provider."""
     return ProviderContext(variables or {}, environment, allowed or {}, withheld)
 
 

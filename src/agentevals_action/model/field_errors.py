@@ -36,6 +36,8 @@ def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
     found: dict[tuple[Steps, bool], list[tuple[Steps, Any, ErrorDetails]]] = {}
     for details in error.errors(include_url=False, include_input=False):
         steps, union, value = _follow(data, details)
+        if details["type"] == "too_short" and len(value) >= details["ctx"]["min_length"]:
+            continue  # pydantic counts valid items only, and has reported the others
         key = (steps, False) if union is None else (union, True)
         found.setdefault(key, []).append((steps, value, details))
     return [one for (steps, _), group in found.items() for one in _merged(steps, group)]

@@ -1,4 +1,4 @@
-"""What every provider is: validated options that connect to an agent or model, and one call."""
+"""The interface of providers: validated options, and a connected provider that answers calls."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from agentevals_action.entries.entry import Entry
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.paths import Folder
@@ -14,12 +14,13 @@ from agentevals_action.system.paths import Folder
 
 @dataclass(frozen=True)
 class Request:
-    """One call: `attempt` counts a test's samples from 0, `timeout` is in seconds, `suite_folder`
-    the default working directory, and `workspace` the folder that an agent is to work in, where the
-    test has one. `conversation_id` and `metadata` are the test's, `suite` is the suite's file,
-    relative to the root, empty where none is known. `repeat` counts the same question within a
-    sample. `question` is the digest of all that the test asks, as in its result's fingerprint,
-    empty where it is not known."""
+    """One call of a target.
+
+    `attempt` counts the samples of a test from 0, `repeat` the same question within a sample.
+    `timeout` is in seconds. `suite_folder` is the default working directory; `workspace` is the
+    folder that the agent works in, if the test has one. `suite` is the path of the suite's file
+    from the root, and `question` the digest of the test's question in its fingerprint; both are
+    empty if unknown."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -37,10 +38,12 @@ class Request:
 
 @dataclass(frozen=True)
 class ProviderContext:
-    """What a provider may use: `variables` resolves names (`${{ }}` and the vendor's usual key),
-    `environment` is the scrubbed environment of children, `allowed` the variables that the workflow
-    lets through (a target's `env` picks from those), `withheld` the names that were kept back,
-    `scratch` the run's folder for temporary files (the system's when None)."""
+    """The environment of a provider.
+
+    `variables` resolves names (`${{ }}` and the vendor's usual key). `environment` is the scrubbed
+    environment of child processes, `allowed` the variables that the workflow passes on (a target's
+    `env` selects from them), `withheld` the names that are not passed on. `scratch` is the run's
+    folder for temporary files (None: the system's)."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
@@ -53,29 +56,29 @@ class Provider(Protocol):
     """A connected target."""
 
     async def complete(self, request: Request) -> Trace:
-        """One call. Raises TransientError (worth repeating), TargetDead (stop calling),
-        AttemptError (this test only)."""
+        """One call. Raises TransientError (retry), TargetDead (stop calling this target),
+        AttemptError (an error of this test)."""
         ...
 
     async def check(self, request: Request) -> None:
-        """The least that tells whether it would answer (one token, a health check); raises what
-        `complete` raises."""
+        """The smallest call that shows whether the target would answer (one token, a health check);
+        raises as `complete` does."""
         ...
 
     async def close(self) -> None:
-        """Frees connections."""
+        """Closes connections."""
         ...
 
 
-class ProviderOptions(Entry):
-    """The provider's own fields of a target. `${{ NAME }}` in any string of the definition is
-    resolved before `connect`.
+class ProviderOptions(FileModel):
+    """The provider's own fields of a target. `${{ NAME }}` in any string is resolved before
+    `connect`.
 
-    A plug-in subclasses it, names its `provider` and writes `connect`. `is_model` says that it can
-    judge without a `judge_target`; `is_defined` that its definition is all there is behind it, so
-    that a stored reply to the same request is as good as a new one (a model; of an agent only its
-    address or command is known); `deterministic` that it always answers the same, at no cost.
-    `key_variable` is the vendor's usual variable of a key, which `connect` may fall back to."""
+    A plug-in sets `provider` and implements `connect`. `is_model`: it can judge without a
+    `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached
+    (true for a model; of an agent only the address or the command is known). `deterministic`: it
+    always answers the same, at no cost. `key_variable` is the vendor's usual variable for a key.
+    `spellings` are the alternative names of fields."""
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False
@@ -85,18 +88,19 @@ class ProviderOptions(Entry):
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __repr__(self) -> str:
-        """The class alone: among the fields may be a key."""
+        """The class alone: a field may hold a key."""
         return f"{type(self).__name__}(…)"
 
+    __str__ = __repr__
+
     @abstractmethod
-    def connect(self, surroundings: ProviderContext) -> Provider:
-        """The connected target; cheap, opens nothing yet."""
+    def connect(self, context: ProviderContext) -> Provider:
+        """The connected target; opens no connection yet."""
 
     def variables(self) -> Sequence[str]:
-        """Variables that it needs beside those that `${{ }}` names (`OPENAI_API_KEY` when no key is
-        given)."""
+        """Names of the variables that it needs in addition to those in `${{ }}`."""
         return ()
 
     def files(self, folder: Folder) -> Sequence[str]:
-        """Files that the command names, relative to the repository (POSIX)."""
+        """Files of the repository that the definition names (relative, POSIX)."""
         return ()

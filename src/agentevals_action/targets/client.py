@@ -1,5 +1,5 @@
-"""Every call to a target, agent's or judge's: connected once, cached, limited, retried, timed,
-priced; a dead target is left alone."""
+"""Calls to targets: cached, rate-limited, retried, timed and priced. A dead target is not called
+again."""
 
 import asyncio
 import json
@@ -7,33 +7,28 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from msgspec import Struct
+from pydantic import ValidationError
 
-from agentevals_action.entries.reading import read_entry, to_data
-from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.model.file_model import FileModel
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.field_errors import describe
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.system import redaction
-from agentevals_action.targets.base import ProviderOptions, Provider, Request, ProviderContext
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.budget import Budget
+from agentevals_action.targets.cache.keys import CacheKeys
+from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.rate_limit import RateLimit
-from agentevals_action.targets.retry import Tries
+from agentevals_action.targets.retry import Retries
 from agentevals_action.targets.variables import missing_error, names_in, resolve
 
-if TYPE_CHECKING:
-    from agentevals_action.targets.cache.keys import CacheKeys
-    from agentevals_action.targets.cache.store import Cache
-
-#: Seconds that a provider gets to keep its own time limit, and to say more about it, before it is
-#: cancelled.
+#: Seconds after its time limit until a provider is cancelled: it can report more about a time-out
+#: than the client.
 GRACE = 5.0
 
-#: The variables that `${{ }}` may name for suites in a folder: repository root, then folder (both
-#: absolute).
+#: The variables for `${{ }}` in the suites of a folder: repository root, folder (both absolute).
 Variables = Callable[[Path, Path], Mapping[str, str]]
 
 
@@ -45,11 +40,10 @@ def missing_variables(target: Target, variables: Mapping[str, str]) -> tuple[str
 
 
 @dataclass
-class _Line:
-    """What all calls to one target share: its pace, the reason why it is dead, its connections by
-    suite folder, what keys it holds."""
+class _SharedState:
+    """The state that all calls to one target share; `providers` by the suite's folder."""
 
-    throttle: RateLimit
+    rate_limit: RateLimit
     secrets: tuple[str, ...]
     dead: TargetDead | None = None
     providers: dict[Path, Provider] = field(default_factory=dict)
@@ -57,67 +51,61 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Connection:
-    """A target as it is reached from one suite's folder; `options` are resolved."""
+    """A target as seen from one suite's folder, with resolved options."""
 
     target: Target
     options: ProviderOptions
-    line: _Line
+    shared: _SharedState
     provider: Provider
 
 
 class TargetClient:
-    """TargetClient targets. `variables` gives what `${{ }}` may name, `surroundings` what providers may
-    use beside it, `cache` and `keys` (both or neither) where replies are looked up and kept;
-    `backoff` is the first wait between tries, in seconds, doubled for each further one."""
+    """Calls targets. `variables` returns the variables for `${{ }}`; `cache` and `keys` (both or
+    neither) store replies; `backoff` is the first wait before a retry in seconds."""
 
     def __init__(
         self,
         variables: Variables,
-        surroundings: ProviderContext,
+        context: ProviderContext,
         *,
         budget: Budget | None = None,
-        cache: "Cache | None" = None,
-        keys: "CacheKeys | None" = None,
+        cache: Cache | None = None,
+        keys: CacheKeys | None = None,
         backoff: float = 1.0,
     ) -> None:
-        self._variables = variables
-        self._known: dict[tuple[Path, Path], Mapping[str, str]] = {}
-        self._surroundings = surroundings
+        self._read_variables = variables
+        self._variables: dict[tuple[Path, Path], Mapping[str, str]] = {}
+        self._context = context
         self._budget = budget or Budget()
         self._cache, self._keys = cache, keys
         self._backoff = backoff
-        self._lines: dict[str, _Line] = {}
-        self._ready: dict[tuple[int, Path, Path], _Connection] = {}
-        self._flights: dict[str, tuple[asyncio.Lock, list[None]]] = {}
+        self._shared: dict[str, _SharedState] = {}
+        self._connections: dict[tuple[int, Path, Path], _Connection] = {}
+        self._in_flight: dict[str, tuple[asyncio.Lock, list[None]]] = {}
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers
-        all tries, not the wait for its turn.
+        all retries, but not the wait for the rate limit.
 
-        Raises TargetDead when the target refuses everybody, else AttemptError of kind `timeout`,
+        Raises TargetDead if the target refuses all calls, else AttemptError of kind `timeout`,
         `configuration`, `budget` or `target`."""
-        connection = self._connected(target, request)
-        key = (
-            self._keys.key(target, connection.options, request, connection.line.secrets)
-            if self._keys
-            else None
-        )
+        connection = self._connect(target, request)
+        keys, secrets = self._keys, connection.shared.secrets
+        key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
-            return _priced(await self._asked(connection, request), target.price)
-        async with self._alone(key.digest):
+            return _with_cost(await self._call(connection, request), target.price)
+        async with self._lock(key.digest):
             if stored := await self._cache.get(key):
-                return _priced(stored, target.price)
-            trace = await self._asked(connection, request)
-            await self._cache.put(
-                key, trace
-            )  # without our own arithmetic on it: the price may change
-            return _priced(trace, target.price)
+                return _with_cost(stored, target.price)
+            trace = await self._call(connection, request)
+            await self._cache.put(key, trace)  # without the cost: the price may change
+            return _with_cost(trace, target.price)
 
     async def check(self, target: Target, request: Request) -> None:
-        """The least that tells whether a target would answer, tried once; raises as `complete`
-        does."""
-        connection = self._connected(target, request)
-        limit = _limit(target, request)
+        """The smallest call that shows whether a target would answer, without retries; raises as
+        `complete` does."""
+        connection = self._connect(target, request)
+        limit = _time_limit(target, request)
         try:
             async with asyncio.timeout(limit + GRACE):
                 await connection.provider.check(replace(request, timeout=limit))
@@ -125,17 +113,17 @@ class TargetClient:
             raise AttemptError("timeout", f"no answer within {limit:g} s") from None
 
     async def close(self) -> None:
-        """Closes every connection; a call afterwards connects anew."""
-        lines, self._lines, self._ready = self._lines, {}, {}
-        for line in lines.values():
-            for provider in line.providers.values():
+        """Closes all connections; a later call connects again."""
+        shared, self._shared, self._connections = self._shared, {}, {}
+        for state in shared.values():
+            for provider in state.providers.values():
                 await provider.close()
 
     @asynccontextmanager
-    async def _alone(self, digest: str) -> AsyncIterator[None]:
-        """One at a time for each key: head and base ask the same at the same moment, and the second
-        finds the first one's reply."""
-        lock, waiting = self._flights.setdefault(digest, (asyncio.Lock(), []))
+    async def _lock(self, digest: str) -> AsyncIterator[None]:
+        """One call at a time for each key: head and base ask the same at the same moment, and the
+        second call finds the first one's reply."""
+        lock, waiting = self._in_flight.setdefault(digest, (asyncio.Lock(), []))
         waiting.append(None)
         try:
             async with lock:
@@ -143,138 +131,121 @@ class TargetClient:
         finally:
             waiting.pop()
             if not waiting:
-                self._flights.pop(digest, None)
+                self._in_flight.pop(digest, None)
 
-    async def _asked(self, connection: _Connection, request: Request) -> Trace:
-        line, target = connection.line, connection.target
-        async with line.throttle.slot():
+    async def _call(self, connection: _Connection, request: Request) -> Trace:
+        shared, target = connection.shared, connection.target
+        limit = _time_limit(target, request)
+        retries = Retries(target.retries, limit, self._backoff, shared.rate_limit)
+
+        async def call_once() -> Trace:
+            await shared.rate_limit.turn()
+            if shared.dead is not None:
+                raise shared.dead
+            self._budget.check()
             try:
-                trace = await self._tried(connection, request)
+                trace, milliseconds = await retries.timed(complete)
+            except TimeoutError:
+                raise AttemptError("timeout", f"no answer within {limit:g} s") from None
+            except AttemptError as error:
+                if error.spent is not None:  # a failed call is paid for, too
+                    self._budget.add(target.name, _with_cost(error.spent, target.price))
+                raise
+            shared.rate_limit.succeeded()
+            return _with_duration(trace, milliseconds)
+
+        async def complete(seconds: float) -> Trace:
+            async with asyncio.timeout(seconds + GRACE):
+                return await connection.provider.complete(replace(request, timeout=seconds))
+
+        async with shared.rate_limit.slot():
+            try:
+                trace = await retries.run(call_once)
             except TargetDead as error:
-                line.dead = line.dead or TargetDead(
-                    f"the target {target.name} cannot be used: {error}", error.hint
-                )
-                raise line.dead from None
-        self._budget.add(target.name, _priced(trace, target.price))
+                problem = f"the target {target.name} cannot be used: {error}"
+                shared.dead = shared.dead or TargetDead(problem, error.hint)
+                raise shared.dead from None
+        self._budget.add(target.name, _with_cost(trace, target.price))
         return trace
 
-    def _connected(self, target: Target, request: Request) -> _Connection:
-        place = id(target), request.root, request.suite_folder
-        if place not in self._ready:
+    def _connect(self, target: Target, request: Request) -> _Connection:
+        # The connection holds the target, so that no other target gets its id.
+        key = id(target), request.root, request.suite_folder
+        if key not in self._connections:
             variables = self._variables_for(request)
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
-            options = _resolved(target, variables)
-            line = self._line(target, options, variables)
-            if request.suite_folder not in line.providers:
-                line.providers[request.suite_folder] = options.connect(
-                    replace(self._surroundings, variables=variables)
-                )
-            # The target is kept: its id would be given to another one otherwise.
-            self._ready[place] = _Connection(
-                target, options, line, line.providers[request.suite_folder]
+            options = _resolve_options(target, variables)
+            shared = self._shared_state(target, options, variables)
+            if request.suite_folder not in shared.providers:
+                context = replace(self._context, variables=variables)
+                shared.providers[request.suite_folder] = options.connect(context)
+            self._connections[key] = _Connection(
+                target, options, shared, shared.providers[request.suite_folder]
             )
-        return self._ready[place]
+        return self._connections[key]
 
     def _variables_for(self, request: Request) -> Mapping[str, str]:
         key = request.root, request.suite_folder
-        if key not in self._known:
-            self._known[key] = self._variables(*key)
-        return self._known[key]
+        if key not in self._variables:
+            self._variables[key] = self._read_variables(*key)
+        return self._variables[key]
 
-    def _line(
+    def _shared_state(
         self, target: Target, options: ProviderOptions, variables: Mapping[str, str]
-    ) -> _Line:
-        """Targets of one name in two trees, or with other keys in another folder, are one only when
-        they come out the same."""
-        keys = {
-            name: variables.get(name)
-            for name in (*options.variables(), options.key_variable)
-            if name
-        }
+    ) -> _SharedState:
+        """The same for all targets with equal resolved options, keys and limits, such as those of
+        head and base."""
+        names = filter(None, (*options.variables(), options.key_variable))
+        keys = {name: variables.get(name) for name in names}
         limits = (target.max_concurrency, target.requests_per_minute)
+        fields = _fields(options)
         identity = json.dumps(
-            [target.name, target.provider, _plain(options), keys, limits],
-            default=str,
-            sort_keys=True,
+            [target.name, target.provider, fields, keys, limits], default=str, sort_keys=True
         )
-        if identity not in self._lines:
-            given = (
-                value
-                for name, value in _plain(options).items()
-                if redaction.looks_secret(name) and isinstance(value, str)
+        if identity not in self._shared:
+            values = [value for name, value in fields.items() if redaction.looks_secret(name)]
+            secrets = tuple(
+                value for value in (*values, *keys.values()) if isinstance(value, str) and value
             )
-            secrets = tuple(value for value in (*given, *keys.values()) if value)
-            self._lines[identity] = _Line(RateLimit(*limits), secrets)
-        return self._lines[identity]
-
-    async def _tried(self, connection: _Connection, request: Request) -> Trace:
-        target, throttle = connection.target, connection.line.throttle
-        tries = Tries(target.retries, _limit(target, request), self._backoff)
-        while True:
-            await throttle.turn()
-            if connection.line.dead is not None:
-                raise connection.line.dead
-            self._budget.check()
-            try:
-                with tries.timed() as left:
-                    async with asyncio.timeout(left + GRACE):
-                        trace = await connection.provider.complete(replace(request, timeout=left))
-            except TimeoutError:
-                raise AttemptError("timeout", f"no answer within {tries.limit:g} s") from None
-            except AttemptError as error:
-                if error.spent is not None:  # what failed is paid for all the same
-                    self._budget.add(target.name, _priced(error.spent, target.price))
-                if not isinstance(error, TransientError):
-                    raise
-                await tries.failed(error, throttle)
-            else:
-                throttle.succeeded()
-                return _timed(trace, tries.last_ms)
+            self._shared[identity] = _SharedState(RateLimit(*limits), secrets)
+        return self._shared[identity]
 
 
-def _limit(target: Target, request: Request) -> float:
+def _time_limit(target: Target, request: Request) -> float:
     return min(request.timeout, target.timeout_seconds or request.timeout)
 
 
-def _resolved(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
+def _resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
     options = target.options
     if not isinstance(options, ProviderOptions):
-        raise TypeError(f"{target.provider} has no provider behind it")
-    if not names_in(_plain(options)):
+        raise TypeError(f"the options of {target.provider} are not those of a provider")
+    fields = _fields(options)
+    if not names_in(fields):
         return options
+    resolved = resolve(fields, variables)
     try:
-        return read_entry(type(options), resolve(_plain(options), variables))
-    except Refused as error:
-        raise AttemptError(
-            "configuration",
-            f"the target {target.name} is wrong once its variables are filled in: {error}",
-        ) from None
+        return type(options).model_validate(resolved)
+    except ValidationError as error:
+        problem = f"the target {target.name} is not valid with its variables filled in: "
+        raise AttemptError("configuration", problem + describe(error, resolved)) from None
 
 
-def _plain(options: Struct | FileModel) -> Mapping[str, object]:
-    return to_data(options, defaults=False)
+def _fields(options: ProviderOptions) -> dict[str, Any]:
+    return options.model_dump(exclude_defaults=True)
 
 
-def _timed(trace: Trace, duration_ms: float) -> Trace:
-    """The measured duration where the reply reports none; how long it took to find a stored reply
-    says nothing of the call made then."""
+def _with_duration(trace: Trace, milliseconds: float) -> Trace:
+    """The measured duration if the reply reports none. A cached reply keeps that of its call."""
     if trace.duration_ms is not None or trace.cached:
         return trace
-    return replace(trace, duration_ms=round(duration_ms, 1))
+    return replace(trace, duration_ms=round(milliseconds, 1))
 
 
-def _priced(trace: Trace, price: Price | None) -> Trace:
-    """The cost by the target's price where the reply reports none."""
-    if (
-        trace.cost_usd is not None
-        or price is None
-        or trace.input_tokens is None
-        or trace.output_tokens is None
-    ):
+def _with_cost(trace: Trace, price: Price | None) -> Trace:
+    """The cost by the target's price if the reply reports none."""
+    tokens_in, tokens_out = trace.input_tokens, trace.output_tokens
+    if trace.cost_usd is not None or price is None or tokens_in is None or tokens_out is None:
         return trace
-    return replace(
-        trace,
-        cost_usd=(trace.input_tokens * price.input + trace.output_tokens * price.output)
-        / 1_000_000,
-    )
+    dollars = (tokens_in * price.input + tokens_out * price.output) / 1_000_000
+    return replace(trace, cost_usd=dollars)

@@ -1,5 +1,4 @@
-"""How fast a target is called: calls at once, calls a minute, and a pause of all its calls when it
-asks for one."""
+"""The rate of calls to one target: calls at once, calls per minute, and pauses that it requests."""
 
 import asyncio
 from collections import deque
@@ -9,13 +8,12 @@ from contextlib import asynccontextmanager
 from agentevals_action.errors import AttemptError, TargetDead
 
 _MINUTE = 60.0
-#: Seconds that a target may refuse all calls for its rate limit; then it is given up, since a run
-#: must end.
+#: Seconds for which a target may refuse all calls because of its rate limit. A run must end.
 PATIENCE = 300.0
 
 
 class RateLimit:
-    """What all calls to one target share. `max_concurrency` calls run at once,
+    """The limits that all calls to one target share. `max_concurrency` calls run at once,
     `requests_per_minute` begin within any 60 seconds; None is no limit."""
 
     def __init__(self, max_concurrency: int | None, requests_per_minute: int | None) -> None:
@@ -27,7 +25,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """One of the calls at once, for as long as it lasts."""
+        """One of the concurrent calls."""
         if self._slots is None:
             yield
             return
@@ -35,27 +33,27 @@ class RateLimit:
             yield
 
     async def turn(self) -> None:
-        """Waits until a call may begin, and counts it as begun."""
+        """Waits until a call may begin, and counts it."""
         loop = asyncio.get_running_loop()
-        while (wait := self._wait(loop.time())) > 0:  # noqa: ASYNC110
+        while (wait := self._wait(loop.time())) > 0:  # noqa: ASYNC110  # other calls may prolong it
             await asyncio.sleep(wait)
         if self._per_minute:
             self._begun.append(loop.time())
 
-    def limited(self, seconds: float, refusal: AttemptError) -> None:
-        """Lets no call begin for so long, since the target asks for it; TargetDead when it answers
-        nobody for too long."""
+    def pause(self, seconds: float, refusal: AttemptError) -> None:
+        """Lets no call begin for some seconds, as the target requests; TargetDead if it has refused
+        all calls for too long."""
         now = asyncio.get_running_loop().time()
         self._refused_since = now if self._refused_since is None else self._refused_since
         if now + seconds - self._refused_since > PATIENCE:
             raise TargetDead(
-                f"{refusal}; it would have to be waited for more than {PATIENCE:g} s",
+                f"{refusal}; the wait would exceed {PATIENCE:g} s",
                 "lower `max_concurrency`, or set `requests_per_minute`",
             )
         self._paused_until = max(self._paused_until, now + seconds)
 
     def succeeded(self) -> None:
-        """The target answers: its patience is as long as ever."""
+        """The target answers: the time of refusals starts again from zero."""
         self._refused_since = None
 
     def _wait(self, now: float) -> float:

@@ -1,43 +1,66 @@
-"""What a command or a service replied: an envelope of answer and figures, or the answer's text
-alone."""
+"""The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
-import json
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Field
+
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _ANSWER = frozenset({"output", "text", "messages"})
-_FIGURES = frozenset({"token_usage", "cost_usd", "duration_ms", "llm_call_count"})
+
+
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Amount = Annotated[float, Field(ge=0)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0)]
+
+
+class _TokenUsage(ReplyModel):
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
+
+
+class _Envelope(ReplyModel):
+    output: str | list[Any] | None = None
+    text: str | None = None
+    messages: list[Any] | None = None
+    token_usage: _TokenUsage | None = None
+    cost_usd: Amount | None = None
+    duration_ms: Amount | None = None
+    llm_call_count: Count | None = None
 
 
 def read_reply(text: str) -> Trace:
-    """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text`,
-    `messages`) and nothing but figures beside it; ValueError when something in one is of the wrong
-    type."""
+    """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
+    `messages`) and no other fields than its figures; ValueError if a field has a wrong type."""
     data = _json_object(text)
-    if data is None or _ANSWER.isdisjoint(data) or not data.keys() <= _ANSWER | _FIGURES:
+    if data is None or _ANSWER.isdisjoint(data) or not data.keys() <= _Envelope.model_fields.keys():
         return Trace(messages=(Message("assistant", text.rstrip("\r\n")),), llm_call_count=1)
-    messages, calls = _answer(data)
-    usage = _optional(data, "token_usage", Mapping, "an object") or {}
-    reported = _count(data, "llm_call_count")
+    envelope = validate_reply(_Envelope, data, "a valid envelope")
+    messages, calls = _answer(envelope)
+    usage = envelope.token_usage or _TokenUsage()
     return Trace(
         messages=messages,
         tool_calls=tuple(call for message in messages for call in message.tool_calls),
-        llm_call_count=calls if reported is None else reported,
-        input_tokens=_count(usage, "input", "token_usage.input"),
-        output_tokens=_count(usage, "output", "token_usage.output"),
-        cached_tokens=_count(usage, "cached", "token_usage.cached"),
-        cost_usd=_amount(data, "cost_usd"),
-        duration_ms=_amount(data, "duration_ms"),
+        llm_call_count=calls if envelope.llm_call_count is None else envelope.llm_call_count,
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        cost_usd=envelope.cost_usd,
+        duration_ms=envelope.duration_ms,
     )
 
 
 def trace_of(messages: Sequence[Message]) -> Trace:
-    """The trace of a reply that shows every message: what it does not show did not happen."""
+    """The trace of a reply that shows every message, and so every call."""
     return Trace(
         messages=tuple(messages),
         tool_calls=tuple(call for message in messages for call in message.tool_calls),
@@ -49,28 +72,22 @@ def _llm_calls(messages: Sequence[Message]) -> int:
     return sum(message.role == "assistant" for message in messages)
 
 
-def _json_object(text: str) -> Mapping[str, Any] | None:
+def _json_object(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        data = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):  # text that merely looks like JSON is text
+        data = parse_json(text)
+    except ValueError:  # text that only begins like JSON
         return None
     return data if isinstance(data, dict) else None
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
+    """The messages, and the number of model calls that they show.
 
-
-def _answer(data: Mapping[str, Any]) -> tuple[tuple[Message, ...], int]:
-    """The messages, and how many calls of a model they show.
-
-    Beside a list of messages, a string `output` is the answer given after them; `text` stands in
-    where they hold none."""
-    output = _optional(data, "output", (str, list), "a string or a list of messages")
-    text = _optional(data, "text", str, "a string")
-    listed = _optional(data, "messages", list, "a list of messages")
+    A string `output` is the answer after a list of messages; `text` is the answer if the messages
+    have none."""
+    output, text, listed = envelope.output, envelope.text, envelope.messages
     if isinstance(output, list) and listed is not None and output != listed:
         raise ValueError(
             "the reply has two different lists of messages, in `output` and in `messages`; give one"
@@ -85,7 +102,7 @@ def _answer(data: Mapping[str, Any]) -> tuple[tuple[Message, ...], int]:
     last = next(
         (text_of(message) for message in reversed(messages) if message.role == "assistant"), ""
     )
-    final = output if isinstance(output, str) and output != last else text if not last else None
+    final = output if isinstance(output, str) and output != last else None if last else text
     if final is None:
         return messages, _llm_calls(messages)
     return (*messages, Message("assistant", final)), max(_llm_calls(messages), 1)
@@ -93,37 +110,9 @@ def _answer(data: Mapping[str, Any]) -> tuple[tuple[Message, ...], int]:
 
 def _messages(raw: Sequence[Any], field: str) -> tuple[Message, ...]:
     messages = []
-    for place, item in enumerate(raw):
+    for index, item in enumerate(raw):
         try:
             messages.append(read_message(item))
         except ValueError as error:
-            raise ValueError(f"the reply's `{field}[{place}]` is wrong: {error}") from None
+            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
     return tuple(messages)
-
-
-def _optional(data: Mapping[str, Any], key: str, types: type | tuple[type, ...], what: str) -> Any:
-    value = data.get(key)
-    if value is not None and not isinstance(value, types):
-        raise ValueError(f"the reply's `{key}` is not {what}")
-    return value
-
-
-def _count(data: Mapping[str, Any], key: str, shown: str = "") -> int | None:
-    number = _amount(data, key, shown)
-    if number is not None and number != int(number):
-        raise ValueError(f"the reply's `{shown or key}` is not a whole number")
-    return None if number is None else int(number)
-
-
-def _amount(data: Mapping[str, Any], key: str, shown: str = "") -> float | None:
-    value = data.get(key)
-    if value is None:
-        return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or value < 0
-    ):
-        raise ValueError(f"the reply's `{shown or key}` is not a number from 0 on")
-    return value

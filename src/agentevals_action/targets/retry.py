@@ -1,73 +1,94 @@
-"""One call's tries: what they take of its time limit, how long is waited between them, when it is
-enough."""
+"""The retries of one call: how often, and how long to wait in between."""
 
 import asyncio
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from time import monotonic
+from typing import NoReturn
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+from tenacity.wait import wait_exponential
 
 from agentevals_action.errors import AttemptError, TransientError
+from agentevals_action.model.trace import Trace
 from agentevals_action.targets.rate_limit import PATIENCE, RateLimit
 
-#: Seconds that our own backoff waits at most; what a server asks for may be longer.
+#: Maximum wait of our own backoff in seconds; a server may request more.
 MAX_BACKOFF = 30.0
 
 
-class Tries:
-    """`limit` are the seconds for all tries of a call together, `retries` how often it is repeated
-    after a failure, `backoff` the first wait between tries in seconds. Waiting for a target's rate
-    limit counts to neither: it is the target that is slow, not the test."""
+class Retries:
+    """Repeats a call after a TransientError.
 
-    def __init__(self, retries: int, limit: float, backoff: float) -> None:
-        self.limit = limit
-        self.last_ms = 0.0
-        self._left = limit
-        self._retries, self._backoff = retries, backoff
-        self._failures, self._refusals = 0, 0
+    `retries` counts repetitions; `seconds` is the time limit for all calls and the backoff between
+    them; `backoff` is the first wait in seconds. A rate limit (429) uses neither a repetition nor
+    time: it delays all calls to the target, for at most `PATIENCE` seconds per call."""
+
+    def __init__(self, retries: int, seconds: float, backoff: float, rate_limit: RateLimit) -> None:
+        self._retries, self._seconds_left = retries, seconds
+        self._exponential = wait_exponential(multiplier=backoff, max=MAX_BACKOFF)
+        self._rate_limit = rate_limit
+        self._failures = 0
         self._patience = PATIENCE
 
-    @contextmanager
-    def timed(self) -> Iterator[float]:
-        """One try: the seconds left for it; what it took is gone from them."""
+    async def run(self, call: Callable[[], Awaitable[Trace]]) -> Trace:
+        """The result of the first call that succeeds; AttemptError if there is none, TargetDead if
+        the target requests too long a pause."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            wait=self._wait,
+            stop=self._is_over,
+            sleep=self._sleep,
+            retry_error_callback=self._give_up,
+        )
+        return await retrying(call)
+
+    async def timed(self, call: Callable[[float], Awaitable[Trace]]) -> tuple[Trace, float]:
+        """Calls with the seconds that are left, and deducts the time it takes; the result and its
+        milliseconds."""
         started = monotonic()
         try:
-            yield self._left
+            trace = await call(self._seconds_left)
         finally:
-            took = monotonic() - started
-            self.last_ms = took * 1000
-            self._left = max(self._left - took, 0.0)
+            seconds = monotonic() - started
+            self._seconds_left = max(self._seconds_left - seconds, 0.0)
+        return trace, seconds * 1000
 
-    async def failed(self, error: TransientError, throttle: RateLimit) -> None:
-        """Waits, or has the target's calls wait, before the next try; raises AttemptError when
-        there is none, or no time for it, and TargetDead when the target asks for more patience than
-        there is."""
+    def _wait(self, state: RetryCallState) -> float:
+        """The seconds to sleep. A pause that the target requests delays all of its calls instead:
+        the rate limit waits."""
+        error = _error(state)
+        backoff = self._exponential(state) * random.uniform(0.5, 1)  # noqa: S311  # no secret
         if error.limited:
-            self._refusals += 1
-            pause = max(self._pause(self._refusals), error.retry_after or 0.0)
-            throttle.limited(pause, error)
+            pause = max(backoff, error.retry_after or 0.0)
             self._patience -= pause
-            if self._patience < 0:
-                raise AttemptError(
-                    "target", f"{error} (after {self._refusals} tries)", error.hint
-                ) from None
-            return
-        tries = f" (after {self._failures + 1} tries)" if self._failures else ""
-        if self._failures == self._retries:
-            raise AttemptError("target", f"{error}{tries}", error.hint) from None
-        self._failures += 1
-        if error.retry_after is not None:
-            throttle.limited(error.retry_after, error)
-            return
-        pause = self._pause(self._failures)
-        if pause >= self._left:
-            raise AttemptError(
-                "target",
-                f"{error}{tries}; no time is left to wait {pause:.1f} s and try again",
-                error.hint,
-            ) from None
-        self._left -= pause
-        await asyncio.sleep(pause)
+        else:
+            self._failures += 1
+            if error.retry_after is None or self._failures > self._retries:
+                return backoff
+            pause = error.retry_after
+        self._rate_limit.pause(pause, error)
+        return 0.0
 
-    def _pause(self, failures: int) -> float:
-        return float(min(self._backoff * 2 ** (failures - 1), MAX_BACKOFF) * random.uniform(0.5, 1))  # noqa: S311
+    def _is_over(self, state: RetryCallState) -> bool:
+        if _error(state).limited:
+            return self._patience < 0
+        return self._failures > self._retries or state.upcoming_sleep >= self._seconds_left
+
+    async def _sleep(self, seconds: float) -> None:
+        self._seconds_left -= seconds
+        await asyncio.sleep(seconds)
+
+    def _give_up(self, state: RetryCallState) -> NoReturn:
+        error, calls = _error(state), state.attempt_number
+        problem = f"{error} (after {calls} calls)" if calls > 1 else str(error)
+        if not error.limited and self._failures <= self._retries:
+            problem += f"; no time is left to wait {state.upcoming_sleep:.1f} s and retry"
+        raise AttemptError("target", problem, error.hint) from None
+
+
+def _error(state: RetryCallState) -> TransientError:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, TransientError):
+        raise TypeError(f"{error!r} is not retried")
+    return error

@@ -1,29 +1,28 @@
-"""`${{ NAME }}` in suites and targets: which names a value needs, and their values from the
+"""`${{ NAME }}` in suites and targets: the names that a value needs, and their values from the
 environment and `.env` files."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
-#: Never resolved, wherever they come from: what the runner gives to the action alone.
+#: Variables of the runner for the action alone: never resolved.
 _NEVER = re.compile(r"INPUT_|ACTIONS_|GITHUB_TOKEN$")
-#: Bytes of a `.env` file that are read at most.
+#: Maximum size of a `.env` file in bytes.
 _DOTENV_LIMIT = 1024 * 1024
-#: Compiled where it is used: few folders have such a file.
-_ASSIGNMENT = r"""(?msx)^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
-    (?:'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)"|(?P<plain>[^\n]*))"""
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 
 
 def names_in(value: Any) -> tuple[str, ...]:
-    """The names that `${{ NAME }}` in any string of the value asks for, each once, in their order.
+    """The names in `${{ NAME }}` in any string of the value, each once, in their order.
 
-    What stands between the braces is the name, whatever it is: `secrets.KEY` names no variable and
-    will be missing."""
+    The text between the braces is the name: `secrets.KEY` is not the name of a variable and will be
+    missing."""
     return tuple(
         dict.fromkeys(name for text in _strings(value) for name in _REFERENCE.findall(text))
     )
@@ -32,62 +31,51 @@ def names_in(value: Any) -> tuple[str, ...]:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, Sequence) and not isinstance(value, bytes):
-        for item in value:
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _strings(item)
 
 
 def resolve(value: Any, variables: Mapping[str, str]) -> Any:
-    """The value with every `${{ NAME }}` filled in; AttemptError of kind `configuration` names
-    those that are missing."""
+    """The value with every `${{ NAME }}` replaced; AttemptError of kind `configuration` names the
+    missing variables."""
     if missing := [name for name in names_in(value) if name not in variables]:
         raise missing_error(missing)
-    return _resolved(value, variables)
+    return _replace(value, variables)
 
 
-def missing_error(names: Sequence[str]) -> AttemptError:
-    """The error for variables that are not set, or empty, as a secret is in a run that may not have
-    it."""
-    words = (
-        ("the variable {} is", "set it")
-        if len(names) == 1
-        else ("the variables {} are", "set them")
-    )
-    return AttemptError(
-        "configuration",
-        f"{words[0].format(', '.join(names))} not set",
-        f"{words[1]} in the workflow's `env:`, or in a .env file; pull requests from forks and Dependabot have no secrets",
-    )
-
-
-def _resolved(value: Any, variables: Mapping[str, str]) -> Any:
+def _replace(value: Any, variables: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return _REFERENCE.sub(lambda match: variables[match[1]], value)
     if isinstance(value, Mapping):
-        return {key: _resolved(item, variables) for key, item in value.items()}
+        return {key: _replace(item, variables) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_resolved(item, variables) for item in value)
+        return type(value)(_replace(item, variables) for item in value)
     return value
 
 
+def missing_error(names: Sequence[str]) -> AttemptError:
+    """The error for variables that are not set, or empty: a secret is empty in a run without access
+    to it."""
+    one = len(names) == 1
+    return AttemptError(
+        "configuration",
+        f"the {'variable' if one else 'variables'} {', '.join(names)} {'is' if one else 'are'} "
+        "not set",
+        f"set {'it' if one else 'them'} in the workflow's `env:`, or in a .env file; pull requests "
+        "from forks and Dependabot have no secrets",
+    )
+
+
 def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapping[str, str]:
-    """What `${{ }}` may name: the environment's variables, then those of the `.env` files from the
-    repository's root to the folder, the nearest file winning. An empty value counts as none.
-    AttemptError of kind `configuration` when a file cannot be used."""
+    """The variables for `${{ }}`: the environment, then the `.env` files from the root of the
+    repository to the folder; the nearest file has precedence. Empty values are left out.
+    AttemptError of kind `configuration` if a file cannot be used."""
     variables: dict[str, str] = {}
-    folders = [root / part for part in _below(root, folder)]
-    for place in folders:
-        variables.update(_read_dotenv(place / ".env", root))
+    for above in (*reversed(folder.relative_to(root).parents), folder.relative_to(root)):
+        variables.update(_read_dotenv(root / above / ".env", root))
     variables.update({name: value for name, value in environ.items() if value})
     return {name: value for name, value in variables.items() if value and not _NEVER.match(name)}
-
-
-def _below(root: Path, folder: Path) -> list[Path]:
-    parts = folder.relative_to(root).parts
-    return [Path(*parts[:length]) for length in range(len(parts) + 1)]
 
 
 def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
@@ -112,23 +100,6 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
 
 
 def parse_dotenv(text: str) -> Mapping[str, str]:
-    """The assignments of a `.env` file: `export`, quotes (double ones with escapes, both over
-    several lines) and comments are understood; any other line is left aside, as every reader of
-    such files does. Nothing is expanded or run."""
-    return {
-        match["name"]: _value(match)
-        for match in re.finditer(_ASSIGNMENT, text.replace("\r\n", "\n"))
-    }
-
-
-def _value(match: re.Match[str]) -> str:
-    if match["single"] is not None:
-        return match["single"]
-    if match["double"] is not None:
-        return re.sub(
-            r"\\(.)",
-            lambda escape: _ESCAPES.get(escape[1], escape[0]),
-            match["double"],
-            flags=re.DOTALL,
-        )
-    return re.split(r"(?:^|[ \t])#", match["plain"], maxsplit=1)[0].strip()
+    """The assignments of a `.env` file; nothing is expanded or run, other lines are skipped."""
+    values = dotenv_values(stream=StringIO(text), interpolate=False)
+    return {name: value for name, value in values.items() if value is not None}

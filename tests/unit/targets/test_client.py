@@ -2,7 +2,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -10,7 +10,7 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.base import ProviderOptions, Provider, Request, ProviderContext
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.budget import Budget
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import open_cache
@@ -81,7 +81,7 @@ def test_complete__transient_failures_are_repeated() -> None:
 def test_complete__no_more_often_than_the_target_says() -> None:
     with (
         OpenAIServer(otherwise=failure(503, "busy")) as server,
-        pytest.raises(AttemptError, match=r"503: busy \(after 4 tries\)") as caught,
+        pytest.raises(AttemptError, match=r"503: busy \(after 4 calls\)") as caught,
     ):
         complete(model(server.url, retries=3))
     assert (len(server.requests), caught.value.kind) == (4, "target")
@@ -126,7 +126,7 @@ def test_complete__a_target_that_asks_for_too_much_patience_is_given_up() -> Non
     assert len(server.requests) == 1
     assert [str(error) for error in gone] == [
         f"the target default cannot be used: {server.url.removeprefix('http://').removesuffix('/v1')} answered 429: slow down; "
-        "it would have to be waited for more than 300 s"
+        "the wait would exceed 300 s"
     ] * 3
 
 
@@ -212,9 +212,9 @@ def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
 class Failing(ProviderOptions):
     """Fails after it has done its work."""
 
-    provider = "failing"
+    provider: ClassVar[str] = "failing"
 
-    def connect(self, surroundings: ProviderContext) -> Provider:
+    def connect(self, context: ProviderContext) -> Provider:
         return self
 
     async def complete(self, request: Request) -> Trace:
@@ -421,7 +421,7 @@ def test_complete__a_word_of_a_command_is_passed_on_with_all_its_bytes() -> None
 
 def test_complete__what_a_variable_makes_wrong_is_said_without_its_value() -> None:
     with pytest.raises(
-        AttemptError, match=r"wrong once its variables are filled in: `base_url`: .*write a URL"
+        AttemptError, match=r"not valid with its variables filled in: `base_url`: .*write a URL"
     ) as caught:
         complete(model("${{ URL }}"), variables={"URL": "s3cr3t"})
     assert "s3cr3t" not in str(caught.value)

@@ -42,8 +42,8 @@ def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int
 def test_turn__a_pause_holds_everybody_back() -> None:
     async def paused() -> list[float]:
         throttle = RateLimit(None, None)
-        throttle.limited(30, REFUSAL)
-        throttle.limited(10, REFUSAL)
+        throttle.pause(30, REFUSAL)
+        throttle.pause(10, REFUSAL)
         return await begun(throttle, 3)
 
     assert all(30 <= time < 31 for time in skipping_loop.run(paused()))
@@ -67,14 +67,14 @@ def test_slot__calls_at_once_are_limited() -> None:
     assert skipping_loop.run(busiest()) == 3
 
 
-def test_limited__patience_has_an_end() -> None:
+def test_pause__patience_has_an_end() -> None:
     async def refused_for_ever() -> tuple[float, TargetDead]:
         throttle, loop = RateLimit(None, None), asyncio.get_running_loop()
         start = loop.time()
         for _ in itertools.count():
             await throttle.turn()
             try:
-                throttle.limited(25, REFUSAL)
+                throttle.pause(25, REFUSAL)
             except TargetDead as error:
                 return loop.time() - start, error
         raise AssertionError
@@ -85,11 +85,11 @@ def test_limited__patience_has_an_end() -> None:
     assert error.hint
 
 
-def test_limited__an_answer_makes_patience_whole_again() -> None:
+def test_pause__an_answer_makes_patience_whole_again() -> None:
     async def refused_now_and_then() -> None:
         throttle = RateLimit(None, None)
         for _ in range(100):
-            throttle.limited(25, REFUSAL)
+            throttle.pause(25, REFUSAL)
             await throttle.turn()
             throttle.succeeded()
 

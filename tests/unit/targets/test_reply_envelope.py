@@ -123,11 +123,11 @@ def test_read_reply__an_empty_answer_can_be_given() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"output": 5}, "`output` is not a string or a list of messages"),
-    ({"output": {"a": 1}}, "`output` is not a string or a list of messages"),
-    ({"text": ["a"]}, "`text` is not a string"),
-    ({"messages": "a"}, "`messages` is not a list of messages"),
-    ({"output": ["a"]}, r"`output\[0\]` is wrong: a message is an object"),
+    ({"output": 5}, "`output` is not a text or a list"),
+    ({"output": {"a": 1}}, "`output` is not a text or a list"),
+    ({"text": ["a"]}, "`text` is not a text"),
+    ({"messages": "a"}, "`messages` is not a list"),
+    ({"output": ["a"]}, r"`output\[0\]` is not valid: a message is an object"),
     ({"output": [{"role": "robot", "content": "a"}]}, "a message is an object with a role"),
     ({"output": [{"role": "assistant", "content": 5}]}, "content is a string or a list"),
     (
@@ -170,12 +170,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": [], "messages": [{"role": "user", "content": "a"}]}, "two different lists"),
     ({"output": None, "text": None}, "has no answer"),
     ({"text": "a", "token_usage": 5}, "`token_usage` is not an object"),
-    ({"text": "a", "token_usage": {"input": "5"}}, r"`token_usage\.input` is not a number"),
+    ({"text": "a", "token_usage": {"input": "5"}}, r"`token_usage\.input` is not a whole number"),
     ({"text": "a", "token_usage": {"output": 1.5}}, r"`token_usage\.output` is not a whole number"),
-    ({"text": "a", "token_usage": {"cached": -1}}, r"`token_usage\.cached` is not a number from 0"),
+    (
+        {"text": "a", "token_usage": {"cached": -1}},
+        r"`token_usage\.cached` is not a number that is 0",
+    ),
     ({"text": "a", "cost_usd": "0.1"}, "`cost_usd` is not a number"),
     ({"text": "a", "cost_usd": True}, "`cost_usd` is not a number"),
-    ({"text": "a", "duration_ms": -5}, "`duration_ms` is not a number from 0"),
+    ({"text": "a", "duration_ms": -5}, "`duration_ms` is not a number that is 0"),
     ({"text": "a", "llm_call_count": 1.5}, "`llm_call_count` is not a whole number"),
 ]
 
@@ -189,7 +192,7 @@ def test_read_reply__a_wrong_type_in_an_envelope_is_an_error(
 
 
 def test_read_reply__an_endless_number_is_an_error() -> None:
-    with pytest.raises(ValueError, match="`cost_usd` is not a number"):
+    with pytest.raises(ValueError, match="`cost_usd` is not a finite number"):
         read_reply('{"text": "a", "cost_usd": 1e999}')
 
 

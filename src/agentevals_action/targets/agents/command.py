@@ -5,17 +5,16 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from msgspec import Meta
+from pydantic import Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.file_model import ListOf
 from agentevals_action.system import child_environment, process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import placeholders
-
-if TYPE_CHECKING:
-    from agentevals_action.targets.base import Request, ProviderContext
+from agentevals_action.targets.base import ProviderContext, Request
 
 #: What tells an agent the folder that it is to work in; the second is AgentV's.
 WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
@@ -23,14 +22,14 @@ WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 #: The fields of a target that say where its command runs and which variables it sees.
 Place = Annotated[
     str | None,
-    Meta(
+    Field(
         description="Folder to run in, relative to the suite's; a leading / is the repository's root. By default the test's workspace, "
         "else the suite's folder."
     ),
 ]
 Names = Annotated[
-    tuple[str, ...] | None,
-    Meta(
+    ListOf[str] | None,
+    Field(
         description="Names of the variables to pass on, of those that the workflow's input `env` lets through; by default all."
     ),
 ]
@@ -43,7 +42,7 @@ class Runner:
     those that the workflow lets through, all of them when None; AttemptError when one is not let
     through."""
 
-    def __init__(self, env: Sequence[str] | None, surroundings: "ProviderContext") -> None:
+    def __init__(self, env: Sequence[str] | None, surroundings: ProviderContext) -> None:
         self._environment = environment(env, surroundings)
         self._withheld = surroundings.withheld
         self.scratch = surroundings.scratch
@@ -51,7 +50,7 @@ class Runner:
     async def run(
         self,
         words: Sequence[str],
-        request: "Request",
+        request: Request,
         place: Path,
         timeout: float,
         *,
@@ -101,7 +100,7 @@ def ended(returncode: int) -> str:
     )
 
 
-def environment(names: Sequence[str] | None, surroundings: "ProviderContext") -> Mapping[str, str]:
+def environment(names: Sequence[str] | None, surroundings: ProviderContext) -> Mapping[str, str]:
     """The child's variables: all that the workflow lets through, or of those the ones that the
     target names."""
     allowed = {
@@ -123,7 +122,7 @@ def environment(names: Sequence[str] | None, surroundings: "ProviderContext") ->
     return {**common, **{name: allowed[name] for name in names if name in allowed}}
 
 
-def home(request: "Request", cwd: str | None) -> Path:
+def home(request: Request, cwd: str | None) -> Path:
     """The folder that a target's words are written for: its `cwd`, else the suite's; AttemptError
     when there is no such folder."""
     try:
@@ -137,7 +136,7 @@ def home(request: "Request", cwd: str | None) -> Path:
     return folder
 
 
-def place(request: "Request", cwd: str | None) -> Path:
+def place(request: Request, cwd: str | None) -> Path:
     """The folder that an agent runs in: its `cwd`, else the test's workspace, else the suite's
     folder."""
     return request.workspace if request.workspace and not cwd else home(request, cwd)
@@ -165,7 +164,7 @@ def _file(place: Path, word: str, root: Path) -> str | None:
 
 
 def at(
-    command: str | Sequence[str], request: "Request", cwd: str | None
+    command: str | Sequence[str], request: Request, cwd: str | None
 ) -> tuple[Path, str | Sequence[str]]:
     """Where a command runs, and the command as it is there: the files that it names are made
     absolute when it runs in a workspace, but for those that the workspace has itself."""

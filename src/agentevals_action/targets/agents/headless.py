@@ -2,30 +2,28 @@
 out, one run a call."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, ClassVar
 
-from msgspec import Meta
+from pydantic import AfterValidator, Field
 
-from agentevals_action.entries.entry import Checked, Entry, NonEmpty
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.file_model import ListOf, NonEmpty
 from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
-
-if TYPE_CHECKING:
-    from agentevals_action.targets.base import Request, ProviderContext
+from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 
 #: Bytes of a stream that are read: it holds every file that the agent looked at.
 STREAM_LIMIT = 64 * 1024 * 1024
 _COMMAND_NOT_FOUND = 127  # of a shell, and of `env` in a first line
 
-Words = tuple[str, ...]
+Words = ListOf[str]
 
 
 def _is_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
@@ -44,27 +42,38 @@ def split(command: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
 
 
-Command = Annotated[str | Words, Checked(_is_command)]
+Command = Annotated[str | Words, AfterValidator(_is_command)]
 
 
-class Fields(Entry):
-    """What the targets of these agents have in common."""
+class AgentOptions(ProviderOptions):
+    """The common fields of these agents' targets."""
 
-    command: Command
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "command": ("executable", "binary"),
+        "args": ("arguments",),
+    }
+
+    command: Annotated[
+        Command, Field(description="The program, with words before its options if it needs any.")
+    ]
     model: Annotated[
         NonEmpty | None,
-        Meta(description="The model, as the agent's own option names it; its default otherwise."),
+        Field(description="The model, as the agent's own option names it; its default otherwise."),
     ] = None
     args: Annotated[
         Words,
-        Meta(
+        Field(
             description="More words for the command line. What the agent may do is its own default; what widens that stands here."
         ),
     ] = ()
     cwd: agent_command.Place = None
     env: agent_command.Names = None
 
-    def named_files(self, folder: Folder) -> tuple[str, ...]:
+    def variables(self) -> Sequence[str]:
+        """The names of `env`: the agent expects them."""
+        return self.env or ()
+
+    def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command that are files of the repository."""
         try:
             place = folder.resolve(self.cwd) if self.cwd else folder.path
@@ -92,9 +101,9 @@ class AgentCli:
     def __init__(
         self,
         product: Product,
-        fields: Fields,
+        fields: AgentOptions,
         options: Sequence[str],
-        surroundings: "ProviderContext",
+        surroundings: ProviderContext,
         last: Sequence[str] = (),
     ) -> None:
         self._product, self._fields, self._options, self._last = (
@@ -105,7 +114,7 @@ class AgentCli:
         )
         self._runner = agent_command.Runner(fields.env, surroundings)
 
-    async def complete(self, request: "Request") -> Trace:
+    async def complete(self, request: Request) -> Trace:
         """One run. Raises as providers do: TargetDead when the agent is not installed, has no login
         or does not know the model."""
         done = await self._run(request)
@@ -131,14 +140,14 @@ class AgentCli:
             return self._unfinished(problem, done.returncode, lines.text + "\n" + done.stderr)
         return None
 
-    async def check(self, request: "Request") -> None:
+    async def check(self, request: Request) -> None:
         """One short run: nothing less tells whether it has a login, and knows the model."""
         await self.complete(request)
 
     async def close(self) -> None:
         """Holds nothing open."""
 
-    async def _run(self, request: "Request") -> process.Completed:
+    async def _run(self, request: Request) -> process.Completed:
         try:
             prompt = prompt_text(request.messages)
         except (OSError, ValueError) as error:
@@ -155,7 +164,7 @@ class AgentCli:
                 "target", f"{self._product.name} cannot be started: {error}"
             ) from None
 
-    def _words(self, request: "Request") -> tuple[Path, tuple[str, ...]]:
+    def _words(self, request: Request) -> tuple[Path, tuple[str, ...]]:
         program = split(self._fields.command)
         folder, own = agent_command.at((*program, *self._fields.args), request, self._fields.cwd)
         own = split(own)

@@ -3,12 +3,12 @@
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from msgspec import Meta
+from pydantic import AfterValidator, Field, model_validator
 
-from agentevals_action.entries.entry import Checked, Entry, Written
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.file_model import FileModel, ListOf
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
 
 
@@ -18,39 +18,35 @@ def _checked(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 #: Words, or a script of `sh`, in which no prompt can become code.
-Command = Annotated[str | tuple[str, ...], Checked(_checked)]
+Command = Annotated[str | ListOf[str], AfterValidator(_checked)]
 
 
-def _is_url(url: str) -> str:
-    if "${{" not in url:  # else it is looked at again once its variables are known
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("write a URL that begins with http:// or https://")
-    return url
+def _check_url(url: str) -> str:
+    return url if "${{" in url else check_url(url)  # else validated with its variables filled in
 
 
-class Healthcheck(Entry):
+class Healthcheck(FileModel):
     """A command that must succeed, or a URL that must answer, once before the target is used."""
 
     command: Annotated[
-        Command | None, Meta(description="The command: a list of words, or a script of `sh`.")
+        Command | None, Field(description="The command: a list of words, or a script of `sh`.")
     ] = None
     url: Annotated[
-        Annotated[str, Checked(_is_url)] | None,
-        Meta(description="In place of a command: a URL whose GET must be answered with 2xx."),
+        Annotated[str, AfterValidator(_check_url)] | None,
+        Field(description="In place of a command: a URL whose GET must be answered with 2xx."),
     ] = None
     cwd: Annotated[
-        str | None, Meta(description="The command's folder; the target's by default.")
+        str | None, Field(description="The command's folder; the target's by default.")
     ] = None
-    timeout_seconds: Annotated[float, Meta(gt=0, description="Seconds that it may take.")] = 60
+    timeout_seconds: Annotated[float, Field(gt=0, description="Seconds that it may take.")] = 60
 
+    @model_validator(mode="before")
     @classmethod
-    def long_form(cls, value: Any) -> Any:
-        """A command alone is the healthcheck too."""
+    def _read_command(cls, value: Any) -> Any:
         return {"command": value} if isinstance(value, str | list | tuple) else value
 
-    def completed(self, _written: Written) -> Self:
-        """Itself; ValueError when it is not one of the two."""
+    @model_validator(mode="after")
+    def _check_choice(self) -> Self:
         if (self.command is None) == (self.url is None):
             raise ValueError("a healthcheck is a `command` or a `url`; give one of them")
         return self

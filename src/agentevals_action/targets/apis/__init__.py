@@ -1,2 +1,1 @@
-"""What targets share that are models behind an HTTP API: the endpoint, the wire forms of the
-vendors."""
+"""Models behind HTTP APIs: the HTTP client and the vendors' wire formats."""

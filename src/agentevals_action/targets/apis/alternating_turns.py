@@ -1,5 +1,4 @@
-"""A conversation as vendors want it that know two sides, and which message answers which tool
-call."""
+"""A conversation as alternating turns of two sides, with each tool message linked to its call."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,45 +13,45 @@ from agentevals_action.targets.apis.images import Picture, picture
 Side = Literal["user", "assistant"]
 
 
-def linked(messages: Sequence[Message]) -> list[Message]:
-    """The messages with an id for each tool call, and on each tool message the id and the name of
-    the call that it answers.
+def link_calls(messages: Sequence[Message]) -> list[Message]:
+    """The messages with an id for each tool call, and with the id and name of its call on each tool
+    message.
 
-    A tool message that names none answers the next open call of its name, else the next of all. The
-    output that a call carries itself becomes a tool message where no other answers it. ValueError
-    when a tool message has no call to answer."""
-    told: list[Message] = []
+    A tool message without an id answers the next open call of its name, else the next of all. The
+    output that a call itself holds becomes a tool message unless another one answers the call.
+    ValueError if a tool message has no call to answer."""
+    linked: list[Message] = []
     unanswered: dict[str, ToolCall] = {}
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if message.role == "tool":
-            told.append(_answer(message, unanswered))
+            linked.append(_link_answer(message, unanswered))
             continue
-        told += _outputs(unanswered)
+        linked += _outputs(unanswered)
         calls = tuple(
-            replace(call, id=call.id or f"call_{place}_{number}")
+            replace(call, id=call.id or f"call_{index}_{number}")
             for number, call in enumerate(message.tool_calls)
         )
         unanswered = {call.id: call for call in calls if call.id}
-        told.append(replace(message, tool_calls=calls))
-    return told + _outputs(unanswered)
+        linked.append(replace(message, tool_calls=calls))
+    return linked + _outputs(unanswered)
 
 
-def _answer(message: Message, unanswered: dict[str, ToolCall]) -> Message:
-    own_id = message.tool_call_id
-    if own_id is None:
-        of_its_name = (call_id for call_id, call in unanswered.items() if call.name == message.name)
-        own_id = next(of_its_name, None) or next(iter(unanswered), None)
-    if own_id is None:
+def _link_answer(message: Message, unanswered: dict[str, ToolCall]) -> Message:
+    call_id = message.tool_call_id
+    if call_id is None:
+        same_name = (key for key, call in unanswered.items() if call.name == message.name)
+        call_id = next(same_name, None) or next(iter(unanswered), None)
+    if call_id is None:
         raise ValueError("a tool message answers no tool call before it")
-    call = unanswered.pop(own_id, None)
-    return replace(message, tool_call_id=own_id, name=call.name if call else message.name)
+    call = unanswered.pop(call_id, None)
+    return replace(message, tool_call_id=call_id, name=call.name if call else message.name)
 
 
 def _outputs(unanswered: dict[str, ToolCall]) -> list[Message]:
-    carried = [call for call in unanswered.values() if call.output is not None]
     return [
         Message("tool", _text(call.output), name=call.name, tool_call_id=call.id)
-        for call in carried
+        for call in unanswered.values()
+        if call.output is not None
     ]
 
 
@@ -61,8 +60,8 @@ def _text(output: object) -> str:
 
 
 def system_text(messages: Sequence[Message]) -> str:
-    """The system messages as one text, an empty line between them; ValueError when a picture stands
-    in one."""
+    """The system messages as one text, with an empty line in between; ValueError if one has a
+    picture."""
     return "\n\n".join(
         "\n".join(str(part) for part in parts(message, ()))
         for message in messages
@@ -71,18 +70,17 @@ def system_text(messages: Sequence[Message]) -> str:
 
 
 def sides(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
-    """The other messages, those that follow each other from one side together; what a tool said is
-    of the user's side."""
-    spoken = [message for message in messages if message.role != "system"]
-    for is_assistant, together in groupby(spoken, lambda message: message.role == "assistant"):
+    """The other messages, grouped into turns; a tool message is on the user's side."""
+    others = [message for message in messages if message.role != "system"]
+    for is_assistant, together in groupby(others, lambda message: message.role == "assistant"):
         yield "assistant" if is_assistant else "user", list(together)
 
 
 def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
-    """The texts and pictures of a message, empty texts left out.
+    """The texts and pictures of a message without empty texts.
 
-    ValueError when a file is no text or an image no picture, or stands in a message of a role that
-    takes none; OSError when it cannot be read."""
+    ValueError if a file is not text, or an image is not a picture or is in a message of another
+    role; OSError if it cannot be read."""
     blocks = message.content
     if isinstance(blocks, str):
         yield from (blocks,) if blocks else ()
@@ -99,10 +97,9 @@ def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Pic
 
 
 def arguments(call: ToolCall) -> dict[str, object]:
-    """A tool call's arguments as the object that these vendors want; ValueError when they are
-    none."""
+    """A tool call's arguments as an object; ValueError if they are not one."""
     if call.arguments is None:
         return {}
     if not isinstance(call.arguments, dict):
-        raise ValueError(f"the arguments of the tool call `{call.name}` are no object")
+        raise ValueError(f"the arguments of the tool call `{call.name}` are not an object")
     return call.arguments

@@ -1,25 +1,29 @@
-"""The wire form of Google's Gemini API: a conversation there, generated content back.
+"""The format of Google's Gemini API: a conversation in, generated content out.
 
 https://ai.google.dev/api/generate-content
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
-from agentevals_action.model import json_values
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
+from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
 
-#: From Gemini 3 on a function call without the model's own signature is refused; this stands for
-#: one in a history that the model did not produce.
+#: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
+#: it in a history that the model did not produce.
 #: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
 FOREIGN_CALL = "skip_thought_signature_validator"
 _UNSIGNED = re.compile(r"(?:.*/)?gemini-[12]\b")
-_WHOLE = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
+_COMPLETED = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
 _STOPPED = {
     "SAFETY": "it may violate the safety policies",
     "RECITATION": "it may be a recitation of a source",
@@ -33,153 +37,174 @@ _STOPPED = {
 
 
 def conversation(messages: Sequence[Message], model: str) -> dict[str, Any]:
-    """The fields `systemInstruction` and `contents` of a request to a model; names of participants
-    have no place in it.
+    """The fields `systemInstruction` and `contents` of a request to a model; the format has no
+    field for names of participants.
 
-    ValueError when something cannot be sent (a file that is no text, a picture anywhere but from
-    the user, arguments that are no object, a tool message of no known tool), OSError when a file
+    ValueError if something cannot be sent (a file that is not text, a picture that is not from the
+    user, arguments that are not an object, a tool message of an unknown tool), OSError if a file
     cannot be read."""
-    whole = alternating_turns.linked(messages)
-    system = alternating_turns.system_text(whole)
+    linked = alternating_turns.link_calls(messages)
+    system = alternating_turns.system_text(linked)
     contents = []
-    for side, together in alternating_turns.sides(whole):
+    for side, together in alternating_turns.sides(linked):
         parts = [part for message in together for part in _parts(message)]
         first = next((part for part in parts if "functionCall" in part), None)
         if first is not None and not _UNSIGNED.match(model):
             first["thoughtSignature"] = FOREIGN_CALL
         contents.append({"role": "model" if side == "assistant" else "user", "parts": parts})
-    return (
-        {"systemInstruction": {"parts": [{"text": system}]}, "contents": contents}
-        if system
-        else {"contents": contents}
-    )
+    if not system:
+        return {"contents": contents}
+    return {"systemInstruction": {"parts": [{"text": system}]}, "contents": contents}
 
 
 def _parts(message: Message) -> Iterator[dict[str, Any]]:
-    own = alternating_turns.parts(message, ("user",))
+    parts = alternating_turns.parts(message, ("user",))
     if message.role == "tool":
-        if message.name is None:
+        call_id, name = message.tool_call_id, message.name
+        if name is None:
             raise ValueError(
-                f"the tool message for {message.tool_call_id} answers no tool call before it, and has no name"
+                f"the tool message for {call_id} answers no tool call before it, and has no name"
             )
-        said = "\n".join(str(part) for part in own)
-        yield {
-            "functionResponse": {
-                "id": message.tool_call_id,
-                "name": message.name,
-                "response": _response(said),
-            }
-        }
+        response = _response("\n".join(str(part) for part in parts))
+        yield {"functionResponse": {"id": call_id, "name": name, "response": response}}
         return
-    yield from (_part(part) for part in own)
+    for part in parts:
+        if isinstance(part, Picture):
+            yield {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+        else:
+            yield {"text": part}
     for call in message.tool_calls:
-        yield {
-            "functionCall": {
-                "id": call.id,
-                "name": call.name,
-                "args": alternating_turns.arguments(call),
-            }
-        }
-
-
-def _part(part: str | Picture) -> dict[str, Any]:
-    return (
-        {"text": part}
-        if isinstance(part, str)
-        else {"inlineData": {"mimeType": part.media_type, "data": part.data}}
-    )
+        arguments = alternating_turns.arguments(call)
+        yield {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
 
 
 def _response(text: str) -> dict[str, Any]:
-    """A tool's answer as the object that the API wants; any other text is its `output`."""
+    """A tool's answer as the object that the API requires; any other text is its `output`."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = parse_json(text)
+    except ValueError:
         data = None
     return data if isinstance(data, dict) else {"output": text}
 
 
-def read_content(data: Any) -> Trace:
-    """The trace of generated content; ValueError when it is none, was blocked or stopped, or says
-    nothing at all.
+class _GeminiModel(ReplyModel):
+    model_config = ConfigDict(alias_generator=to_camel)
 
-    Thoughts are no part of the answer. Code that the vendor ran itself counts as a tool call, with
+
+class _FunctionCall(_GeminiModel):
+    name: IfValid[str] = None
+    id: IfValid[str] = None
+    args: Any = {}  # noqa: RUF012  # pydantic copies defaults
+
+
+class _ExecutableCode(_GeminiModel):
+    language: Any = None
+    code: Any = None
+
+
+class _ExecutionResult(_GeminiModel):
+    output: Any = None
+
+
+class _Part(_GeminiModel):
+    text: IfValid[str] = None
+    thought: IfValid[bool] = None
+    function_call: IfValid[_FunctionCall] = None
+    executable_code: IfValid[_ExecutableCode] = None
+    code_execution_result: IfValid[_ExecutionResult] = None
+
+
+class _Content(_GeminiModel):
+    parts: list[_Part] = []  # noqa: RUF012
+
+
+class _Candidate(_GeminiModel):
+    content: _Content | None = None
+    finish_reason: str | None = None
+    finish_message: IfValid[str] = None
+
+
+class _PromptFeedback(_GeminiModel):
+    block_reason: IfValid[str] = None
+
+
+class _Usage(_GeminiModel):
+    prompt_token_count: Tokens = None
+    tool_use_prompt_token_count: Tokens = None
+    candidates_token_count: Tokens = None
+    thoughts_token_count: Tokens = None
+    cached_content_token_count: Tokens = None
+
+
+class _GeneratedContent(_GeminiModel):
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: IfValid[_PromptFeedback] = None
+    usage_metadata: IfValid[_Usage] = None
+
+
+def read_content(data: Any) -> Trace:
+    """The trace of generated content; ValueError if it is not that, was blocked or stopped, or has
+    no content.
+
+    Thoughts are not part of the answer. Code that the vendor ran itself counts as a tool call, with
     its output."""
-    reply = json_values.members(data)
+    reply = validate_reply(_GeneratedContent, data, "generated content")
     candidate = _candidate(reply)
-    reason = candidate.get("finishReason")
-    parts = json_values.members(candidate.get("content")).get("parts", [])
-    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise ValueError("the reply's content.parts are no list of objects")
-    said = [part for part in parts if part.get("thought") is not True]
-    text = "".join(part["text"] for part in said if isinstance(part.get("text"), str))
-    calls = _calls(said)
+    reason = candidate.finish_reason
+    parts = [part for part in (candidate.content or _Content()).parts if not part.thought]
+    text = "".join(part.text or "" for part in parts)
+    calls = _calls(parts)
     if not text and not calls:
         advice = "; raise `maxOutputTokens` in `config`" if reason == "MAX_TOKENS" else ""
         raise ValueError(f"the reply is empty (finishReason {reason!r}){advice}")
-    tokens_in, tokens_out, cached = _tokens(reply.get("usageMetadata"))
+    usage = reply.usage_metadata or _Usage()
+    tokens_in, tokens_out = _tokens(usage)
     return Trace(
         messages=(Message("assistant", text, tool_calls=calls),),
         tool_calls=calls,
         llm_call_count=1,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cached_tokens=cached,
+        cached_tokens=usage.cached_content_token_count,
     )
 
 
-def _candidate(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    candidates = reply.get("candidates")
-    candidate = candidates[0] if isinstance(candidates, list) and candidates else None
-    blocked = json_values.members(reply.get("promptFeedback")).get("blockReason")
-    if candidate is None and blocked:
-        raise ValueError(f"the vendor blocked the prompt ({blocked})")
-    if not isinstance(candidate, Mapping):
-        raise ValueError("the reply is no generated content: it has no candidates[0]")
-    reason = candidate.get("finishReason")
-    if reason not in _WHOLE:
-        raise ValueError(_stopped(str(reason), candidate.get("finishMessage")))
+def _candidate(reply: _GeneratedContent) -> _Candidate:
+    if not reply.candidates:
+        if reply.prompt_feedback and reply.prompt_feedback.block_reason:
+            raise ValueError(
+                f"the vendor blocked the prompt ({reply.prompt_feedback.block_reason})"
+            )
+        raise ValueError("the reply is not generated content: `candidates[0]` is missing")
+    candidate = reply.candidates[0]
+    reason = candidate.finish_reason
+    if reason not in _COMPLETED:
+        details = candidate.finish_message or _STOPPED.get(str(reason), "")
+        problem = f"the vendor stopped the reply ({reason})"
+        raise ValueError(f"{problem}: {details}" if details else problem)
     return candidate
 
 
-def _stopped(reason: str, told: Any) -> str:
-    why = told if isinstance(told, str) and told else _STOPPED.get(reason, "")
-    return f"the vendor stopped the reply ({reason})" + (f": {why}" if why else "")
-
-
-def _calls(parts: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+def _calls(parts: Sequence[_Part]) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
-    for number, part in enumerate(parts):
-        if isinstance(call := part.get("functionCall"), Mapping):
-            calls.append(_function_call(call))
-        elif isinstance(code := part.get("executableCode"), Mapping):
-            run = {"language": code.get("language"), "code": code.get("code")}
-            result = (
-                json_values.members(parts[number + 1].get("codeExecutionResult"))
-                if number + 1 < len(parts)
-                else {}
-            )
-            calls.append(ToolCall("code_execution", run, result.get("output")))
+    for part, following in zip_longest(parts, parts[1:]):
+        if (call := part.function_call) is not None:
+            if call.name is None:
+                raise ValueError("a function call of the reply has no name")
+            calls.append(ToolCall(call.name, call.args, id=call.id))
+        elif (code := part.executable_code) is not None:
+            result = following.code_execution_result if following else None
+            arguments = {"language": code.language, "code": code.code}
+            calls.append(ToolCall("code_execution", arguments, result.output if result else None))
     return tuple(calls)
 
 
-def _function_call(call: Mapping[str, Any]) -> ToolCall:
-    name, own_id = call.get("name"), call.get("id")
-    if not isinstance(name, str):
-        raise ValueError("a function call of the reply has no name")
-    return ToolCall(name, call.get("args", {}), id=own_id if isinstance(own_id, str) else None)
-
-
-def _tokens(usage: Any) -> tuple[int | None, int | None, int | None]:
-    """Tokens in, out, and read from the vendor's cache, which `promptTokenCount` includes.
-
-    Thoughts are paid as output, and what the vendor's own tools returned as input.
+def _tokens(usage: _Usage) -> tuple[int | None, int | None]:
+    """Tokens in and out. Thoughts are paid as output, and the results of the vendor's own tools as
+    input; `promptTokenCount` includes cached tokens.
     https://ai.google.dev/api/generate-content#UsageMetadata"""
-    told = json_values.members(usage)
-    prompt, tools, answer, thoughts, cached = (
-        json_values.count(told.get(f"{name}TokenCount"))
-        for name in ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
-    )
+    prompt, answer = usage.prompt_token_count, usage.candidates_token_count
+    tools, thoughts = usage.tool_use_prompt_token_count, usage.thoughts_token_count
     tokens_in = None if prompt is None else prompt + (tools or 0)
     tokens_out = None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0)
-    return tokens_in, tokens_out, cached
+    return tokens_in, tokens_out

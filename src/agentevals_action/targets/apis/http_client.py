@@ -1,4 +1,4 @@
-"""HTTP requests to one server: connections, time limit, proxies, TLS, limit on the size of a reply."""
+"""HTTP requests to one server: connections, proxies, TLS, limits on time and size."""
 
 import asyncio
 import functools

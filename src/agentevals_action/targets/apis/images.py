@@ -1,5 +1,4 @@
-"""Pictures in messages, as models get them: their media type and base64, or both in a `data:`
-URI."""
+"""Pictures in messages as models receive them: media type and base64, or a `data:` URI."""
 
 import base64
 import binascii
@@ -7,7 +6,7 @@ from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
 
-#: Bytes of a picture that are sent at most; vendors refuse larger ones.
+#: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024
 _KNOWN = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -19,31 +18,30 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture ready to be sent: `media_type` as `image/png`, `data` its bytes in base64 on one
-    line."""
+    """A picture to send: `media_type` as `image/png`, `data` in base64 on one line."""
 
     media_type: str
     data: str
 
     @property
     def uri(self) -> str:
-        """The same as a `data:` URI."""
+        """The picture as a `data:` URI."""
         return f"data:{self.media_type};base64,{self.data}"
 
 
 def media_type(data: bytes) -> str | None:
-    """The media type that the first bytes show: PNG, JPEG, GIF or WebP; None for anything else."""
+    """The media type by the first bytes: PNG, JPEG, GIF or WebP; None for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((name for magic, name in _KNOWN if data.startswith(magic)), None)
 
 
 def picture(block: Block) -> Picture:
-    """An image block's picture; ValueError when it is none or over 20 MB, OSError when its file
+    """An image block's picture; ValueError if it is not one or over 20 MB, OSError if its file
     cannot be read.
 
-    What its bytes show wins over what a `data:` URI says: vendors refuse a picture whose type is
-    another."""
+    The type of its bytes has precedence over that of a `data:` URI: vendors refuse a picture of a
+    different type."""
     name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
     if block.path is not None:
         if block.path.stat().st_size > SIZE_LIMIT:
@@ -53,19 +51,14 @@ def picture(block: Block) -> Picture:
         declared, data = _inline(str(block.value))
     if len(data) > SIZE_LIMIT:
         raise ValueError(f"{name} is over 20 MB")
-    kind = media_type(data) or declared
-    if kind is None:
-        raise ValueError(f"{name} is no PNG, JPEG, GIF or WebP")
-    return Picture(kind, base64.b64encode(data).decode())
-
-
-def data_uri(block: Block) -> str:
-    """An image block's picture as a `data:` URI; raises as `picture` does."""
-    return picture(block).uri
+    found = media_type(data) or declared
+    if found is None:
+        raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
+    return Picture(found, base64.b64encode(data).decode())
 
 
 def _inline(value: str) -> tuple[str | None, bytes]:
-    """The media type that a `data:` URI says (None for bare base64) and the bytes."""
+    """The media type in a `data:` URI (None for bare base64) and the bytes."""
     text = "".join(value.split())  # base64 is often wrapped
     declared = None
     if text[:5].lower() == "data:":
@@ -77,7 +70,7 @@ def _inline(value: str) -> tuple[str | None, bytes]:
             or declared == "image/"
             or "base64" not in parameters
         ):
-            raise ValueError("an image block's `data:` URI has to be `data:image/…;base64,…`")
+            raise ValueError("an image block's `data:` URI must be `data:image/…;base64,…`")
     try:
         return declared, base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:  # ValueError: characters beyond ASCII

@@ -1,89 +1,126 @@
-"""What targets have in common that are models behind an HTTP API: the address, the fields of a
-request, and one call of them."""
+"""Models behind an HTTP API: the common options of their targets, and the provider that calls
+them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
-from urllib.parse import urlsplit
+from typing import Annotated, Any, ClassVar
 
-from agentevals_action.entries.entry import Checked
+from pydantic import AfterValidator, Field
+
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets import base
-from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
+from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 
 
-def _is_url(url: str) -> str:
-    if "${{" not in url:  # else it is looked at again once its variables are known
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("write a URL that begins with http:// or https://")
-        if parts.query or parts.fragment:
+def _check_base_url(url: str) -> str:
+    if "${{" not in url:  # otherwise it is validated with its variables filled in
+        check_url(url)
+        if "?" in url or "#" in url:
             raise ValueError("end the URL before its ? or #; paths are added to it")
     return url
 
 
-#: The address of an API, as an options class declares it.
-Url = Annotated[str, Checked(_is_url)]
-
-
-def passed_on(config: dict[str, Any], own: Mapping[str, str]) -> dict[str, Any]:
-    """`config` as it is; ValueError when it sets a field that is ours, with what `own` says to do
-    instead."""
-    for name, advice in own.items():
+def check_config(config: dict[str, Any], reserved: Mapping[str, str]) -> dict[str, Any]:
+    """The `config` itself; ValueError with the advice if it sets a reserved field of the
+    request."""
+    for name, advice in reserved.items():
         if name in config:
             raise ValueError(f"`{name}` cannot be set in `config`; {advice}")
     return config
 
 
-def key_of(given: str | None, usual: str | None) -> str:
-    """The key given, else the usual variable's; a secret is easily stored with the end of its
-    line."""
-    return (given or usual or "").strip()
+def choose_key(options: ProviderOptions, given: str | None, context: ProviderContext) -> str:
+    """The given key, else the vendor's usual variable; secrets often end with a newline."""
+    return (given or context.variables.get(options.key_variable) or "").strip()
+
+
+class ModelOptions(ProviderOptions):
+    """The common fields of models that have a name and a base URL."""
+
+    is_model: ClassVar[bool] = True
+    is_defined: ClassVar[bool] = True
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
+
+    model: Annotated[str, Field(min_length=1, description="The model's name on the server.")]
+    base_url: Annotated[
+        Annotated[str, AfterValidator(_check_base_url)] | None,
+        Field(description="The address of the API; the vendor's by default."),
+    ] = None
+    api_key: Annotated[
+        str | None,
+        Field(description="The key, as `${{ NAME }}`; the vendor's usual variable by default."),
+    ] = None
+
+    def variables(self) -> Sequence[str]:
+        """The usual variable for the key, if neither a key nor a server is given: a private server
+        often needs none."""
+        return () if self.api_key is not None or self.base_url is not None else (self.key_variable,)
+
+    def service(
+        self,
+        url: str,
+        key: str,
+        headers: Mapping[str, str],
+        dead_codes: frozenset[str] = frozenset(),
+    ) -> Service:
+        """The server with advice about the model, the address and the key."""
+        return Service(
+            url=url,
+            key_hint=f"set `api_key`, or the variable {self.key_variable}, to a key that may use "
+            f"{self.model}",
+            headers=headers,
+            dead_codes=dead_codes,
+            missing_hint=f"check that the server knows the model {self.model}, and that `base_url` "
+            "is right",
+            secrets=(key,),
+        )
 
 
 @dataclass(frozen=True)
-class Wire:
-    """How a vendor is asked: `path` below the endpoint's URL, the `body` that carries messages
-    (ValueError or OSError when they cannot be sent), `least` the same for the shortest answer there
-    is, and how the reply is read (ValueError when it is none)."""
+class WireFormat:
+    """A vendor's requests and replies.
+
+    `path` is below the base URL. `body` makes a request of messages (ValueError or OSError if they
+    cannot be sent), `check_body` one for the shortest answer. `read` makes the trace of a reply
+    (ValueError if it has an unexpected structure)."""
 
     path: str
     body: Callable[[Sequence[Message]], dict[str, Any]]
-    least: Callable[[Sequence[Message]], dict[str, Any]]
+    check_body: Callable[[Sequence[Message]], dict[str, Any]]
     read: Callable[[Any], Trace]
 
 
 class ModelApi:
-    """A connected model: the provider that an options class gives out."""
+    """A connected model."""
 
-    def __init__(self, manner: Service, wire: Wire) -> None:
-        self._endpoint = HttpClient(manner)
-        self._wire = wire
+    def __init__(self, service: Service, wire_format: WireFormat) -> None:
+        self._client = HttpClient(service)
+        self._format = wire_format
 
-    async def complete(self, request: base.Request) -> Trace:
+    async def complete(self, request: Request) -> Trace:
         """One call."""
-        reply = await self._ask(self._wire.body, request)
+        reply = await self._post(self._format.body, request)
         try:
-            return self._wire.read(reply)
+            return self._format.read(reply)
         except ValueError as error:
-            raise self._endpoint.reply_error(error) from None
+            raise self._client.reply_error(error) from None
 
-    async def check(self, request: base.Request) -> None:
-        """The shortest call; an answer cut short is one."""
-        await self._ask(self._wire.least, request)
+    async def check(self, request: Request) -> None:
+        """The shortest call; an answer that is cut short is an answer."""
+        await self._post(self._format.check_body, request)
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._endpoint.close()
+        await self._client.close()
 
-    async def _ask(
-        self, body: Callable[[Sequence[Message]], dict[str, Any]], request: base.Request
+    async def _post(
+        self, make_body: Callable[[Sequence[Message]], dict[str, Any]], request: Request
     ) -> Any:
         try:
-            wired = body(request.messages)
+            body = make_body(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
-        return await self._endpoint.post(self._wire.path, wired, request.timeout)
+        return await self._client.post(self._format.path, body, request.timeout)

@@ -1,39 +1,41 @@
-"""The chat wire form of OpenAI's API and of all that speak it: messages there, a completion
-back."""
+"""The chat format of OpenAI's API and of compatible servers: messages in, a completion out."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
-from agentevals_action.model import json_values
+from pydantic import Field
+
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
-from agentevals_action.targets.apis.images import data_uri
+from agentevals_action.targets.apis.images import picture
+from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
 
 
 class EmptyReply(ValueError):
-    """A reply that is what it has to be, and says nothing at all."""
+    """A valid reply without text and tool calls."""
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as a request carries them, every tool call with an id and every tool message with
-    the one that it answers.
+    """The messages of a request: every tool call has an id, and every tool message the id of its
+    call.
 
-    ValueError when a file is no text or an image no picture, or stands where models take none, or a
-    tool message answers no call; OSError when a file cannot be read."""
-    return [_wire(message) for message in alternating_turns.linked(messages)]
+    ValueError if a file is not text, an image is not a picture or is in a message that takes none,
+    or a tool message answers no call; OSError if a file cannot be read."""
+    return [_message(message) for message in alternating_turns.link_calls(messages)]
 
 
-def _wire(message: Message) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, Any]:
     data: dict[str, Any] = {"role": message.role, "content": _content(message)}
     if message.role == "tool":
         data["tool_call_id"] = message.tool_call_id
     elif message.name is not None:
         data["name"] = message.name
     if message.tool_calls:
-        data["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+        data["tool_calls"] = [_tool_call(call) for call in message.tool_calls]
     return data
 
 
@@ -51,93 +53,113 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 def _parts(blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
     for block in blocks:
         if block.type == "image":
-            yield {"type": "image_url", "image_url": {"url": data_uri(block)}}
+            yield {"type": "image_url", "image_url": {"url": picture(block).uri}}
         else:
             yield {"type": "text", "text": content_text(Message("user", (block,)))}
 
 
-def _wire_call(call: ToolCall) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": encoded_arguments(call)},
-    }
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": encode_arguments(call)}
+    return {"id": call.id, "type": "function", "function": function}
 
 
-def encoded_arguments(call: ToolCall) -> str:
-    """A tool call's arguments as the string of JSON that the API wants."""
+def encode_arguments(call: ToolCall) -> str:
+    """A tool call's arguments as a string of JSON."""
     return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
 
 
+def decode_arguments(text: Any) -> Any:
+    """A tool call's arguments as data. Broken JSON is the model's error, which evaluators judge: it
+    stays a text."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return parse_json(text) if text.strip() else {}
+    except ValueError:
+        return text
+
+
+class _Function(ReplyModel):
+    name: str
+    arguments: Any = None
+
+
+class _FunctionCall(ReplyModel):
+    id: IfValid[str] = None
+    function: _Function
+
+    def read(self) -> ToolCall:
+        return ToolCall(self.function.name, decode_arguments(self.function.arguments), id=self.id)
+
+
+class _CustomTool(ReplyModel):
+    name: str
+    input: Any = None
+
+
+class _CustomCall(ReplyModel):
+    id: IfValid[str] = None
+    custom: _CustomTool
+
+    def read(self) -> ToolCall:
+        return ToolCall(self.custom.name, self.custom.input, id=self.id)
+
+
+class _Part(ReplyModel):
+    text: IfValid[str] = None
+
+
+class _Message(ReplyModel):
+    content: str | list[_Part] | None = None
+    refusal: IfValid[str] = None
+    tool_calls: list[_FunctionCall | _CustomCall] | None = None
+
+    @property
+    def text(self) -> str:
+        content = self.content
+        if isinstance(content, list):
+            content = "".join(part.text or "" for part in content)
+        return content or self.refusal or ""
+
+
+class _Choice(ReplyModel):
+    message: _Message
+    finish_reason: IfValid[str] = None
+
+
+class _TokenDetails(ReplyModel):
+    cached_tokens: Tokens = None
+
+
+class _Usage(ReplyModel):
+    prompt_tokens: Tokens = None
+    completion_tokens: Tokens = None
+    prompt_tokens_details: IfValid[_TokenDetails] = None
+
+
+class _Completion(ReplyModel):
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: IfValid[_Usage] = None
+
+
 def read_completion(data: Any) -> Trace:
-    """The trace of a chat completion; ValueError when it is none or was filtered, EmptyReply when
-    it says nothing."""
-    choices = data.get("choices") if isinstance(data, Mapping) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
-        raise ValueError("the reply is no chat completion: it has no choices[0].message")
-    if choice.get("finish_reason") == "content_filter":
+    """The trace of a chat completion; ValueError if it is not one or was filtered, EmptyReply if it
+    has no content."""
+    completion = validate_reply(_Completion, data, "a chat completion")
+    choice = completion.choices[0]
+    if choice.finish_reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")
-    calls = _calls(message.get("tool_calls"))
-    text = _text(message)
+    text = choice.message.text
+    calls = tuple(call.read() for call in choice.message.tool_calls or ())
     if not text and not calls:
-        raise EmptyReply(f"the reply is empty (finish_reason {choice.get('finish_reason')!r})")
-    usage = json_values.members(data.get("usage"))
+        raise EmptyReply(f"the reply is empty (finish_reason {choice.finish_reason!r})")
+    usage = completion.usage or _Usage()
+    details = usage.prompt_tokens_details or _TokenDetails()
     return Trace(
         messages=(Message("assistant", text, tool_calls=calls),),
         tool_calls=calls,
         llm_call_count=1,
-        input_tokens=json_values.count(usage.get("prompt_tokens")),
-        output_tokens=json_values.count(usage.get("completion_tokens")),
-        cached_tokens=json_values.count(
-            json_values.members(usage.get("prompt_tokens_details")).get("cached_tokens")
-        ),
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cached_tokens=details.cached_tokens,
     )
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-        )
-    if content is not None and not isinstance(content, str):
-        raise ValueError("the reply's content is no text")
-    refusal = message.get("refusal")
-    return content or (refusal if isinstance(refusal, str) else "")
-
-
-def _calls(calls: Any) -> tuple[ToolCall, ...]:
-    if calls is None:
-        return ()
-    if not isinstance(calls, list):
-        raise ValueError("the reply's tool_calls are no list")
-    return tuple(_read_call(call) for call in calls)
-
-
-def _read_call(call: Any) -> ToolCall:
-    wired = json_values.members(call)
-    function, custom, own_id = (
-        json_values.members(wired.get("function")),
-        json_values.members(wired.get("custom")),
-        wired.get("id"),
-    )
-    name = function.get("name", custom.get("name"))
-    if not isinstance(name, str):
-        raise ValueError("a tool call of the reply has no function.name")
-    arguments = decoded_arguments(function.get("arguments")) if function else custom.get("input")
-    return ToolCall(name=name, arguments=arguments, id=own_id if isinstance(own_id, str) else None)
-
-
-def decoded_arguments(text: Any) -> Any:
-    """A tool call's arguments decoded. Broken ones are the model's mistake and for the evaluators
-    to see: they stay the text they are."""
-    if not isinstance(text, str):
-        return text
-    try:
-        return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        return text

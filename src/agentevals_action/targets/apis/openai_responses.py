@@ -1,12 +1,11 @@
-"""The Responses wire form of OpenAI's API: a conversation there as items, a response back.
+"""The Responses format of OpenAI's API: a conversation as items in, a response out.
 
 https://platform.openai.com/docs/api-reference/responses
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from agentevals_action.model import json_values
 from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
@@ -14,21 +13,22 @@ from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.apis.openai_chat import (
     EmptyReply,
-    decoded_arguments,
-    encoded_arguments,
+    decode_arguments,
+    encode_arguments,
 )
+from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
 
-_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
-_WHOLE = (None, "completed", "incomplete")
-_PASSING = ("server_error", "rate_limit_exceeded", "vector_store_timeout")
-#: What an item of a tool that the vendor ran itself says beside the arguments of the call.
-_ABOUT = frozenset(
+_ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
+_COMPLETED = (None, "completed", "incomplete")
+_TEMPORARY = ("server_error", "rate_limit_exceeded", "vector_store_timeout")
+#: Fields of a call of the vendor's own tool that are not its arguments.
+_NOT_ARGUMENTS = frozenset(
     {"id", "call_id", "type", "status", "name", "output", "outputs", "result", "results", "error"}
 )
 
 
-class PassingFailure(ValueError):
-    """A response that failed for a reason that passes: `limited` when it is the rate limit."""
+class TemporaryFailure(ValueError):
+    """A response that failed for a temporary reason; `limited`: the rate limit."""
 
     def __init__(self, message: str, limited: bool) -> None:
         super().__init__(message)
@@ -36,17 +36,17 @@ class PassingFailure(ValueError):
 
 
 def conversation(messages: Sequence[Message]) -> dict[str, Any]:
-    """The fields `instructions` (the system messages that it begins with) and `input` of a request;
-    names of participants have no place in it.
+    """The fields `instructions` (the system messages at the beginning) and `input` of a request;
+    the format has no field for names of participants.
 
-    ValueError when something cannot be sent (a file that is no text, a picture from the system or
-    the assistant, a tool message that answers no call), OSError when a file cannot be read."""
-    whole = alternating_turns.linked(messages)
+    ValueError if something cannot be sent (a file that is not text, a picture from the system or
+    the assistant, a tool message that answers no call), OSError if a file cannot be read."""
+    linked = alternating_turns.link_calls(messages)
     first = next(
-        (place for place, message in enumerate(whole) if message.role != "system"), len(whole)
+        (index for index, message in enumerate(linked) if message.role != "system"), len(linked)
     )
-    instructions = alternating_turns.system_text(whole[:first])
-    items = [item for message in whole[first:] for item in _items(message)]
+    instructions = alternating_turns.system_text(linked[:first])
+    items = [item for message in linked[first:] for item in _items(message)]
     return {"instructions": instructions, "input": items} if instructions else {"input": items}
 
 
@@ -62,12 +62,12 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
             "type": "function_call",
             "call_id": call.id,
             "name": call.name,
-            "arguments": encoded_arguments(call),
+            "arguments": encode_arguments(call),
         }
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    parts = list(alternating_turns.parts(message, _WITH_PICTURES))
+    parts = list(alternating_turns.parts(message, _ROLES_WITH_PICTURES))
     if not any(isinstance(part, Picture) for part in parts):
         return content_text(message)
     return [_part(part) for part in parts]
@@ -79,95 +79,122 @@ def _part(part: str | Picture) -> dict[str, Any]:
     return {"type": "input_image", "detail": "auto", "image_url": part.uri}
 
 
-def read_response(data: Any) -> Trace:
-    """The trace of a response; ValueError when it is none, failed or was filtered, EmptyReply when
-    it says nothing, PassingFailure when another try may do better.
+class _Part(ReplyModel):
+    text: IfValid[str] = None
+    refusal: IfValid[str] = None
 
-    Reasoning is no part of the answer. Each message is one of the trace's, with the calls that
-    follow it; tools that the vendor ran itself count as tool calls."""
-    items = data.get("output") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or data.get("object", "response") != "response":
-        raise ValueError("the reply is no response")
-    _refuse_failure(data)
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise ValueError("the reply is no response: it has no list of items as `output`")
-    messages = _messages(items)
-    calls = tuple(call for message in messages for call in message.tool_calls)
+
+class _MessageItem(ReplyModel):
+    content: str | list[_Part]
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text or part.refusal or "" for part in self.content)
+
+
+class _CallItem(ReplyModel):
+    id: IfValid[str] = None
+    call_id: IfValid[str] = None
+    name: IfValid[str] = None
+    output: Any = None
+
+
+class _Error(ReplyModel):
+    code: IfValid[str] = None
+    message: IfValid[str] = None
+
+
+class _Incomplete(ReplyModel):
+    reason: IfValid[str] = None
+
+
+class _TokenDetails(ReplyModel):
+    cached_tokens: Tokens = None
+
+
+class _Usage(ReplyModel):
+    input_tokens: Tokens = None
+    output_tokens: Tokens = None
+    input_tokens_details: IfValid[_TokenDetails] = None
+
+
+class _Response(ReplyModel):
+    object: Literal["response"] = "response"
+    status: str | None = None
+    output: list[dict[str, Any]] | None = None
+    error: IfValid[_Error] = None
+    incomplete_details: IfValid[_Incomplete] = None
+    usage: IfValid[_Usage] = None
+
+
+def read_response(data: Any) -> Trace:
+    """The trace of a response; ValueError if it is not one, failed or was filtered, EmptyReply if
+    it has no content, TemporaryFailure if another call may succeed.
+
+    Reasoning is not part of the answer. Each message of the trace has the calls that follow it;
+    tools that the vendor ran itself count as tool calls."""
+    response = validate_reply(_Response, data, "a response")
+    reason = response.incomplete_details.reason if response.incomplete_details else None
+    _check_completed(response, reason)
+    if response.output is None:
+        raise ValueError("the reply is not a response: `output` is missing")
+    messages = _messages(response.output)
     if not messages:
-        raise EmptyReply(f"the reply is empty (status {_status(data)})")
-    usage = json_values.members(data.get("usage"))
+        status = f"{response.status!r}, {reason}" if reason else repr(response.status)
+        raise EmptyReply(f"the reply is empty (status {status})")
+    usage = response.usage or _Usage()
+    details = usage.input_tokens_details or _TokenDetails()
     return Trace(
         messages=messages,
-        tool_calls=calls,
+        tool_calls=tuple(call for message in messages for call in message.tool_calls),
         llm_call_count=1,
-        input_tokens=json_values.count(usage.get("input_tokens")),
-        output_tokens=json_values.count(usage.get("output_tokens")),
-        cached_tokens=json_values.count(
-            json_values.members(usage.get("input_tokens_details")).get("cached_tokens")
-        ),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=details.cached_tokens,
     )
 
 
-def _status(data: Mapping[str, Any]) -> str:
-    reason = json_values.members(data.get("incomplete_details")).get("reason")
-    return (
-        f"{data.get('status')!r}, {reason}" if isinstance(reason, str) else repr(data.get("status"))
-    )
-
-
-def _refuse_failure(data: Mapping[str, Any]) -> None:
-    error = json_values.members(data.get("error"))
-    if error or data.get("status") not in _WHOLE:
-        code, message = error.get("code"), error.get("message")
-        said = ": ".join(part for part in (code, message) if isinstance(part, str))
-        told = f"the response was not completed (status {data.get('status')!r})" + (
-            f": {said}" if said else ""
-        )
-        if code in _PASSING:
-            raise PassingFailure(told, limited=code == "rate_limit_exceeded")
-        raise ValueError(told)
-    if json_values.members(data.get("incomplete_details")).get("reason") == "content_filter":
+def _check_completed(response: _Response, incomplete_reason: str | None) -> None:
+    if response.error or response.status not in _COMPLETED:
+        error = response.error or _Error()
+        details = "".join(f": {part}" for part in (error.code, error.message) if part)
+        problem = f"the response was not completed (status {response.status!r}){details}"
+        if error.code in _TEMPORARY:
+            raise TemporaryFailure(problem, limited=error.code == "rate_limit_exceeded")
+        raise ValueError(problem)
+    if incomplete_reason == "content_filter":
         raise ValueError("the reply was stopped by the vendor's content filter")
 
 
 def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    told: list[tuple[str, list[ToolCall]]] = []
+    messages: list[tuple[str, list[ToolCall]]] = []
     for item in items:
-        kind = str(item.get("type"))
-        if kind == "message":
-            told.append((_text(item.get("content")), []))
-        elif kind.endswith("_call"):
-            if not told:
-                told.append(("", []))
-            told[-1][1].append(_read_call(kind, item))
+        item_type = str(item.get("type"))
+        if item_type == "message":
+            text = validate_reply(_MessageItem, item, "a response with a valid message").text
+            messages.append((text, []))
+        elif item_type.endswith("_call"):
+            if not messages:
+                messages.append(("", []))
+            messages[-1][1].append(_read_call(item_type, item))
     return tuple(
-        Message("assistant", text, tool_calls=tuple(calls)) for text, calls in told if text or calls
+        Message("assistant", text, tool_calls=tuple(calls))
+        for text, calls in messages
+        if text or calls
     )
 
 
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise ValueError("the reply's content is no list of parts")
-    parts = [json_values.members(part) for part in content]
-    said = (part.get("text", part.get("refusal")) for part in parts)
-    return "".join(text for text in said if isinstance(text, str))
-
-
-def _read_call(kind: str, item: Mapping[str, Any]) -> ToolCall:
-    own_id, name = item.get("call_id", item.get("id")), item.get("name")
-    if kind in ("function_call", "custom_tool_call", "mcp_call") and not isinstance(name, str):
-        raise ValueError(f"a {kind} of the reply has no name")
+def _read_call(item_type: str, item: Mapping[str, Any]) -> ToolCall:
+    call = validate_reply(_CallItem, item, "a response with a valid call")
+    if call.name is None and item_type in ("function_call", "custom_tool_call", "mcp_call"):
+        raise ValueError(f"a {item_type} of the reply has no name")
     if "arguments" in item:
-        arguments = decoded_arguments(item["arguments"])
+        arguments = decode_arguments(item["arguments"])
     elif "input" in item:
         arguments = item["input"]
     else:
-        arguments = {key: value for key, value in item.items() if key not in _ABOUT}
-    return ToolCall(
-        name=name if isinstance(name, str) else kind.removesuffix("_call"),
-        arguments=arguments,
-        output=item.get("output"),
-        id=own_id if isinstance(own_id, str) else None,
-    )
+        arguments = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
+    name = call.name or item_type.removesuffix("_call")
+    return ToolCall(name, arguments, call.output, call.call_id or call.id)

@@ -1,17 +1,15 @@
-"""`codex-cli`: Codex without a person (`codex exec`), its stream read into messages, tool calls and
-tokens."""
+"""`codex-cli`: Codex without a person (`codex exec`); messages, tool calls and tokens from its
+event stream."""
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
+from pydantic import Field
 
-from agentevals_action.system.paths import Folder
-from agentevals_action.targets import base
 from agentevals_action.targets.agents import codex_stream
-from agentevals_action.targets.agents import headless as agent_cli
+from agentevals_action.targets.agents.headless import AgentCli, AgentOptions, Command, Product
+from agentevals_action.targets.base import Provider, ProviderContext
 
-_PRODUCT = agent_cli.Product(
+_PRODUCT = Product(
     name="Codex",
     package="npm install -g @openai/codex",
     key_hint="name CODEX_API_KEY in the workflow's input `env`, and check `model`",
@@ -19,33 +17,20 @@ _PRODUCT = agent_cli.Product(
 )
 
 
-class CodexCli(agent_cli.Fields, base.ProviderOptions):
+class CodexCli(AgentOptions):
     """Codex without a person."""
 
     provider: ClassVar[str] = "codex-cli"
-    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "command": ("executable", "binary"),
-        "args": ("arguments",),
-    }
 
     command: Annotated[
-        agent_cli.Command,
-        Meta(description="The program, with words before `exec` if it needs any."),
+        Command, Field(description="The program, with words before `exec` if it needs any.")
     ] = "codex"
 
-    def connect(self, surroundings: base.ProviderContext) -> base.Provider:
-        """The agent with its environment; AttemptError when it names a variable that the workflow
-        does not let through."""
-        # A workspace need not be a git repository. The sandbox is the agent's own default,
-        # read-only, unless `args` says more.
+    def connect(self, context: ProviderContext) -> Provider:
+        """The agent with its environment; AttemptError if it names a variable that the workflow
+        does not pass on."""
+        # A workspace need not be a git repository. The sandbox is the agent's default, read-only,
+        # unless `args` says otherwise.
         words = ["exec", "--json", "--color", "never", "--skip-git-repo-check"]
         words += ["--model", self.model] if self.model else []
-        return agent_cli.AgentCli(_PRODUCT, self, words, surroundings, last=("-",))
-
-    def variables(self) -> Sequence[str]:
-        """The names of `env`: the agent was told to expect them."""
-        return self.env or ()
-
-    def files(self, folder: Folder) -> Sequence[str]:
-        """Words of the command that are files of the repository."""
-        return self.named_files(folder)
+        return AgentCli(_PRODUCT, self, words, context, last=("-",))

@@ -1,4 +1,4 @@
-"""`http`: an agent behind a service of one's own. A test in as JSON, a text or a URL, an answer out
+"""`http`: an agent behind an HTTP service. A test goes in as JSON, a text or a URL; the answer is
 at a path of the reply."""
 
 import json
@@ -7,45 +7,43 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from msgspec import Meta, field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from agentevals_action.entries.entry import Before, Seen, Written, checks
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.json_values import MISSING, look_up, read_path, shown
+from agentevals_action.formatting import one_of
+from agentevals_action.model.json_values import MISSING, look_up, parse_json, read_path, shown
 from agentevals_action.model.messages import prompt_text, wire_messages
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
-from agentevals_action.targets import base, variables
-from agentevals_action.targets.apis.http_client import HttpClient
+from agentevals_action.targets import variables
+from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.reply_envelope import read_reply
+from agentevals_action.templating import render_text, render_value, unknown_variables
 
-#: What a template may name; nothing of the answer that is expected.
+#: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _METHODS = (*_WITH_BODY, "GET", "DELETE")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-#: They follow from the request itself.
-_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
-_KEYS_SHOWN = 10  # names that an error lists of an object that lacks the one asked for
+#: Headers that follow from the request itself.
+_RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_MAX_NAMES = 10  # field names in an error about a missing one
 
 
-def _template(text: str) -> str:
-    """A text, checked when it is a template. What `${{ }}` names is filled in before the template
-    is."""
-    if not _is_template(
-        text := variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
+def _check_template(text: str) -> str:
+    """The text with placeholders for `${{ }}`, which is filled in before the template; ValueError
+    if it is not a valid template."""
+    text = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
+    if _is_template(text) and (
+        unknown := unknown_variables(text, frozenset(VARIABLES), "the text")
     ):
-        return text
-    from agentevals_action.templating import unknown_variables
-
-    if unknown := unknown_variables(text, frozenset(VARIABLES), "the text"):
         known = ", ".join(f"`{name}`" for name in VARIABLES)
-        raise ValueError(
-            f"it names {', '.join(f'`{name}`' for name in unknown)}, which there is not; write any of {known}"
-        )
+        names = ", ".join(f"`{name}`" for name in unknown)
+        raise ValueError(f"it names {names}, which does not exist; write any of {known}")
     return text
 
 
@@ -53,22 +51,28 @@ def _is_template(text: str) -> bool:
     return any(sign in text for sign in ("{{", "{%", "{#"))
 
 
-def _checked(value: Any, place: str) -> Any:
-    """A body as plain data, its templates checked."""
+def _check_body(body: Any) -> Any:
+    """The body as plain data, with valid templates."""
+    if body is not None and not isinstance(body, str | Mapping | list | tuple):
+        raise ValueError("write a text, an object or a list")
+    return _plain(body, "")
+
+
+def _plain(value: Any, path: str) -> Any:
     if isinstance(value, Mapping):
         return {
-            str(key): _checked(item, f"{place}.{key}" if place else str(key))
+            str(key): _plain(item, f"{path}.{key}" if path else str(key))
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_checked(item, f"{place}[{index}]") for index, item in enumerate(value)]
+        return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, str):
         try:
-            _template(value)
+            _check_template(value)
         except ValueError as error:
-            raise ValueError(f"in `{place}`, {error}" if place else str(error)) from None
+            raise ValueError(f"in `{path}`, {error}" if path else str(error)) from None
     elif value is not None and not isinstance(value, bool | int | float):
-        raise ValueError("what it holds is no JSON; write texts, numbers, lists and objects")
+        raise ValueError("it is not valid JSON; write texts, numbers, lists and objects")
     return value
 
 
@@ -76,116 +80,106 @@ def _upper(method: Any) -> Any:
     return method.upper() if isinstance(method, str) else method
 
 
-class Http(base.ProviderOptions):
-    """An agent behind a service that speaks HTTP."""
+class Http(ProviderOptions):
+    """An agent behind an HTTP service."""
 
     provider: ClassVar[str] = "http"
 
     url: Annotated[
         str,
-        Meta(
-            description="The service. Behind its host it may be a template as `body` is (`…/ask?q={{ prompt }}`); what is printed is "
-            "encoded."
+        Field(
+            description="The service. After its host it may be a template as `body` is "
+            "(`…/ask?q={{ prompt }}`), whose values are encoded."
         ),
     ]
     method: Annotated[
-        Annotated[str, Before(_upper)],
-        Meta(
-            description="POST, PUT or PATCH, which carry a body, or GET or DELETE, which carry none."
+        str,
+        BeforeValidator(_upper),
+        Field(
+            description="POST, PUT or PATCH, which have a body, or GET or DELETE, which have none."
         ),
     ] = "POST"
     headers: Annotated[
-        dict[str, str], Meta(description="Headers of the request; keys in them as `${{ NAME }}`.")
-    ] = field(default_factory=dict)
+        dict[str, str], Field(description="Headers of the request; keys as `${{ NAME }}`.")
+    ] = Field(default_factory=dict)
     body: Annotated[
         Any,
-        Meta(
-            description="A Jinja template, or an object or a list whose strings are templates, which is sent as JSON; there `{{ input }}` "
-            f"alone is the data itself. Variables: {', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id "
-            f"of a test that has one."
+        AfterValidator(_check_body),
+        Field(
+            description="A Jinja template, or an object or a list whose strings are templates, "
+            "which is sent as JSON; there `{{ input }}` alone is the data itself. Variables: "
+            f"{', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the "
+            "conversation_id of a test that has one."
         ),
     ] = None
     output_path: Annotated[
         str | None,
-        Meta(
-            description="Where the answer is in a JSON reply, as choices.0.message.content; without it the reply is the answer."
+        Field(
+            description="The path of the answer in a JSON reply, as choices.0.message.content; "
+            "without it the reply is the answer."
         ),
     ] = None
 
-    @checks("url")
+    @field_validator("url")
     @classmethod
-    def _is_url(cls, url: str, _seen: Seen) -> str:
-        filled = _template(url)
+    def _check_url(cls, url: str) -> str:
+        template = _check_template(url)
         if "${{" not in url:
-            parts = urlsplit(filled)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ValueError("write a URL that begins with http:// or https://")
+            parts = urlsplit(template)
             if _is_template(parts.netloc):
                 raise ValueError(
                     "the host cannot be a template; write it out, or give it as `${{ NAME }}`"
                 )
+            check_url(f"{parts.scheme}://{parts.netloc}/")
         return url
 
-    @checks("method")
+    @field_validator("method")
     @classmethod
-    def _is_method(cls, method: str, _seen: Seen) -> str:
+    def _check_method(cls, method: str) -> str:
         if method not in _METHODS:
-            raise ValueError(f"the method is none of these; write one of {', '.join(_METHODS)}")
+            raise ValueError(f"the method is unknown; write {one_of(_METHODS)}")
         return method
 
-    @checks("headers")
+    @field_validator("headers")
     @classmethod
-    def _can_be_sent(cls, headers: dict[str, str], _seen: Seen) -> dict[str, str]:
-        seen = set()
+    def _check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
+        seen = set(_RESERVED_HEADERS)
         for name, value in headers.items():
-            if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS or name.lower() in seen:
+            if not _HEADER.fullmatch(name) or name.lower() in seen:
                 raise ValueError(f"{shown(name)} cannot be sent; leave it out")
-            if not (
-                value.strip().isascii() and value.strip().isprintable()
-            ):  # never the value: it may be a key
+            text = value.strip()
+            if not (text.isascii() and text.isprintable()):  # not quoted: it may be a key
                 raise ValueError(
                     f"{shown(name)} has characters that no header can carry; correct it"
                 )
             seen.add(name.lower())
         return headers
 
-    @checks("body")
+    @field_validator("output_path")
     @classmethod
-    def _has_good_templates(cls, body: Any, _seen: Seen) -> Any:
-        if body is not None and not isinstance(body, str | Mapping | list | tuple):
-            raise ValueError("write a text, an object or a list")
-        return _checked(body, "")
-
-    @checks("output_path")
-    @classmethod
-    def _is_path(cls, path: str | None, _seen: Seen) -> str | None:
+    def _check_path(cls, path: str | None) -> str | None:
         if path is not None:
             read_path(path)
         return path
 
-    def completed(self, _written: Written) -> Self:
-        """Itself; ValueError when its body cannot be sent so."""
+    @model_validator(mode="after")
+    def _check_body_and_method(self) -> Self:
         if self.body is not None and self.method not in _WITH_BODY:
-            raise ValueError(f"{self.method} carries no `body`; leave it out, or use POST")
+            raise ValueError(f"{self.method} has no `body`; leave it out, or use POST")
         if isinstance(self.body, dict | list) and "json" not in (self.content_type or "json"):
             raise ValueError(
-                "the `body` is sent as JSON, and `headers` say otherwise; write the body as a text, or another Content-Type"
+                "the `body` is sent as JSON, but `headers` has another Content-Type; write the "
+                "body as a text, or change the Content-Type"
             )
         return self
 
     @property
     def content_type(self) -> str | None:
-        """The Content-Type that the headers give, in lower case."""
-        return next(
-            (
-                value.lower()
-                for name, value in self.headers.items()
-                if name.lower() == "content-type"
-            ),
-            None,
-        )
+        """The Content-Type of the headers, in lower case."""
+        names = {name.lower(): value.lower() for name, value in self.headers.items()}
+        return names.get("content-type")
 
-    def connect(self, surroundings: base.ProviderContext) -> base.Provider:  # noqa: ARG002
+    def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The service."""
         return _Connected(self)
 
@@ -193,77 +187,72 @@ class Http(base.ProviderOptions):
 class _Connected:
     def __init__(self, options: Http) -> None:
         self._options = options
-        headers = {
-            name: value.strip() for name, value in options.headers.items()
-        }  # a secret is easily stored with the end of its line
+        # Secrets often end with a newline.
+        headers = {name: value.strip() for name, value in options.headers.items()}
+        keys = [value for name, value in headers.items() if redaction.looks_secret(name)]
+        words = [word for value in keys for word in (value, *value.split())]
         parts = urlsplit(options.url)
-        secret = [value for name, value in headers.items() if redaction.looks_secret(name)]
-        self._endpoint = HttpClient(
+        self._client = HttpClient(
             Service(
                 url=f"{parts.scheme}://{parts.netloc}/",
                 key_hint="check the credentials in the target's `headers`",
                 url_field="url",
                 headers=headers,
-                secrets=tuple(
-                    word
-                    for value in secret
-                    for word in (value, *value.split())
-                    if len(word) >= redaction.MIN_LENGTH
-                ),
+                secrets=tuple(word for word in words if len(word) >= redaction.MIN_LENGTH),
             )
         )
 
-    async def complete(self, request: base.Request) -> Trace:
+    async def complete(self, request: Request) -> Trace:
+        options = self._options
         try:
-            url, content, kind = _sent(self._options, request)
-        except (OSError, ValueError, RecursionError) as error:
+            url, content, content_type = _make_request(options, request)
+        except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
-        headers = {"Content-Type": kind} if kind and self._options.content_type is None else None
-        answer = await self._endpoint.send(
-            self._options.method, url, content, request.timeout, headers
-        )
+        own_type = content_type if options.content_type is None else None
+        headers = {"Content-Type": own_type} if own_type else None
+        reply = await self._client.send(options.method, url, content, request.timeout, headers)
         try:
-            if not answer.body.strip():
+            if not reply.body.strip():
                 raise ValueError("the reply is empty")
-            if self._options.output_path is None:
-                return read_reply(answer.body.decode("utf-8-sig", "replace"))
-            return _found(answer.json(), self._options.output_path)
-        except (ValueError, RecursionError) as error:
-            raise self._endpoint.reply_error(error) from None
+            if options.output_path is None:
+                return read_reply(reply.body.decode("utf-8-sig", "replace"))
+            return _read_at(reply.json(), options.output_path)
+        except ValueError as error:
+            raise self._client.reply_error(error) from None
 
-    async def check(self, request: base.Request) -> None:
-        """The request itself, whose reply has to be readable: a service promises nothing
-        smaller."""
+    async def check(self, request: Request) -> None:
+        """The request itself: a service offers nothing smaller."""
         await self.complete(request)
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._endpoint.close()
+        await self._client.close()
 
 
-def _sent(options: Http, request: base.Request) -> tuple[str, bytes | None, str | None]:
-    """The URL, the body and its Content-Type; ValueError or OSError when the test cannot be put
-    into them."""
+def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
+    """The URL, the body and its Content-Type; ValueError or OSError if the test cannot be put into
+    them."""
     values = _values(request)
     url = options.url
     if _is_template(url):
-        from agentevals_action.templating import render_text
-
         url = render_text(url, values, "`url`", "url")
     if options.method not in _WITH_BODY:
         return url, None, None
+    content_type = "application/json"
     if isinstance(options.body, str):
-        text, kind = _text_body(options.body, options.content_type, values)
-        return url, text.encode("utf-8", "replace"), kind
-    body = _default(values) if options.body is None else _filled(options.body, values, "body")
-    try:
-        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
-    except TypeError as error:
-        raise ValueError(f"`body` is no JSON once it is filled in: {error}") from None
-    return url, text.encode("utf-8", "replace"), "application/json"
+        text, content_type = _text_body(options.body, options.content_type, values)
+    else:
+        body = _default_body(values)
+        if options.body is not None:
+            body = _fill(options.body, values, "body")
+        try:
+            text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        except TypeError as error:
+            raise ValueError(f"`body` is not valid JSON with its values: {error}") from None
+    return url, text.encode("utf-8", "replace"), content_type
 
 
-def _values(request: base.Request) -> Mapping[str, Any]:
+def _values(request: Request) -> Mapping[str, Any]:
     return {
         "prompt": prompt_text(request.messages),
         "input": wire_messages(request.messages),
@@ -274,66 +263,49 @@ def _values(request: base.Request) -> Mapping[str, Any]:
     }
 
 
-def _default(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    conversation = (
-        {"conversation_id": values["conversation_id"]}
-        if values["conversation_id"] is not None
-        else {}
-    )
-    return {
-        "prompt": values["prompt"],
-        "messages": values["input"],
-        "id": values["id"],
-        **conversation,
-    }
+def _default_body(values: Mapping[str, Any]) -> Any:
+    body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
+    if values["conversation_id"] is not None:
+        body["conversation_id"] = values["conversation_id"]
+    return body
 
 
-def _filled(value: Any, values: Mapping[str, Any], place: str) -> Any:
+def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(item, values, f"{place}.{key}") for key, item in value.items()}
+        return {key: _fill(item, values, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item, values, f"{place}[{index}]") for index, item in enumerate(value)]
-    if not isinstance(value, str) or not _is_template(value):
-        return value
-    from agentevals_action.templating import render_value
-
-    return render_value(value, values, f"`{place}`")
+        return [_fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, str) and _is_template(value):
+        return render_value(value, values, f"`{path}`")
+    return value
 
 
 def _text_body(
     template: str, content_type: str | None, values: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """The template filled in, and its Content-Type. JSON is told by the header, or by how the
-    template begins: no text of a test can end a string of it."""
-    from agentevals_action.templating import render_text
-
-    begins = template.lstrip()
-    if (
-        "json" in content_type
-        if content_type
-        else begins.startswith("[") or re.match(r"\{(?![{%#])", begins)
-    ):
+    """The filled template and its Content-Type. It is JSON by the header, or by the beginning of
+    the template; no text of a test can end a string in it."""
+    start = template.lstrip()
+    looks_json = start.startswith("[") or re.match(r"\{(?![{%#])", start)
+    if "json" in content_type if content_type else looks_json:
         text = render_text(template, values, "`body`", "json")
         try:
-            json.loads(text)
+            parse_json(text)
         except ValueError as error:
             advice = "write texts in quotes and data without, or the body as an object"
-            raise ValueError(
-                f"`body` is no JSON once it is filled in ({error}): {advice}"
-            ) from None
+            problem = f"`body` is not valid JSON with its values ({error}): {advice}"
+            raise ValueError(problem) from None
         return text, "application/json"
-    form = content_type is not None and "x-www-form-urlencoded" in content_type
-    return render_text(
-        template, values, "`body`", "url" if form else "text"
-    ), "text/plain; charset=utf-8"
+    is_form = content_type is not None and "x-www-form-urlencoded" in content_type
+    text = render_text(template, values, "`body`", "url" if is_form else "text")
+    return text, "text/plain; charset=utf-8"
 
 
-def _found(data: Any, path: str) -> Trace:
-    """The answer at the path; ValueError, which says what there is instead, when it is missing or
-    null."""
+def _read_at(data: Any, path: str) -> Trace:
+    """The answer at a path; ValueError, with the fields that exist, if it is missing or null."""
     value = look_up(data, read_path(path))
     if value is MISSING:
-        raise ValueError(f"the reply has no `{path}`: {_instead(data, read_path(path))}")
+        raise ValueError(f"the reply has no `{path}`: {_existing(data, read_path(path))}")
     if value is None or value == "":
         raise ValueError(f"the reply's `{path}` is {'null' if value is None else 'empty'}")
     if isinstance(value, str):
@@ -341,20 +313,19 @@ def _found(data: Any, path: str) -> Trace:
     return read_reply(json.dumps(value, ensure_ascii=False))
 
 
-def _instead(data: Any, steps: tuple[str, ...]) -> str:
+def _existing(data: Any, steps: tuple[str, ...]) -> str:
+    """A description of the deepest value on the path that exists."""
     known = next(
         count for count in range(len(steps)) if look_up(data, steps[: count + 1]) is MISSING
     )
-    here = look_up(data, steps[:known])
-    place = f"`{'.'.join(steps[:known])}`" if known else "it"
-    if isinstance(here, Mapping):
-        names = [shown(name) for name in here]
-        more = f" and {len(names) - _KEYS_SHOWN} more" if len(names) > _KEYS_SHOWN else ""
-        return (
-            f"{place} holds {', '.join(names[:_KEYS_SHOWN])}{more}"
-            if names
-            else f"{place} is an empty object"
-        )
-    if isinstance(here, list):
-        return f"{place} is a list of {len(here)}"
-    return f"{place} is {shown(here)}"
+    value = look_up(data, steps[:known])
+    parent = f"`{'.'.join(steps[:known])}`" if known else "it"
+    if isinstance(value, Mapping) and not value:
+        return f"{parent} is an empty object"
+    if isinstance(value, Mapping):
+        names = [shown(name) for name in value]
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        return f"{parent} has {', '.join(names[:_MAX_NAMES])}{more}"
+    if isinstance(value, list):
+        return f"{parent} is a list of {len(value)}"
+    return f"{parent} is {shown(value)}"

@@ -72,9 +72,9 @@ def test_conversation__pictures_from_the_user_and_from_tools() -> None:
     ("wrong", "problem"),
     [
         (Message("assistant", (Block("image", GIF),)), "a picture in an assistant message"),
-        (Message("assistant", "", tool_calls=(ToolCall("a", "text"),)), "are no object"),
+        (Message("assistant", "", tool_calls=(ToolCall("a", "text"),)), "are not an object"),
         (Message("tool", "said"), "answers no tool call"),
-        (Message("user", (Block("image", "bm90aGluZw=="),)), "no PNG, JPEG, GIF or WebP"),
+        (Message("user", (Block("image", "bm90aGluZw=="),)), "not a PNG, JPEG, GIF or WebP"),
     ],
 )
 def test_conversation__what_cannot_be_sent_is_a_value_error(wrong: Message, problem: str) -> None:
@@ -158,11 +158,11 @@ def test_read_message__tokens_in_are_all_that_are_paid(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (None, "the reply is no message"),
-        ([], "the reply is no message"),
-        ({"type": "error"}, "the reply is no message"),
-        ({"content": "text"}, "the reply is no message"),
-        ({"content": ["text"]}, "the reply is no message"),
+        (None, "the reply is not a message"),
+        ([], "the reply is not a message"),
+        ({"type": "error"}, "the reply is not a message"),
+        ({"content": "text"}, "the reply is not a message"),
+        ({"content": ["text"]}, "the reply is not a message"),
         (message(), r"the reply is empty \(stop_reason 'end_turn'\)$"),
         (
             message("", stop_reason="max_tokens"),

@@ -148,15 +148,19 @@ def test_read_completion__parts_and_refusals_are_the_answer() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ({}, "no chat completion"),
-        ([], "no chat completion"),
-        ({"choices": []}, "no chat completion"),
-        ({"choices": [5]}, "no chat completion"),
-        ({"choices": [{"message": None}]}, "no chat completion"),
+        ({}, "not a chat completion"),
+        ([], "not a chat completion"),
+        ({"choices": []}, "not a chat completion"),
+        ({"choices": [5]}, "not a chat completion"),
+        ({"choices": [{"message": None}]}, "not a chat completion"),
         (completion({"content": "partly"}, "content_filter"), "content filter"),
-        (completion({"content": 5}), "content is no text"),
-        (completion({"content": "x", "tool_calls": {}}), "tool_calls are no list"),
-        (completion({"content": "x", "tool_calls": ["y"]}), "no function.name"),
+        (completion({"content": 5}), "`choices\\[0\\].message.content` is not a text"),
+        (completion({"content": "x", "tool_calls": {}}), "tool_calls` is not a list"),
+        (completion({"content": "x", "tool_calls": ["y"]}), "not an object"),
+        (
+            completion({"content": "x", "tool_calls": [{"function": {"arguments": ""}}]}),
+            r"function.name` is missing",
+        ),
     ],
 )
 def test_read_completion__what_is_no_answer_is_a_value_error(data: Any, problem: str) -> None:

@@ -96,7 +96,7 @@ def test_conversation__pictures_from_the_user() -> None:
     ("wrong", "problem"),
     [
         (Message("assistant", (Block("image", GIF),)), "a picture in an assistant message"),
-        (Message("assistant", "", tool_calls=(ToolCall("a", [1]),)), "are no object"),
+        (Message("assistant", "", tool_calls=(ToolCall("a", [1]),)), "are not an object"),
         (Message("tool", "said"), "answers no tool call"),
         (
             Message("tool", "said", tool_call_id="gone"),
@@ -183,10 +183,10 @@ def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> Non
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (None, r"no candidates\[0\]"),
-        ([{}], r"no candidates\[0\]"),
-        ({"candidates": []}, r"no candidates\[0\]"),
-        ({"candidates": ["x"]}, r"no candidates\[0\]"),
+        (None, r"not generated content"),
+        ([{}], r"not generated content"),
+        ({"candidates": []}, r"not generated content"),
+        ({"candidates": ["x"]}, r"not generated content"),
         (
             {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
             r"the vendor blocked the prompt \(PROHIBITED_CONTENT\)",
@@ -210,7 +210,7 @@ def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> Non
             content({"text": "hm", "thought": True}, finish_reason="MAX_TOKENS"),
             "the reply is empty",
         ),
-        ({"candidates": [{"content": {"parts": ["x"]}}]}, "no list of objects"),
+        ({"candidates": [{"content": {"parts": ["x"]}}]}, "parts.0.` is not an object"),
         (content({"functionCall": {"args": {}}}), "a function call of the reply has no name"),
     ],
 )

@@ -1,6 +1,5 @@
 """Requests and replies of an `HttpClient`, and the reuse of its connections."""
 
-
 import asyncio
 import gzip
 import re
@@ -13,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from agentevals_action.errors import AttemptError, TransientError
-from agentevals_action.targets.apis.http_client import REPLY_LIMIT, HttpReply, HttpClient
+from agentevals_action.targets.apis.http_client import REPLY_LIMIT, HttpClient, HttpReply
 from agentevals_action.targets.apis.http_errors import Service
 from tests.support.raw_server import Play, RawServer, Talk, playing, reply
 
@@ -324,7 +323,7 @@ def test_reply__as_large_as_it_may_be() -> None:
 
 def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
     error = failed(playing(reply(b"x", "Content-Encoding: br", status="503 Busy")), TransientError)
-    assert "answered 503: the reply is compressed with \"br\", which was not requested" in str(error)
+    assert 'answered 503: the reply is compressed with "br", which was not requested' in str(error)
 
 
 def test_refusal__without_a_body_is_told_by_its_reason() -> None:

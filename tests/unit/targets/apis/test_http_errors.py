@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
-from agentevals_action.targets.apis.http_client import HttpReply, HttpClient
+from agentevals_action.targets.apis.http_client import HttpClient, HttpReply
 from agentevals_action.targets.apis.http_errors import Service
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
@@ -168,7 +168,7 @@ def test_post__a_path_that_is_missing_ends_nothing_where_it_is_not_said_to() -> 
         (Reply(status=400, body=b"[" * 100_000), "answered 400: [[["),
         (Reply(status=400, body=b""), "answered 400: Bad Request"),
         (Reply(body=b"<html>"), "the reply is not valid JSON"),
-        (Reply(body=b"[" * 100_000), "nested deeper than 200 levels"),
+        (Reply(body=b"[" * 100_000), "nested more than 200 levels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

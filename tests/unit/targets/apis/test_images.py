@@ -16,22 +16,22 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("kind", "data"), KINDS.items())
-def test_data_uri__a_file_and_its_base64(tmp_path: Path, kind: str, data: bytes) -> None:
+def test_picture__a_file_and_its_base64(tmp_path: Path, kind: str, data: bytes) -> None:
     (tmp_path / "picture").write_bytes(data)
     encoded = base64.b64encode(data).decode()
     assert (
-        images.data_uri(Block("image", "picture", tmp_path / "picture"))
+        images.picture(Block("image", "picture", tmp_path / "picture")).uri
         == f"data:{kind};base64,{encoded}"
     )
     assert (
-        images.data_uri(Block("image", f" {encoded[:8]}\n{encoded[8:]}\n"))
+        images.picture(Block("image", f" {encoded[:8]}\n{encoded[8:]}\n")).uri
         == f"data:{kind};base64,{encoded}"
     )
 
 
-def test_data_uri__one_that_is_given_goes_out_as_it_is() -> None:
+def test_picture__one_that_is_given_goes_out_as_it_is() -> None:
     assert (
-        images.data_uri(Block("image", "data:image/svg+xml;base64,PHN2Zz4="))
+        images.picture(Block("image", "data:image/svg+xml;base64,PHN2Zz4=")).uri
         == "data:image/svg+xml;base64,PHN2Zz4="
     )
 
@@ -61,13 +61,13 @@ def test_picture__what_its_bytes_show_wins_over_what_is_said() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("data:text/plain;base64,aGk=", "has to be `data:image/"),
-        ("data:image/png,%89PNG", "has to be `data:image/"),
-        ("data:image/;base64,aGk=", "has to be `data:image/"),
-        ("data:image/png;base64", "has to be `data:image/"),
+        ("data:text/plain;base64,aGk=", "must be `data:image/"),
+        ("data:image/png,%89PNG", "must be `data:image/"),
+        ("data:image/;base64,aGk=", "must be `data:image/"),
+        ("data:image/png;base64", "must be `data:image/"),
         ("data:image/png;base64,aGk", "neither a file nor base64"),
         ("aGkü", "neither a file nor base64"),
-        ("aGk=", "is no PNG"),
+        ("aGk=", "is not a PNG"),
         (
             f"data:image/png;base64,{base64.b64encode(bytes(images.SIZE_LIMIT + 1)).decode()}",
             "over 20 MB",
@@ -81,18 +81,18 @@ def test_picture__an_inline_one_that_is_none_is_a_value_error(value: str, proble
     assert len(str(caught.value)) < 200
 
 
-def test_data_uri__what_is_no_picture_is_a_value_error(tmp_path: Path) -> None:
+def test_picture__what_is_no_picture_is_a_value_error(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
-    with pytest.raises(ValueError, match="text is no PNG"):
-        images.data_uri(Block("image", "text", tmp_path / "text"))
+    with pytest.raises(ValueError, match="text is not a PNG"):
+        images.picture(Block("image", "text", tmp_path / "text"))
     with pytest.raises(ValueError, match="neither a file nor base64"):
-        images.data_uri(Block("image", "https://example.com/cat.png"))
+        images.picture(Block("image", "https://example.com/cat.png"))
     with pytest.raises(OSError, match="No such file"):
-        images.data_uri(Block("image", "gone", tmp_path / "gone"))
+        images.picture(Block("image", "gone", tmp_path / "gone"))
 
 
-def test_data_uri__one_over_the_limit_is_a_value_error(tmp_path: Path) -> None:
+def test_picture__one_over_the_limit_is_a_value_error(tmp_path: Path) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(images.SIZE_LIMIT + 1)
     with pytest.raises(ValueError, match="the picture big is over 20 MB"):
-        images.data_uri(Block("image", "big", tmp_path / "big"))
+        images.picture(Block("image", "big", tmp_path / "big"))

@@ -9,7 +9,7 @@ from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.openai_chat import EmptyReply
 from agentevals_action.targets.apis.openai_responses import (
-    PassingFailure,
+    TemporaryFailure,
     conversation,
     read_response,
 )
@@ -204,12 +204,12 @@ def test_read_response__a_server_that_tells_no_more_than_it_must() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ([], "no response"),
-        ({}, "no list of items"),
-        ({"object": "chat.completion", "output": []}, "no response"),
-        (response(output=5), "no list of items"),
-        (response(output=["x"]), "no list of items"),
-        (response({"type": "message", "content": 5}), "content is no list of parts"),
+        ([], "not a response"),
+        ({}, "`output` is missing"),
+        ({"object": "chat.completion", "output": []}, "not a response"),
+        (response(output=5), "`output` is not a list"),
+        (response(output=["x"]), "output.0.` is not an object"),
+        (response({"type": "message", "content": 5}), "`content` is not a text or a list"),
         (
             response({"type": "function_call", "arguments": "{}"}),
             "function_call of the reply has no name",
@@ -258,6 +258,6 @@ def test_read_response__one_that_says_nothing(data: Any, problem: str) -> None:
     ("code", "limited"), [("server_error", False), ("rate_limit_exceeded", True)]
 )
 def test_read_response__a_failure_that_passes(code: str, limited: bool) -> None:
-    with pytest.raises(PassingFailure, match="try again") as caught:
+    with pytest.raises(TemporaryFailure, match="try again") as caught:
         read_response(response(status="failed", error={"code": code, "message": "try again"}))
     assert caught.value.limited is limited

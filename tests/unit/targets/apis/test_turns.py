@@ -6,7 +6,7 @@ import pytest
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.apis.alternating_turns import (
     arguments,
-    linked,
+    link_calls,
     parts,
     sides,
     system_text,
@@ -18,7 +18,7 @@ GIF = base64.b64encode(b"GIF89a").decode()
 
 def test_linked__ids_of_the_suite_stay() -> None:
     call = ToolCall("look", {"x": 1}, id="one")
-    asked, answer = linked(
+    asked, answer = link_calls(
         [Message("assistant", "", tool_calls=(call,)), Message("tool", "seen", tool_call_id="one")]
     )
     assert asked.tool_calls == (call,)
@@ -27,7 +27,7 @@ def test_linked__ids_of_the_suite_stay() -> None:
 
 def test_linked__calls_without_ids_are_answered_in_order() -> None:
     calls = (ToolCall("a"), ToolCall("b", id="x"), ToolCall("a"))
-    asked, *answers = linked(
+    asked, *answers = link_calls(
         [Message("assistant", "", tool_calls=calls), *(Message("tool", text) for text in "123")]
     )
     assert [call.id for call in asked.tool_calls] == ["call_0_0", "x", "call_0_2"]
@@ -40,7 +40,7 @@ def test_linked__calls_without_ids_are_answered_in_order() -> None:
 
 def test_linked__a_name_says_whose_answer_it_is() -> None:
     calls = (ToolCall("a"), ToolCall("b"))
-    _, first, second = linked(
+    _, first, second = link_calls(
         [
             Message("assistant", "", tool_calls=calls),
             Message("tool", "B", name="b"),
@@ -55,7 +55,7 @@ def test_linked__a_name_says_whose_answer_it_is() -> None:
 
 def test_linked__the_output_that_a_call_carries_answers_it_unless_a_message_does() -> None:
     calls = (ToolCall("a", output="one"), ToolCall("b", output={"n": 2}), ToolCall("c"))
-    told = linked(
+    told = link_calls(
         [
             Message("assistant", "", tool_calls=calls),
             Message("tool", "said", tool_call_id="call_0_0"),
@@ -67,14 +67,14 @@ def test_linked__the_output_that_a_call_carries_answers_it_unless_a_message_does
         Message("tool", '{"n": 2}', name="b", tool_call_id="call_0_1"),
         Message("user", "and?"),
     ]
-    assert linked([Message("assistant", "", tool_calls=calls[:1])])[1] == Message(
+    assert link_calls([Message("assistant", "", tool_calls=calls[:1])])[1] == Message(
         "tool", "one", name="a", tool_call_id="call_0_0"
     )
 
 
 def test_linked__an_answer_to_nothing_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="answers no tool call before it"):
-        linked([Message("user", "q"), Message("tool", "said")])
+        link_calls([Message("user", "q"), Message("tool", "said")])
 
 
 def test_system_text__all_of_it_apart() -> None:
@@ -128,5 +128,5 @@ def test_parts__a_picture_where_none_is_taken_is_a_value_error() -> None:
 
 def test_arguments__an_object_or_nothing() -> None:
     assert (arguments(ToolCall("a")), arguments(ToolCall("a", {"x": 1}))) == ({}, {"x": 1})
-    with pytest.raises(ValueError, match="the arguments of the tool call `a` are no object"):
+    with pytest.raises(ValueError, match="the arguments of the tool call `a` are not an object"):
         arguments(ToolCall("a", "{broken"))

@@ -11,7 +11,6 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Message
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.system.paths import Folder
 from tests.support import agent_programs, targets
 from tests.support.agent_runs import AgentRun
@@ -217,7 +216,7 @@ def test_check__is_a_run(name: str, tmp_path: Path) -> None:
     async def check(*messages: str) -> None:
         definition = {"provider": f"{name}-cli", "command": agent_programs.program(name)}
         provider = targets.options(definition).connect(
-            targets.surroundings({"PATH": os.environ["PATH"]})
+            targets.context({"PATH": os.environ["PATH"]})
         )
         await provider.check(targets.request(tmp_path, *messages))
         await provider.close()
@@ -258,5 +257,5 @@ def test_files__words_that_are_files_of_the_repository(name: str, tmp_path: Path
 def test_options__what_is_wrong_is_refused_on_loading(
     name: str, fields: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(Refused, match=problem):
+    with pytest.raises(ValueError, match=problem):
         targets.options({"provider": f"{name}-cli", **fields})

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.anthropic import Anthropic
 from tests.support import targets
@@ -34,7 +32,7 @@ USE = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"x": 1}}
 
 def connect(url: str, variables: Mapping[str, str] | None = None, **fields: Any) -> Provider:
     definition = {"provider": "anthropic", "model": "m", "base_url": url, **fields}
-    return targets.options(definition).connect(targets.surroundings({}, variables=variables))
+    return targets.options(definition).connect(targets.context({}, variables=variables))
 
 
 def ask(
@@ -209,12 +207,12 @@ def test_complete__what_is_worth_repeating(status: int, limited: bool) -> None:
             "ANTHROPIC_API_KEY",
         ),
         (failure(404, "model: m"), "knows the model m"),
-        (failure(402, "There is an issue with your billing."), "no credit left"),
+        (failure(402, "There is an issue with your billing."), "no credit"),
         (
             failure(
                 429, "Spend limit reached.", details={"error_code": "enforced_spend_limit_reached"}
             ),
-            "no credit left",
+            "no credit",
         ),
     ],
 )
@@ -229,8 +227,8 @@ def test_complete__what_ends_the_target(reply: Sent, hint: str) -> None:
     [
         (failure(400, "prompt is too long"), "answered 400: prompt is too long"),
         (failure(413, "Request exceeds the maximum size"), "answered 413: Request exceeds"),
-        (Sent(b"<html>"), "the reply is not JSON"),
-        (Sent({"type": "error"}), "the reply is no message"),
+        (Sent(b"<html>"), "the reply is not valid JSON"),
+        (Sent({"type": "error"}), "the reply is not a message"),
         (Sent(message("partly", stop_reason="refusal")), "refused to answer"),
         (Sent(message(stop_reason="max_tokens")), "raise `max_tokens`"),
     ],
@@ -291,9 +289,11 @@ def test_check__says_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
-    assert read_entry(Anthropic, {"model": "m"}).variables() == ("ANTHROPIC_API_KEY",)
-    assert read_entry(Anthropic, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
-    assert read_entry(Anthropic, {"model": "m", "base_url": "${{ URL }}"}).variables() == ()
+    assert targets.read_options(Anthropic, {"model": "m"}).variables() == ("ANTHROPIC_API_KEY",)
+    assert targets.read_options(Anthropic, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
+    assert (
+        targets.read_options(Anthropic, {"model": "m", "base_url": "${{ URL }}"}).variables() == ()
+    )
     assert (Anthropic.is_model, Anthropic.is_defined) == (True, True)
 
 
@@ -312,8 +312,8 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(Anthropic, fields)
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(Anthropic, fields)
 
 
 @contextmanager

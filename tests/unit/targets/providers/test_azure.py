@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.azure import Azure
 from tests.support import targets
@@ -23,7 +21,7 @@ def connected(
     endpoint: str, variables: Mapping[str, str] | None, fields: Mapping[str, Any]
 ) -> Provider:
     definition = {"provider": "azure", "endpoint": endpoint, "deployment": "my gpt", **fields}
-    return targets.options(definition).connect(targets.surroundings({}, variables=variables))
+    return targets.options(definition).connect(targets.context({}, variables=variables))
 
 
 def ask(
@@ -220,11 +218,13 @@ def test_check__a_short_call_and_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_and_other_spellings_are_known() -> None:
-    assert read_entry(Azure, {"endpoint": "res", "deployment": "d"}).variables() == (
+    assert targets.read_options(Azure, {"endpoint": "res", "deployment": "d"}).variables() == (
         "AZURE_OPENAI_API_KEY",
     )
     assert (
-        read_entry(Azure, {"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}).variables()
+        targets.read_options(
+            Azure, {"endpoint": "res", "deployment": "d", "api_key": "${{ K }}"}
+        ).variables()
         == ()
     )
     assert Azure.spellings == {"deployment": ("model",), "api_version": ("version",)}
@@ -232,7 +232,7 @@ def test_options__the_key_is_needed_and_other_spellings_are_known() -> None:
 
 def test_options__a_name_is_the_resource_of_azure_itself() -> None:
     assert (
-        read_entry(Azure, {"endpoint": "my-res", "deployment": "d"}).url
+        targets.read_options(Azure, {"endpoint": "my-res", "deployment": "d"}).url
         == "https://my-res.openai.azure.com/openai/"
     )
 
@@ -276,10 +276,10 @@ def test_options__a_name_is_the_resource_of_azure_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(Azure, fields)
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(Azure, fields)
 
 
 def test_options__what_comes_from_variables_is_looked_at_once_it_is_known() -> None:
     fields = {"endpoint": "${{ AT }}", "deployment": "${{ D }}", "api_version": "${{ V }}"}
-    assert read_entry(Azure, fields).endpoint == "${{ AT }}"
+    assert targets.read_options(Azure, fields).endpoint == "${{ AT }}"

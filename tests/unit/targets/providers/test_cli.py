@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
@@ -32,7 +30,7 @@ def connect(
 ) -> Provider:
     definition = {"provider": "cli", "command": command, **fields}
     return targets.options(definition).connect(
-        targets.surroundings(ENVIRONMENT, allowed, withheld=withheld)
+        targets.context(ENVIRONMENT, allowed, withheld=withheld)
     )
 
 
@@ -260,7 +258,7 @@ def test_environment__a_name_that_the_workflow_does_not_let_through_is_an_error(
         True,
         False,
     )
-    assert read_entry(Cli, {"command": "x", "env": ["A"]}).variables() == ("A",)
+    assert targets.read_options(Cli, {"command": "x", "env": ["A"]}).variables() == ("A",)
 
 
 def test_environment__the_runners_own_never_go_through(tmp_path: Path) -> None:
@@ -506,7 +504,7 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
         ({"command": "agent", "files_format": "--file"}, "it says no file"),
         (
             {"command": "agent", "provider_batching": True},
-            "`provider_batching` is not supported: each test is a call of its own",
+            "`provider_batching` is not supported: each test is a separate call",
         ),
         ({"command": "agent", "env": "KEY"}, "env"),
         ({"command": "agent", "healthcheck": {"url": "ftp://x"}}, "begins with http"),
@@ -520,8 +518,8 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(Cli, fields)
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(Cli, fields)
 
 
 def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
@@ -532,7 +530,7 @@ def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc")
 
     def named(**fields: Any) -> tuple[str, ...]:
-        return tuple(read_entry(Cli, fields).files(Folder(tmp_path, suite)))
+        return tuple(targets.read_options(Cli, fields).files(Folder(tmp_path, suite)))
 
     assert named(
         command=["python3", "../agent.py", "--config=config.json", "{PROMPT}", "run.sh"]

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.gemini import Gemini
 from tests.support import targets
@@ -33,7 +31,7 @@ CALL = {"functionCall": {"name": "look", "args": {"x": 1}, "id": "1"}, "thoughtS
 
 def connect(url: str, variables: Mapping[str, str] | None = None, **fields: Any) -> Provider:
     definition = {"provider": "gemini", "model": "m", "base_url": url, **fields}
-    return targets.options(definition).connect(targets.surroundings({}, variables=variables))
+    return targets.options(definition).connect(targets.context({}, variables=variables))
 
 
 def ask(
@@ -225,8 +223,8 @@ def test_complete__what_ends_the_target(reply: Sent, told: str, hint: str) -> No
     ("reply", "told"),
     [
         (failure(400, "Invalid value at 'contents'"), "answered 400: Invalid value at 'contents'"),
-        (Sent(b"<html>"), "the reply is not JSON"),
-        (Sent({"candidates": []}), "the reply is no generated content"),
+        (Sent(b"<html>"), "the reply is not valid JSON"),
+        (Sent({"candidates": []}), "the reply is not generated content"),
         (
             Sent({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}),
             "the vendor blocked the prompt (SAFETY)",
@@ -278,9 +276,9 @@ def test_check__says_what_is_wrong() -> None:
 
 
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
-    assert read_entry(Gemini, {"model": "m"}).variables() == ("GEMINI_API_KEY",)
-    assert read_entry(Gemini, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
-    assert read_entry(Gemini, {"model": "m", "base_url": "${{ URL }}"}).variables() == ()
+    assert targets.read_options(Gemini, {"model": "m"}).variables() == ("GEMINI_API_KEY",)
+    assert targets.read_options(Gemini, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
+    assert targets.read_options(Gemini, {"model": "m", "base_url": "${{ URL }}"}).variables() == ()
     assert (Gemini.is_model, Gemini.is_defined) == (True, True)
 
 
@@ -302,8 +300,8 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(Gemini, fields)
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(Gemini, fields)
 
 
 @contextmanager

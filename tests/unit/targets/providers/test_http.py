@@ -11,7 +11,6 @@ from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.apis.http_client import REPLY_LIMIT
 from tests.support import suites, targets
 from tests.support.agent_server import AgentServer, Answer
@@ -26,7 +25,7 @@ def ask(
     definition = {"provider": "http", "url": url, **fields}
 
     async def asked() -> Trace:
-        provider = targets.options(definition).connect(targets.surroundings({}))
+        provider = targets.options(definition).connect(targets.context({}))
         try:
             return await provider.complete(
                 targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
@@ -44,10 +43,9 @@ def refused(reply: Any, path: str = "", **fields: Any) -> AttemptError:
 
 
 def wrong(**fields: Any) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ValueError, match="`") as caught:
         targets.options({"provider": "http", "url": "http://agent.test/ask", **fields})
-    (refusal,) = caught.value.refusals
-    return str(refusal)
+    return str(caught.value)
 
 
 def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
@@ -128,7 +126,7 @@ def test_complete__a_json_text_cannot_be_broken_by_a_prompt(headers: Mapping[str
 def test_complete__a_json_text_that_is_none_is_an_error_before_it_is_sent() -> None:
     with (
         AgentServer() as server,
-        pytest.raises(AttemptError, match="`body` is no JSON once it is filled in") as caught,
+        pytest.raises(AttemptError, match="`body` is not valid JSON with its values") as caught,
     ):
         ask(server.url, 'x", "admin": true, "y": "', body='{"q": {{ prompt }}}')
     assert caught.value.kind == "configuration"
@@ -275,17 +273,21 @@ def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) 
         (
             {"a": {"error": "x", "code": 3}},
             "a.text",
-            'the reply has no `a.text`: `a` holds "error", "code"',
+            'the reply has no `a.text`: `a` has "error", "code"',
         ),
         ({str(n): n for n in range(30)}, "a", " and 20 more"),
         ({}, "a.b", "the reply has no `a.b`: it is an empty object"),
         ({"a": "text"}, "a.b", '`a` is "text"'),
         ({"a": None}, "a", "the reply's `a` is null"),
         ({"a": ""}, "a", "the reply's `a` is empty"),
-        ("<html>", "a", "the reply is not JSON"),
-        (b"[" * 100_000, "a", "nested too deeply"),
+        ("<html>", "a", "the reply is not valid JSON"),
+        (b"[" * 100_000, "a", "nested more than 200 levels"),
         (" \n", None, "the reply is empty"),
-        ({"output": 3}, None, "the reply's `output` is not a string or a list of messages"),
+        (
+            {"output": 3},
+            None,
+            "the reply is not a valid envelope: `output` is not a text or a list",
+        ),
         (b"x" * (REPLY_LIMIT + 1), None, "over 10 MB"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -389,7 +391,7 @@ def test_complete__a_template_stays_in_its_sandbox(template: str, in_object: boo
 def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
     async def checked(url: str) -> None:
         provider = targets.options({"provider": "http", "url": url, "output_path": "text"}).connect(
-            targets.surroundings({})
+            targets.context({})
         )
         try:
             await provider.check(targets.request(Path("/"), "ping"))
@@ -410,10 +412,10 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
         ({"url": "http://{{ id }}.test/"}, "`url`: the host cannot be a template"),
         (
             {"url": "http://agent.test/{{ promt }}"},
-            "`url`: it names `promt`, which there is not; write any of `prompt`",
+            "`url`: it names `promt`, which does not exist; write any of `prompt`",
         ),
-        ({"method": "FETCH"}, "`method`: the method is none of these; write one of POST"),
-        ({"method": "GET", "body": "x"}, "GET carries no `body`"),
+        ({"method": "FETCH"}, "`method`: the method is unknown; write `POST`"),
+        ({"method": "GET", "body": "x"}, "GET has no `body`"),
         ({"headers": {"Content-Length": "3"}}, '`headers`: "Content-Length" cannot be sent'),
         ({"headers": {"a b": "3"}}, '`headers`: "a b" cannot be sent'),
         ({"headers": {"X": "1", "x": "2"}}, '`headers`: "x" cannot be sent'),
@@ -426,12 +428,12 @@ def test_check__is_a_request_whose_reply_has_to_be_readable() -> None:
         ({"body": "{{ prompt"}, "`body`: the text is no valid template"),
         (
             {"body": "{{ expected_output }}"},
-            "`body`: it names `expected_output`, which there is not",
+            "`body`: it names `expected_output`, which does not exist",
         ),
         ({"body": {"a": [{"b": "{{ promt }}"}]}}, "`body`: in `a[0].b`, it names `promt`"),
         ({"body": [["{% if %}"]]}, "`body`: in `[0][0]`, the text is no valid template"),
         ({"body": 3}, "`body`: write a text, an object or a list"),
-        ({"output_path": "a..b"}, '`output_path`: "a..b" is no path'),
+        ({"output_path": "a..b"}, '`output_path`: "a..b" is not a valid path'),
     ],
 )
 def test_options__what_means_nothing(fields: Mapping[str, Any], diagnostic: str) -> None:
@@ -480,5 +482,5 @@ def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> Non
 
     (diagnostic,) = suites.errors(tmp_path, providers=providers.PROVIDERS)
     assert diagnostic.startswith(
-        ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which there is not; write any of `prompt`"
+        ".agentv/targets.yaml:6:7: `body`: in `question`, it names `promt`, which does not exist; write any of `prompt`"
     )

@@ -4,18 +4,16 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.providers.mock import Mock
 from tests.support import targets
 
 
 def answer(responses: list[dict[str, Any]], *messages: Message | str, **fields: Any) -> Trace:
     provider = targets.options({"provider": "mock", "responses": responses}).connect(
-        targets.surroundings({})
+        targets.context({})
     )
     return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **fields)))
 
@@ -78,7 +76,7 @@ def test_complete__a_list_is_used_in_turn_by_sample(attempt: int, said: str) -> 
 
 
 def test_complete__nothing_matching_is_an_error() -> None:
-    with pytest.raises(AttemptError, match=r"none of the 1 mock responses matches 'x+…'") as caught:
+    with pytest.raises(AttemptError, match=r'none of the 1 mock responses matches "x+…"') as caught:
         answer([{"pattern": "never", "response": "y"}], "x" * 500)
     assert caught.value.kind == "target"
 
@@ -89,7 +87,7 @@ def test_complete__a_delay_beyond_the_limit_is_a_time_out() -> None:
     )
     with pytest.raises(AttemptError) as caught:
         asyncio.run(
-            provider.connect(targets.surroundings({})).complete(
+            provider.connect(targets.context({})).complete(
                 targets.request(Path("/"), "x", timeout=0.01)
             )
         )
@@ -104,7 +102,7 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("response", "problem"),
     [
-        ({"pattern": "(", "response": "x"}, "no regular expression"),
+        ({"pattern": "(", "response": "x"}, "not a valid regular expression"),
         ({"response": "x"}, "it is missing"),
         ({"pattern": ""}, "it is missing"),
         ({"pattern": "", "response": 5}, "a response is a string"),
@@ -118,12 +116,12 @@ def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
 def test_options__what_is_wrong_is_refused_on_loading(
     response: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(Mock, {"responses": [response]})
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(Mock, {"responses": [response]})
 
 
 def test_options__no_responses_at_all_are_refused() -> None:
-    with pytest.raises(Refused, match="responses"):
-        read_entry(Mock, {})
-    with pytest.raises(Refused, match="at least one item"):
-        read_entry(Mock, {"responses": []})
+    with pytest.raises(ValueError, match="responses"):
+        targets.read_options(Mock, {})
+    with pytest.raises(ValueError, match="at least one item"):
+        targets.read_options(Mock, {"responses": []})

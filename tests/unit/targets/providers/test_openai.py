@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.targets.providers.openai import OpenAI
 from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure, function_call
@@ -22,9 +20,7 @@ def ask(
     definition = {"provider": "openai", "model": "m", "base_url": url, **fields}
 
     async def asked() -> Trace:
-        provider = targets.options(definition).connect(
-            targets.surroundings({}, variables=variables)
-        )
+        provider = targets.options(definition).connect(targets.context({}, variables=variables))
         try:
             return await provider.complete(targets.request(Path("/"), *(messages or ("hello",))))
         finally:
@@ -37,7 +33,7 @@ def check(url: str, **fields: Any) -> None:
     async def checked() -> None:
         provider = targets.options(
             {"provider": "openai", "model": "m", "base_url": url, **fields}
-        ).connect(targets.surroundings({}))
+        ).connect(targets.context({}))
         try:
             await provider.check(targets.request(Path("/"), "hello"))
         finally:
@@ -141,8 +137,8 @@ def test_complete__what_ends_the_target(reply: Reply, hint: str) -> None:
             failure(400, "context length\nexceeded", "context_length_exceeded"),
             "answered 400: context length exceeded",
         ),
-        (Reply(body=b"<html>"), "the reply is not JSON"),
-        (Reply(body={"choices": []}), "no chat completion"),
+        (Reply(body=b"<html>"), "the reply is not valid JSON"),
+        (Reply(body={"choices": []}), "not a chat completion"),
         (Reply("partly", finish_reason="content_filter"), "content filter"),
         (Reply(""), "the reply is empty"),
     ],
@@ -309,7 +305,7 @@ def test_check__an_answer_cut_short_is_one(reply: Reply, fields: dict[str, Any])
         ),
         (failure(500, "try later"), TransientError, "answered 500"),
         (failure(400, "bad temperature"), AttemptError, "bad temperature"),
-        (Reply(body={"hello": "world"}), AttemptError, "no chat completion"),
+        (Reply(body={"hello": "world"}), AttemptError, "not a chat completion"),
     ],
     ids=str,
 )
@@ -324,10 +320,12 @@ def test_check__what_is_wrong(reply: Reply, kind: type[AttemptError], message: s
 
 
 def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
-    assert read_entry(OpenAI, {"model": "m"}).variables() == ("OPENAI_API_KEY",)
-    assert read_entry(OpenAI, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
+    assert targets.read_options(OpenAI, {"model": "m"}).variables() == ("OPENAI_API_KEY",)
+    assert targets.read_options(OpenAI, {"model": "m", "api_key": "${{ K }}"}).variables() == ()
     assert (
-        read_entry(OpenAI, {"model": "m", "base_url": "http://localhost:11434/v1"}).variables()
+        targets.read_options(
+            OpenAI, {"model": "m", "base_url": "http://localhost:11434/v1"}
+        ).variables()
         == ()
     )
 
@@ -360,11 +358,12 @@ def test_options__the_key_is_needed_only_for_the_vendor_itself() -> None:
     ids=str,
 )
 def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refused, match=problem):
-        read_entry(OpenAI, fields)
+    with pytest.raises(ValueError, match=problem):
+        targets.read_options(OpenAI, fields)
 
 
 def test_options__a_url_from_a_variable_is_looked_at_once_it_is_known() -> None:
     assert (
-        read_entry(OpenAI, {"model": "m", "base_url": "${{ URL }}/v1"}).base_url == "${{ URL }}/v1"
+        targets.read_options(OpenAI, {"model": "m", "base_url": "${{ URL }}/v1"}).base_url
+        == "${{ URL }}/v1"
     )
