@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.runner_variables import is_never_passed
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
-#: Never resolved, wherever they come from: what the runner gives to the action alone.
-_NEVER = re.compile(r"INPUT_|ACTIONS_|GITHUB_TOKEN$")
 #: Bytes of a `.env` file that are read at most.
 _DOTENV_LIMIT = 1024 * 1024
 #: Compiled where it is used: few folders have such a file.
@@ -82,7 +81,7 @@ def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapp
     for place in folders:
         variables.update(_read_dotenv(place / ".env", root))
     variables.update({name: value for name, value in environ.items() if value})
-    return {name: value for name, value in variables.items() if value and not _NEVER.match(name)}
+    return {name: value for name, value in variables.items() if value and not is_never_passed(name)}
 
 
 def _below(root: Path, folder: Path) -> list[Path]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.system import child_environment, process
+from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import placeholders
 
@@ -105,9 +106,7 @@ def environment(names: Sequence[str] | None, surroundings: "Surroundings") -> Ma
     """The child's variables: all that the workflow lets through, or of those the ones that the
     target names."""
     allowed = {
-        name: value
-        for name, value in surroundings.allowed.items()
-        if not child_environment.never_passed(name)
+        name: value for name, value in surroundings.allowed.items() if not is_never_passed(name)
     }
     if names is None:
         return {**surroundings.environment, **allowed}
