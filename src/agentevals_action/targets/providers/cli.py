@@ -22,7 +22,6 @@ from agentevals_action.targets import base
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import health as agent_health
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.agents.attachments import attached
 from agentevals_action.targets.reply_envelope import read_reply
 
 
@@ -182,7 +181,7 @@ class _Connected:
         try:
             prompt = prompt_text(request.messages)
             paths = (
-                attached(request.messages, scratch)
+                placeholders.attached_files(request.messages, scratch)
                 if placeholders.uses(self._options.command, "FILES")
                 else ()
             )
