@@ -30,8 +30,8 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.targets.cache.store import check_cache
 
 _ELSEWHERE = frozenset({"failures"})
 #: What only a reader of the results file wants to know of a result.
@@ -117,7 +117,7 @@ def main(
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    wiring.check_cache(settings, folder, environ)
+    check_cache(settings, folder, environ)
     quarantines = _quarantines(checkout, suites, whole=not wanted.paths)
     keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
     with engine_for(settings, environ, folder, keep) as engine:
@@ -214,7 +214,7 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
                 bars.expect("tests", total - sum(kept))
 
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
-                    clean = redacted(result, run.redactor)
+                    clean = redact_record(result, run.redactor)
                     writer.add(index, clean)
                     engine.forecast.add(clean)
                     bars.advance("tests", clean)

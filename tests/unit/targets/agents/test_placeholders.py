@@ -89,13 +89,13 @@ def test_fill__any_text_comes_through_a_shell_unchanged(
 
 
 def test_fill__the_other_placeholders(tmp_path: Path) -> None:
-    said = run(
+    output = run(
         tmp_path,
         "echo {PROMPT_FILE} '{OUTPUT_FILE}' \"fixtures/{EVAL_ID}.txt\" {ATTEMPT}",
         "",
         "case-1",
     )
-    assert said == f"{tmp_path}/p {tmp_path}/o fixtures/case-1.txt 2\n"
+    assert output == f"{tmp_path}/p {tmp_path}/o fixtures/case-1.txt 2\n"
 
 
 def test_fill__paths_of_ours_may_stand_in_a_nested_script(tmp_path: Path) -> None:
@@ -261,9 +261,9 @@ def test_check__files_where_they_cannot_be_put_are_refused(
 
 @pytest.mark.parametrize(
     ("files_format", "problem"),
-    [("--file", "it says no file"), ("--file '{path}", "its quotes are wrong")],
+    [("--file", "it does not name a file"), ("--file '{path}", "its quotes are wrong")],
 )
-def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, problem: str) -> None:
+def test_check_format__a_format_without_a_file_is_refused(files_format: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         placeholders.check_format(files_format)
 
@@ -291,7 +291,7 @@ def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, prob
     ],
     ids=str,
 )
-def test_with_names__words_that_are_files(
+def test_rename_files__words_that_are_files(
     command: str | Sequence[str], expected: str | tuple[str, ...]
 ) -> None:
     known = {
@@ -300,9 +300,9 @@ def test_with_names__words_that_are_files(
         "in.txt": "/s/in.txt",
         "./run.sh": "/s/run.sh",
     }
-    assert placeholders.with_names(command, lambda name: known.get(name, name)) == expected
+    assert placeholders.rename_files(command, lambda name: known.get(name, name)) == expected
 
 
-def test_uses__only_whole_placeholders() -> None:
+def test_uses__only_complete_placeholders() -> None:
     assert placeholders.uses("agent {PROMPT_FILE}", "PROMPT_FILE")
     assert not placeholders.uses("agent {PROMPT_FILE} ${PROMPT}", "PROMPT")
