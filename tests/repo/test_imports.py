@@ -82,8 +82,6 @@ OWNERS = {
     "yaml": ("suites",),
     "jsonschema": ("suites",),
     "github": ("hosts",),
-    "h11": ("apis.connection",),
-    "certifi": ("apis.transport",),
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
     "subprocess": ("system.process",),
