@@ -12,16 +12,12 @@ from agentevals_action import baselines, inputs
 from agentevals_action.errors import InvalidInput
 from agentevals_action.inputs import INPUTS as INPUTS
 from agentevals_action.inputs import OUTPUTS as OUTPUTS
+from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.model.watch import WatchRule, read_rule
 
 T = TypeVar("T")
 
 _SHOWN = 60  # characters of a wrong value that its fault repeats
-#: What `scrubbing.scrubbed` never lets through, so that asking for it is a fault instead of a
-#: silence.
-_NEVER_HANDED_ON = re.compile(
-    r"INPUT_.*|ACTIONS_.*|GITHUB_(TOKEN|ENV|OUTPUT|PATH|STATE|STEP_SUMMARY)"
-)
 
 
 @dataclass(frozen=True)
@@ -194,7 +190,7 @@ def _names(text: str) -> tuple[str, ...]:
             raise ValueError(
                 "write names of environment variables alone; their values come from `env:` of the step"
             )
-        if _NEVER_HANDED_ON.fullmatch(name):
+        if is_never_passed(name):
             raise ValueError(
                 f"`{name}` is never handed on; give a value of your own another name in `env:` of the step"
             )

@@ -8,8 +8,9 @@ import pytest
 
 from agentevals_action import reports
 from agentevals_action.errors import OutputError
-from agentevals_action.reports.base import Report, write_whole
+from agentevals_action.reports.base import Report
 from agentevals_action.reports.view.links import Links
+from agentevals_action.system.tree_files import write_atomically
 from tests.support import reviews
 
 #: Modules that are no format of a review: the contract, what all formats share, remarks for a host,
@@ -51,5 +52,5 @@ def test_write_whole__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     (taken / "inside").mkdir(parents=True)
     with pytest.raises(OutputError, match="taken cannot be written: Is a directory"):
-        write_whole(taken, "new")
+        write_atomically(taken, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

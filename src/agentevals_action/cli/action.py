@@ -25,7 +25,7 @@ from agentevals_action.review.baseline_source import Places
 from agentevals_action.review.workshop import Place
 from agentevals_action.settings import Runner, Settings
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.redacted import redacted
+from agentevals_action.system.redaction import redact_record
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost)
             if broken_off
             else pipeline.refused(job, reasons)
         )
-        return redacted(ended, place.redactor)
+        return redact_record(ended, place.redactor)
 
 
 def _manner(

@@ -13,10 +13,10 @@ from agentevals_action.baselines.baseline_file_format import StoredSuite
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports import terminal
-from agentevals_action.reports.base import write_whole
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.tree_files import write_atomically
 
 #: Tests that are told one by one.
 _SHOWN = 20
@@ -54,7 +54,7 @@ def main(
     suites |= {path: _stored(path, rows, source.commit) for path, rows in source.suites.items()}
     text, cut = baseline_file_format.written(suites.values())
     try:
-        write_whole(place, text)
+        write_atomically(place, text)
     except OutputError as error:
         raise InvalidInput(str(error), "name a file in a folder that can be written") from error
     _tell(place.relative_to(repository.root).as_posix(), source, suites, kept)

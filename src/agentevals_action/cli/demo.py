@@ -9,7 +9,7 @@ from pathlib import Path
 from agentevals_action import resources
 from agentevals_action.cli import review
 from agentevals_action.errors import ExitCode, GitError
-from agentevals_action.system import errand
+from agentevals_action.system import process
 
 _SECONDS = 60.0
 
@@ -64,7 +64,7 @@ def _git(folder: Path, environ: Mapping[str, str], *arguments: str) -> None:
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "demo", f"GIT_{who}_EMAIL": "demo@example.invalid"}
     try:
-        done = errand.call(
+        done = process.call(
             ("git", *arguments), cwd=folder, environment=environment, timeout=_SECONDS
         )
     except OSError as error:

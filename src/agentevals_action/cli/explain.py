@@ -28,8 +28,7 @@ from agentevals_action.reports import console, terminal
 from agentevals_action.reports.console import Line
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
 
 _ORIGINS = {
     "test": "from the test",
@@ -81,7 +80,7 @@ def main(
         own = turns(suite.path)[test.conversation_id] if test.conversation_id is not None else ()
         return explanation.explain(suite, test, settings.timeout, fingerprints.of(suite, test), own)
 
-    explained = (redacted(explain(suite, test), redactor) for suite, test in found)
+    explained = (redact_record(explain(suite, test), redactor) for suite, test in found)
     if as_json:
         # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
         print(json.dumps([one.model_dump(mode="json") for one in explained], indent=2))

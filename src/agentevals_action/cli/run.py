@@ -30,8 +30,7 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
 
 _ELSEWHERE = frozenset({"failures"})
 #: What only a reader of the results file wants to know of a result.
@@ -214,7 +213,7 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
                 bars.expect("tests", total - sum(kept))
 
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
-                    clean = redacted(result, run.redactor)
+                    clean = redact_record(result, run.redactor)
                     writer.add(index, clean)
                     engine.forecast.add(clean)
                     bars.advance("tests", clean)

@@ -24,8 +24,7 @@ from agentevals_action.review.selftest.simulation import Conditions
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system import signals
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
 
 #: The same samples give the same figures.
 _SEED = "selftest"
@@ -127,7 +126,7 @@ async def _run(
             bars.expect("tests", asked.count)
 
             def keep(place: int, _suite: Suite, result: TestResult) -> None:
-                clean = redacted(result, redactor)
+                clean = redact_record(result, redactor)
                 writer.add(place, clean)
                 # The answers are in the file; the figures need none of them.
                 results.append(

@@ -27,7 +27,7 @@ from agentevals_action.reports import console, terminal
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system import signals
-from agentevals_action.system.redacted import redacted
+from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.variables import missing_error, read_variables
 
@@ -85,7 +85,7 @@ def main(
         if wanted.check:
             targets = signals.run(_checked(seen, targets, wanted, engine, settings.timeout))
         redactor = engine.redactor(suites)
-    _print([redacted(target, redactor) for target in targets], wanted)
+    _print([redact_record(target, redactor) for target in targets], wanted)
     return ExitCode.INVALID if broken else _exit_code(targets)
 
 

@@ -58,7 +58,7 @@ class Engine:
     `notices` are sentences for the reader."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], places: Places) -> None:
-        environment, withheld = child_environment.scrubbed(environ, settings.env)
+        environment, withheld = child_environment.scrub(environ, settings.env)
         self._settings, self._places = settings, places
         self._run_id = places.scratch.name.removeprefix(_PREFIX)
         self._environ = environ

@@ -79,10 +79,14 @@ async def _run(
     say: Callable[[str], None] | None = None,
 ) -> AttemptError | None:
     streams = {1: Lines(say), 2: Lines(say)} if say else {}
-    tell = (lambda stream, data: streams[stream].add(data)) if say else None
+    on_output = (lambda stream, data: streams[stream].add(data)) if say else None
     try:
         done = await process.run(
-            ("sh", "-c", command), cwd=folder, environment=environment, timeout=SECONDS, tell=tell
+            ("sh", "-c", command),
+            cwd=folder,
+            environment=environment,
+            timeout=SECONDS,
+            on_output=on_output,
         )
     except OSError as error:
         return AttemptError("prepare", f"`{name}` could not be started: {error.strerror or error}")

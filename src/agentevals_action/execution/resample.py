@@ -16,8 +16,7 @@ from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.results.build import agent_name
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.base import ProviderOptions
 
 Keys = frozenset[tuple[str, str]]
@@ -85,7 +84,7 @@ class Resampling:
         first = self.on_head.first + self._number("head", suite, test, count)
         samples = tuple(await self.runner.again(self.on_head.suites[suite], turns, first, count))
         self._tell(samples=count)
-        return redacted(samples, self.redactor)
+        return redact_record(samples, self.redactor)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
         """So many fresh samples of base, graded by head's evaluators; AttemptError when base cannot
@@ -97,7 +96,7 @@ class Resampling:
         there, turns = self.on_base.suites[suite], self._base_turns[suite, test]
         samples = tuple(await self.runner.again(there, turns, first, count))
         self._tell(samples=count)
-        return redacted(await self._as_head_grades(suite, test, samples), self.redactor)
+        return redact_record(await self._as_head_grades(suite, test, samples), self.redactor)
 
     def base_open(self, suite: str, test: str) -> bool:
         """Whether base has the test and a tree to run it in."""

@@ -8,11 +8,11 @@ from agentevals_action import templating
 from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import plain
 from agentevals_action.model.comparison import Decision, Outcome, Review
-from agentevals_action.reports.base import write_whole
 from agentevals_action.reports.view.build import view_of
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import MARKER, Limits
 from agentevals_action.reports.view.verdict import headline
+from agentevals_action.system.tree_files import write_atomically
 
 # GitHub takes 65,536 characters; what its host adds (the marker of the comment) has room in what is
 # left.
@@ -135,4 +135,4 @@ class CommentFile:
 
     def write(self, review: Review, folder: Path) -> None:
         """Writes the comment; InvalidInput when the custom template cannot make it."""
-        write_whole(folder / self.filename, comment(review, self.links, self.custom))
+        write_atomically(folder / self.filename, comment(review, self.links, self.custom))

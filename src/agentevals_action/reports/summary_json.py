@@ -23,8 +23,8 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.reports.base import write_whole
 from agentevals_action.reports.view import cost
+from agentevals_action.system.tree_files import write_atomically
 
 _SCHEMA = 1
 
@@ -38,7 +38,7 @@ class SummaryFile:
     def write(self, review: Review, folder: Path) -> None:
         """Writes the summary."""
         # Lone surrogates stay escaped, so that the file is valid UTF-8 whatever an agent answered.
-        write_whole(
+        write_atomically(
             folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n"
         )
 
@@ -58,7 +58,7 @@ def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSumm
             for suite in suites
         ],
     }
-    write_whole(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def _document(review: Review) -> dict[str, Any]:

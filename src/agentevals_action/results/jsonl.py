@@ -14,8 +14,8 @@ from typing import Any
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.base import written
 from agentevals_action.results.rows import RESULT, read_row
+from agentevals_action.system.tree_files import output_errors
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ResultsWriter:
         self._starts, self._lengths = array("q"), array("q")
         self._digests = bytearray()
         self._failed = False
-        with written(path):
+        with output_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._end = self._kept(keep) if keep and path.is_file() else 0
             self._file = path.open("r+b" if self._end else "wb")
@@ -63,7 +63,7 @@ class ResultsWriter:
         place replaces it."""
         row = _row(result) + b"\n"
         failed, self._failed = self._failed, True
-        with written(self._path):
+        with output_errors(self._path):
             self._file.write(row)
             self._file.flush()
         self._failed = failed
@@ -100,7 +100,7 @@ class ResultsWriter:
     def close(self) -> None:
         """Puts the rows in the order of their places, whole or not at all, if they do not stand so
         already; after a row that could not be written all stay as they are, to be gone on from."""
-        with written(self._path):
+        with output_errors(self._path):
             self._file.close()
             offset = 0
             for start, length in self._placed():

@@ -154,7 +154,7 @@ def mend(repository: GitRepository, temp: Path) -> None:
     """Puts away base worktrees whose run is dead: their folders, and what git keeps of them. The
     dead are known by their lock, which the system lets go when a process ends, however it ends; a
     folder that is gone was in a container that is."""
-    temp_dirs.mend(_PREFIX, temp)
+    temp_dirs.remove_abandoned(_PREFIX, temp)
     for entry in (repository.metadata / "worktrees").glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another run may mend at the same time
             tree = entry / os.fsdecode((entry / "gitdir").read_bytes().strip()).removesuffix(
@@ -189,7 +189,7 @@ def _forget(repository: GitRepository, name: str) -> None:
     """Takes away what git keeps of one worktree; `git worktree prune` would take others' along that
     are only not mounted now."""
     worktrees = repository.metadata / "worktrees"
-    temp_dirs.remove(worktrees / name)
+    temp_dirs.remove_folder(worktrees / name)
     with contextlib.suppress(
         OSError
     ):  # git keeps the folder only while there is a worktree, and there may be others

@@ -21,7 +21,6 @@ from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
-from agentevals_action.reports.base import written
 from agentevals_action.reports.console import Progress
 from agentevals_action.results.jsonl import ResultsWriter, check_unchanged
 from agentevals_action.results.summary import summarise
@@ -31,8 +30,8 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.quarantine_file import read_quarantines
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.system.tree_files import output_errors
 
 _HEAD, _BASE = "results.jsonl", "base.jsonl"
 
@@ -127,7 +126,7 @@ class Bench:
                 for test in suite.tests
                 if test.id in base
             }
-        return {name: redacted(task.result(), self.redactor) for name, task in graded.items()}
+        return {name: redact_record(task.result(), self.redactor) for name, task in graded.items()}
 
     def certain(self, suite: Suite) -> Set[str]:
         """The tests that answer and are graded the same each time."""
@@ -168,7 +167,7 @@ class Bench:
     def _write_anew(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
         for name, runs in ((_HEAD, head), (_BASE, base)):
             path = self.report / name
-            with written(path):
+            with output_errors(path):
                 path.unlink(missing_ok=True)  # or a link would be followed
             with ResultsWriter(path) as writer:
                 for place, result in enumerate(result for run in runs for result in run.results):
@@ -226,7 +225,7 @@ class Bench:
         with ResultsWriter(self.report / name) as writer:
 
             def keep(index: int, suite: Suite, result: TestResult) -> None:
-                clean = redacted(result, self.redactor)
+                clean = redact_record(result, self.redactor)
                 writer.add(index, clean)
                 results[suite.path].append((index, clean))
                 self.engine.forecast.add(clean)

@@ -13,15 +13,14 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.comparison import Review
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console, markdown
-from agentevals_action.reports.base import WRITABLE
 from agentevals_action.review import pipeline
 from agentevals_action.review.baseline_source import Places
 from agentevals_action.review.run_sides import Bench
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.system.tree_files import WRITE_ADVICE
 
 #: Refusals that are the machine's and say nothing of what was asked for.
 _DISK = frozenset({errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS})
@@ -57,7 +56,7 @@ class Place:
         except OSError as error:
             if error.errno in _DISK:
                 raise OutputError(
-                    f"{self.report} cannot be written: {error.strerror}", WRITABLE
+                    f"{self.report} cannot be written: {error.strerror}", WRITE_ADVICE
                 ) from error
             raise InvalidInput(
                 f"`report-dir` {name!r} cannot be used: {error.strerror}", hint
@@ -114,4 +113,4 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host, places
             places,
         )
         told = pipeline.review(job, settings, repository, host, bench)
-        return redacted(replace(told, notices=(*told.notices, *engine.notices)), redactor)
+        return redact_record(replace(told, notices=(*told.notices, *engine.notices)), redactor)

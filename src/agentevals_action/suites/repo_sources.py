@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.system.paths import PREFIXES, Folder
-from agentevals_action.system.tree_files import entries
+from agentevals_action.system.tree_files import walk
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
@@ -75,7 +75,7 @@ def source_files(source: str | Path, folder: Folder) -> Iterable[NamedFile]:
     if isinstance(source, str) or source == folder.root:
         return
     if (source / "HEAD").is_file() and (source / "objects").is_dir():
-        for entry in entries(source):
+        for entry in walk(source):
             if entry.is_file:
                 yield NamedFile(folder.relative(source / entry.path), _ROLE)
     else:

@@ -21,7 +21,7 @@ from agentevals_action.suites.workspace_entries import (
     WorkspaceEntry,
 )
 from agentevals_action.system.paths import Folder
-from agentevals_action.system.tree_files import entries, leads_out
+from agentevals_action.system.tree_files import leads_out, walk
 
 _HOOKS = ("before_all", "before_each", "after_each", "after_all")
 #: Seconds of a hook that says nothing itself, as in AgentV.
@@ -243,7 +243,7 @@ def _per_test(entry: WorkspaceEntry, data: Map, findings: Findings) -> bool | No
 
 def _looked_through(path: Path, folder: Folder) -> tuple[tuple[NamedFile, ...], str]:
     """The files of a template, and what is wrong with one of its links. OSError."""
-    found = [entry for entry in entries(path) if not entry.is_folder]
+    found = [entry for entry in walk(path) if not entry.is_folder]
     leaving = next(
         (entry.path for entry in found if entry.is_link and leads_out(path, entry.path)), None
     )

@@ -1,81 +1,41 @@
-"""The environment of children: what a stranger's program may see of ours, and what it may not."""
+"""The environment of child processes: the variables that a program of the repository may read."""
 
+import re
 from collections.abc import Mapping, Sequence
 
+from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system.redaction import MIN_LENGTH, looks_secret
 
-#: What every child may see. `HOME` stays, since tools find their configuration there; so what lies
-#: in it (`.netrc`, `.ssh`, a vendor's login) can be read by a child, and so can `.git/config`,
-#: where a checkout keeps its token unless told not to.
-_COMMON = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TEMP", "TMP"}
+#: Every child sees these. `HOME` is needed for the configuration of tools; a child can therefore
+#: read what is in it (`.netrc`, `.ssh`, a login), and `.git/config`, where a checkout keeps its
+#: token by default.
+_COMMON = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_.*|TZ|TERM|TMPDIR|TEMP|TMP", re.DOTALL
 )
-_CI_FACTS = frozenset(
-    {
-        "CI",
-        "RUNNER_OS",
-        "RUNNER_ARCH",
-        "GITHUB_ACTIONS",
-        "GITHUB_ACTOR",
-        "GITHUB_WORKFLOW",
-        "GITHUB_JOB",
-    }
-) | {
-    *(
-        "GITHUB_REPOSITORY",
-        "GITHUB_REPOSITORY_OWNER",
-        "GITHUB_SHA",
-        "GITHUB_REF",
-        "GITHUB_REF_NAME",
-        "GITHUB_REF_TYPE",
-    ),
-    *(
-        "GITHUB_BASE_REF",
-        "GITHUB_HEAD_REF",
-        "GITHUB_EVENT_NAME",
-        "GITHUB_RUN_ID",
-        "GITHUB_RUN_NUMBER",
-        "GITHUB_RUN_ATTEMPT",
-    ),
-    *("GITHUB_SERVER_URL", "GITHUB_API_URL", "GITHUB_GRAPHQL_URL", "GITHUB_WORKSPACE"),
-}
-#: What no workflow can let through: the runner's own tokens, inputs, and the files by which a step
-#: steers the next ones.
-_NEVER = frozenset(
-    {
-        "GITHUB_TOKEN",
-        "GITHUB_ENV",
-        "GITHUB_OUTPUT",
-        "GITHUB_PATH",
-        "GITHUB_STATE",
-        "GITHUB_STEP_SUMMARY",
-    }
+_CI_FACTS = re.compile(
+    r"CI|RUNNER_(OS|ARCH)|GITHUB_(ACTIONS|ACTOR|WORKFLOW|JOB|REPOSITORY|REPOSITORY_OWNER|SHA|REF"
+    r"|REF_NAME|REF_TYPE|BASE_REF|HEAD_REF|EVENT_NAME|RUN_ID|RUN_NUMBER|RUN_ATTEMPT|SERVER_URL"
+    r"|API_URL|GRAPHQL_URL|WORKSPACE)"
 )
-_NEVER_PREFIXES = ("INPUT_", "ACTIONS_")
 
 
-def never_passed(name: str) -> bool:
-    """Whether a variable is the runner's own, which no workflow can let through to a child."""
-    return name in _NEVER or name.startswith(_NEVER_PREFIXES)
-
-
-def scrubbed(
+def scrub(
     environ: Mapping[str, str], allowed: Sequence[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The environment that a child may see, and the names that were withheld from it.
+    """The environment that a child may see, and the names of credentials that were withheld (naming
+    them in `allowed` would pass them).
 
-    It may see the common set, facts of the CI that hold no secret's value, and what `allowed`
-    names; never `INPUT_*`, `ACTIONS_*`, `GITHUB_TOKEN` or the runner's command files. Withheld are
-    credentials, by their name, that naming them would let through."""
+    A child sees the common variables, facts of the CI that contain no secret, and those that
+    `allowed` names; never the runner's own."""
     secrets = [
         value for name, value in environ.items() if looks_secret(name) and len(value) >= MIN_LENGTH
     ]
     environment, withheld = {}, []
     for name, value in environ.items():
-        if never_passed(name):
+        if is_never_passed(name):
             continue
-        fact = name in _CI_FACTS and not any(secret in value for secret in secrets)
-        if name in allowed or name in _COMMON or name.startswith("LC_") or fact:
+        fact = _CI_FACTS.fullmatch(name) and not any(secret in value for secret in secrets)
+        if name in allowed or _COMMON.fullmatch(name) or fact:
             environment[name] = value
         elif looks_secret(name):
             withheld.append(name)

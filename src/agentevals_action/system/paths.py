@@ -1,22 +1,20 @@
-"""Which file a word in a suite names: relative to the file that says it, never outside the
-repository."""
+"""Resolution of the paths in suites: relative to the declaring file, inside the repository."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-#: A text that starts so is meant as a path: a missing file is then an error, never an inline
-#: prompt.
+#: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
-#: Characters of a path, and bytes of one name in it, that the usual systems take.
-_MOST_CHARACTERS, _MOST_BYTES = 4096, 255
-_SHOWN = 60  # characters of a path that is none, in what is said of it
+#: Characters of a path, and bytes of one name in it, that the usual systems support.
+_MAX_PATH, _MAX_NAME = 4096, 255
+_SHOWN = 60  # characters of a path that an error message quotes
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of a file that names others: `root` is the repository's, both absolute and free of
-    symbolic links."""
+    """The folder of a declaring file, and the repository's; both absolute and free of symbolic
+    links."""
 
     root: Path
     path: Path
@@ -25,17 +23,17 @@ class Folder:
         """The absolute path that `text` names; a leading `/` is the repository root. ValueError if
         it leaves the repository."""
         text = text.removeprefix("file://")
-        if len(text) > _MOST_CHARACTERS:
+        if len(text) > _MAX_PATH:
             raise ValueError(f"{text[:_SHOWN]!r}… is too long for a path")
         try:
             path = (
                 self.root / text.lstrip("/") if text.startswith("/") else self.path / text
             ).resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise ValueError(f"{text!r} is no usable path ({error})") from None
+            raise ValueError(f"{text!r} is not a valid path ({error})") from None
         if not path.is_relative_to(self.root):
             raise ValueError(f"{text!r} leaves the repository")
-        if any(len(os.fsencode(part)) > _MOST_BYTES for part in path.parts):
+        if any(len(os.fsencode(part)) > _MAX_NAME for part in path.parts):
             raise ValueError(f"{text[:_SHOWN]!r}… has a name in it that is too long for a file")
         if ".git" in path.relative_to(self.root).parts:
             raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")

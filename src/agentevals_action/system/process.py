@@ -1,28 +1,35 @@
-"""A child process of a run: the environment that it is given, time limit, process group killed,
-output bounded."""
+"""Child processes: started in a process group of their own, with a given environment, a time limit
+and bounded output; at the end the group is killed."""
 
+import asyncio
 import contextlib
+import ctypes
+import errno
+import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO
 
-from agentevals_action.system.errand import GRACE, MOMENT, begin, signal_group, unusable
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from agentevals_action.system.child import Child, Tell
-
-#: Bytes of standard output, and of standard error, that `run` keeps; the child is drained beyond
-#: it.
+#: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
-
-Env = Mapping[str, str]
+#: Bytes of each stream that `call` accepts: part of a list of files would be a wrong answer.
+CALL_LIMIT = 256 * 1024 * 1024
+#: Seconds between SIGTERM and SIGKILL.
+GRACE = 2.0
+#: Seconds to wait for output from processes that outlive the child and hold its pipes open.
+DRAIN = 0.5
+_POLL = 0.1  # seconds between two looks at a child of `call`
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
+
+#: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
+#: and the bytes.
+OnOutput = Callable[[int, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -38,80 +45,212 @@ class Completed:
     duration_ms: float = 0.0
 
 
+@dataclass(frozen=True)
+class CompletedBytes:
+    """A child of `call` that ended, with its complete output."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
 async def run(
     command: Sequence[str],
     *,
     cwd: Path,
-    environment: Env,
+    environment: Mapping[str, str],
     timeout: float,
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
-    tell: "Tell" = None,
+    on_output: OnOutput | None = None,
 ) -> Completed:
-    """Runs a child in its own process group to its end or its time limit (seconds), keeping `limit`
-    bytes of each stream; OSError when it cannot be started. When it returns or is cancelled,
-    nothing of the group is left; a process that made a session of its own is not in it."""
-    # late: targets and judges are read without an event loop
-    from agentevals_action.system.child import (
-        Child,
-        place,
-    )
+    """Runs a child until it ends or `timeout` seconds pass, and keeps `limit` bytes of each stream.
 
-    leave = await place()
+    When it returns or is cancelled, no process of the group is left; a process that started a
+    session of its own is not in the group. OSError if the child cannot be started."""
     started = time.monotonic()
+    child = _Child(limit, on_output)
+    # A file needs no feeding, and the child can open it as /dev/stdin.
+    with tempfile.TemporaryFile() as feed:
+        feed.write(stdin.encode("utf-8", "replace"))
+        feed.seek(0)
+        transport = await _start(child, command, cwd, environment, feed)
     try:
-        child = Child(begin(command, cwd, environment), leave, limit, tell)
-    except (OSError, ValueError) as error:
-        leave()
-        raise error if isinstance(error, OSError) else unusable(error) from None
-    try:
-        child.listen(stdin.encode("utf-8", "replace"))
-        timed_out = not await _within(timeout, child.exited)
+        timed_out = not await _occurs(child.exited, timeout)
         duration_ms = (time.monotonic() - started) * 1000
     finally:
-        returncode = await _end(child)
-    return Completed(
-        returncode, child.text(1), child.text(2), timed_out, child.truncated, duration_ms
+        returncode = await _end(child, transport)
+    stdout, stderr = (child.output[fd].decode("utf-8", "replace") for fd in (1, 2))
+    return Completed(returncode, stdout, stderr, timed_out, child.truncated, duration_ms)
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """Collects the output of a child up to a limit and records its end."""
+
+    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
+        self.output = {1: bytearray(), 2: bytearray()}
+        self.truncated = False
+        self.exited, self.drained, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._limit, self._on_output = limit, on_output
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self.output[fd]
+        fitting = data[: self._limit - len(kept)]
+        kept += fitting
+        self.truncated = self.truncated or len(fitting) < len(data)
+        if self._on_output:
+            self._on_output(fd, fitting)
+
+    def pipe_connection_lost(self, fd: int, _error: Exception | None) -> None:
+        self._open.discard(fd)
+        if not self._open:
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.closed.set()
+
+
+async def _start(
+    child: _Child,
+    command: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdin: IO[bytes],
+) -> asyncio.SubprocessTransport:
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
+            lambda: child,
+            *command,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=dict(environment),
+            start_new_session=True,
+        )
     )
+    # A cancellation waits for the start: asyncio itself would kill the child alone, not what the
+    # child has started by then.
+    cancelled = False
+    while not starting.done():
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError:
+            cancelled = True
+    error = starting.exception()
+    if cancelled:
+        if error is None:
+            await _end(child, starting.result()[0])
+        raise asyncio.CancelledError
+    if isinstance(error, ValueError):
+        raise _unusable(error) from None
+    return starting.result()[0]
 
 
-async def _end(child: "Child") -> int:
-    """Takes what output is still to come, then ends the whole group; the killing happens even when
-    this is itself cancelled."""
-    group = child.process.pid
+async def _end(child: _Child, transport: asyncio.SubprocessTransport) -> int:
+    """Reads the output that is still to come, then kills the group, even when this is itself
+    cancelled."""
+    group = transport.get_pid()
     try:
         if not child.exited.is_set():
-            signal_group(group, signal.SIGTERM)
-            await _within(GRACE, child.exited)
-        await _within(MOMENT, child.drained)
+            _signal_group(group, signal.SIGTERM)
+            await _occurs(child.exited, GRACE)
+        await _occurs(child.drained, DRAIN)
     finally:
-        signal_group(group, signal.SIGKILL)
+        _signal_group(group, signal.SIGKILL)
         try:
-            await _within(GRACE, child.exited)
-            await _within(MOMENT, child.drained)
+            await _occurs(child.exited, GRACE)
+            await _occurs(child.drained, DRAIN)
         finally:
-            # What is still unread by then has no reader worth waiting for.
-            returncode = child.close()
-    return returncode
+            returncode = transport.get_returncode()
+            transport.close()
+            await _occurs(child.closed, DRAIN)
+    return -signal.SIGKILL if returncode is None else returncode
 
 
-async def _within(seconds: float, event: "asyncio.Event") -> bool:
-    """Whether it happens within that time."""
-    if not event.is_set():  # most have happened, and a time limit costs more than the look
-        import asyncio
-
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await event.wait()
+async def _occurs(event: asyncio.Event, seconds: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
     return event.is_set()
 
 
+def call(
+    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout: float
+) -> CompletedBytes:
+    """Runs a child without input to its end and kills what is left of its group; the caller waits.
+
+    OSError if it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) after
+    `timeout` seconds."""
+    try:
+        child = subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except ValueError as error:
+        raise _unusable(error) from None
+    try:
+        stdout, stderr = _communicate(child, timeout)
+    finally:
+        _end_now(child)
+    return CompletedBytes(child.returncode, stdout, stderr)
+
+
+def _communicate(child: subprocess.Popen[bytes], timeout: float) -> tuple[bytes, bytes]:
+    """The output of a child; of a child whose pipes stay open after its end, the output so far."""
+    deadline, ended = time.monotonic() + timeout, False
+    while True:
+        try:
+            stdout, stderr = child.communicate(timeout=DRAIN if ended else _POLL)
+        except subprocess.TimeoutExpired as so_far:
+            stdout, stderr = so_far.output or b"", so_far.stderr or b""
+            complete = ended
+        else:
+            complete = True
+        if max(len(stdout), len(stderr)) > CALL_LIMIT:
+            raise OSError(errno.EFBIG, f"the command wrote more than {CALL_LIMIT} bytes")
+        if complete:
+            return stdout, stderr
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{child.args[0]!s} did not end within {timeout:g} s")  # type: ignore[index]  # it was given a list
+        ended = child.poll() is not None
+
+
+def _end_now(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:  # git removes its lock files on SIGTERM
+        _signal_group(child.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE)
+    _signal_group(child.pid, signal.SIGKILL)
+    child.wait()
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # The group is gone already, or (macOS) consists of zombies: nothing is left to end.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _unusable(error: ValueError) -> OSError:
+    return OSError(errno.EINVAL, f"the command cannot be passed to the system: {error}")
+
+
 def hide_from_children() -> bool:
-    """Makes this process's memory and start environment (`/proc/PID/environ`), tokens and all,
-    unreadable for children of the same user; True where the system does that (Linux), root with
-    CAP_SYS_PTRACE excepted."""
+    """Makes the memory and the start environment (`/proc/PID/environ`) of this process, with its
+    tokens, unreadable for children of the same user. True where the system supports it (Linux);
+    root with CAP_SYS_PTRACE can still read them."""
     if not sys.platform.startswith("linux"):
         return False
-    import ctypes  # late: whoever runs nothing has nothing to hide
-
     return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)

@@ -1,75 +1,66 @@
-"""Secrets out of text: their values, and the forms that encoders give them, become `***`."""
+"""Redaction of secrets: their values, and the forms that encoders give them, become `***`.
+
+Texts are redacted before they are cut or escaped: part of a secret would not be recognized."""
 
 import base64
 import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from html import escape
+from operator import is_
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
-#: What stands where a secret stood.
+from pydantic import BaseModel
+
+Record = TypeVar("Record")
+
+#: The text that replaces a secret.
 MASK = "***"
-#: Characters under which a value is too common to be taken for a secret: `true` or `admin` would
-#: blank the report.
+#: Characters of the shortest secret: to redact `true` or `admin` would blank the report.
 MIN_LENGTH = 8
 
-_ANYWHERE = re.compile(
-    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CONNECTION_?STRING"
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY"
+    r"|CONNECTION_?STRING"
+    r"|(?<![A-Z0-9])(KEYS?|PASS|PWD|PAT|AUTH|AUTHORIZATION|BEARER|COOKIE|DSN|JWT|SAS)(?![A-Z0-9])"
 )
-_WORDS = frozenset(
-    {
-        "KEY",
-        "KEYS",
-        "PASS",
-        "PWD",
-        "PAT",
-        "AUTH",
-        "AUTHORIZATION",
-        "BEARER",
-        "COOKIE",
-        "DSN",
-        "JWT",
-        "SAS",
-    }
-)
-#: Working directories, in the environment of every shell.
-_NO_SECRETS = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
-#: A value like a key's: long, of one piece, letters and digits mixed. `production` and
-#: `http://localhost:8080` are none.
+#: Variables of every shell.
+_NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+#: A value like a key: long, without spaces, with letters and digits. `production` and
+#: `http://localhost:8080` do not match.
 _CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=-]{16,}")
 _LOGS = logging.Formatter()
+_WITHOUT_TEXT = frozenset({type(None), bool, int, float})
+#: Levels of a record that are searched; deeper data (arguments of a tool) is masked.
+_MAX_DEPTH = 100
 
 
 def looks_secret(name: str) -> bool:
     """Whether a variable of this name is likely to hold a credential."""
     name = name.upper()
-    if name in _NO_SECRETS:
-        return False
-    return bool(_ANYWHERE.search(name)) or not _WORDS.isdisjoint(re.split(r"[^A-Z0-9]+", name))
+    return name not in _NOT_SECRET and bool(_SECRET_NAME.search(name))
 
 
 class Redactor:
-    """Replaces secrets in text. A value under 8 characters is left alone; of a value of several
-    lines each long line is a secret."""
+    """Replaces secrets in text. Values under 8 characters are ignored; each long line of a value
+    with several lines is a secret."""
 
     def __init__(self, values: Iterable[str]) -> None:
         forms = {form for value in values for secret in _parts(value) for form in _forms(secret)}
         self._forms: Sequence[str] = sorted(
             (form for form in forms if len(form) >= MIN_LENGTH), key=len, reverse=True
         )
-        self._in_json = tuple(
-            {
-                json.dumps(form, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
-                for form in self._forms
-            }
-        )
 
     @classmethod
     def from_environ(
         cls, environ: Mapping[str, str], extra_names: Iterable[str] = (), values: Iterable[str] = ()
     ) -> "Redactor":
-        """For the values of all variables whose names look secret (the inputs' among them), for
-        those of `extra_names` whose values look so, and for further values."""
+        """A redactor of the variables whose names look secret (inputs included), of the variables
+        in `extra_names` whose values look secret, and of `values`."""
         named = [
             environ[name]
             for name in extra_names
@@ -80,19 +71,14 @@ class Redactor:
         )
 
     def redact(self, text: str) -> str:
-        """The text without secrets; repeated until none is left, since taking one out can bring the
-        halves of another together."""
+        """The text without secrets; repeated until none is left, since a removal can join the
+        halves of another secret."""
         while spans := self._spans(text):
-            text = _masked(text, spans)
+            text = _mask(text, spans)
         return text
 
-    def may_stand_in(self, data: bytes) -> bool:
-        """Whether a secret may stand in some text of a JSON document (UTF-8 that escapes no more
-        than it must)."""
-        return any(form in data for form in self._in_json)
-
     def filter(self) -> logging.Filter:
-        """A filter for a log's handler, which redacts messages and tracebacks."""
+        """A filter for a log handler that redacts messages and tracebacks."""
         return _LogFilter(self)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
@@ -120,8 +106,8 @@ class _LogFilter(logging.Filter):
         return True
 
 
-def _masked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Overlapping spans are one: the rest of the second secret would stay otherwise."""
+def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Overlapping spans become one mask, or the rest of the second secret would stay."""
     parts, end = [], 0
     for start, stop in spans:
         if start >= end:
@@ -139,16 +125,8 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    from html import (
-        escape,  # late: it brings a table of all names of characters, and there may be no secret
-    )
-
-    yield secret
-    yield from (
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        escape(secret),
-    )
+    yield from (secret, escape(secret))
+    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     for encoded in (
         quote(secret, safe="", errors="replace"),
         quote(secret, errors="replace"),
@@ -164,9 +142,65 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _base64_core(data: bytes, offset: int) -> str:
-    """The characters of a base64 text that this part of its data alone decides, when it begins
-    `offset` bytes after a multiple of three."""
+    """The characters of a base64 text that depend on these bytes alone, if they begin `offset`
+    bytes after a multiple of three."""
     text = base64.b64encode(b"\0" * offset + data).decode().rstrip("=")
     start = (0, 2, 3)[offset]
     stop = len(text) if (offset + len(data)) % 3 == 0 else len(text) - 1
     return text[start:stop]
+
+
+def redact_record(record: Record, redactor: Redactor) -> Record:
+    """A record (a review, a result) with every text in it redacted, keys of mappings included; the
+    same object if nothing changes. Data that nests deeper than `_MAX_DEPTH` levels is masked."""
+    redacted: Record = _RecordRedaction(redactor).apply(record)
+    return redacted
+
+
+class _RecordRedaction:
+    """One walk through a record. An object that occurs twice (the displayed sample is also the
+    test's sample) is processed once."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redact = redactor.redact
+        self._depth = 0
+        self._done: dict[int, Any] = {}  # by id; the record keeps the objects alive meanwhile
+
+    def apply(self, value: Any) -> Any:
+        if type(value) in _WITHOUT_TEXT or value == ():
+            return value
+        if isinstance(value, str):
+            return value if isinstance(value, Enum) else self._redact(value)
+        if self._depth >= _MAX_DEPTH:
+            return MASK
+        if id(value) not in self._done:
+            self._depth += 1
+            self._done[id(value)] = self._rebuild(value)
+            self._depth -= 1
+        return self._done[id(value)]
+
+    def _rebuild(self, value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            items = [self.apply(item) for item in value]
+            return value if all(map(is_, items, value)) else type(value)(items)
+        if isinstance(value, Mapping):
+            pairs = [(self.apply(key), self.apply(item)) for key, item in value.items()]
+            unchanged = all(map(is_, (part for pair in pairs for part in pair), _flat(value)))
+            return value if unchanged else dict(pairs)
+        if isinstance(value, BaseModel):
+            changed = self._changes(value, type(value).model_fields)
+            return value.model_copy(update=changed) if changed else value
+        if is_dataclass(value) and not isinstance(value, type):
+            changed = self._changes(value, [field.name for field in fields(value)])
+            return replace(value, **changed) if changed else value
+        return value
+
+    def _changes(self, value: Any, names: Iterable[str]) -> dict[str, Any]:
+        before = {name: getattr(value, name) for name in names}
+        after = {name: self.apply(part) for name, part in before.items()}
+        return {name: part for name, part in after.items() if part is not before[name]}
+
+
+def _flat(mapping: Mapping[Any, Any]) -> Iterator[Any]:
+    for pair in mapping.items():
+        yield from pair

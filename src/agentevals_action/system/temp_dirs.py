@@ -1,5 +1,4 @@
-"""Folders for temporary files that end with their run, and with the next one when theirs was
-killed."""
+"""Temporary folders that are removed with their run, or by the next run if theirs was killed."""
 
 import contextlib
 import fcntl
@@ -12,39 +11,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from agentevals_action.system import process
+
 log = logging.getLogger(__name__)
 
 _LOCK = "lock"
+_REMOVAL_SECONDS = 120.0
 
 
 @contextmanager
 def locked_folder(prefix: str, temp: Path) -> Iterator[Path]:
-    """A new folder in `temp`, gone at the end whatever ends it; what killed runs left under the
-    same prefix is put away first."""
-    mend(prefix, temp)
+    """A new folder in `temp` that is removed at the end. Folders that killed runs left under the
+    same prefix are removed first."""
+    remove_abandoned(prefix, temp)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=temp))
     try:
-        making = folder / f"{_LOCK}.new"
-        with making.open("w") as lock:
+        unnamed = folder / f"{_LOCK}.new"
+        with unnamed.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            making.rename(folder / _LOCK)
+            unnamed.rename(folder / _LOCK)
             yield folder
     finally:
-        remove(folder)
+        remove_folder(folder)
 
 
-def mend(prefix: str, temp: Path) -> None:
-    """Removes the folders whose run is dead: known by their lock, which the system lets go when a
-    process ends, however it ends."""
+def remove_abandoned(prefix: str, temp: Path) -> None:
+    """Removes the folders of ended runs. The system releases the lock of a folder when its process
+    ends, in whichever way."""
     for folder in temp.glob(f"{prefix}*"):
-        if _is_dead(folder):
-            remove(folder)
+        if _is_abandoned(folder):
+            remove_folder(folder)
 
 
-def _is_dead(folder: Path) -> bool:
-    """Whether a folder is one of ours whose lock nobody holds. A run locks its folder before it
-    gives the lock its name, so a folder without one is just being made, or was left in that moment
-    and holds nothing."""
+def _is_abandoned(folder: Path) -> bool:
+    """Whether this user's folder has a lock that no process holds. A run locks the file before it
+    renames it, so a folder without a lock is either being created or empty."""
     try:
         facts = folder.lstat()
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
@@ -61,17 +62,19 @@ def _is_dead(folder: Path) -> bool:
     return True
 
 
-def remove(folder: Path) -> None:
-    """Removes a folder whatever its modes are; what stays is told in the log."""
-    shutil.rmtree(folder, ignore_errors=True)
+def remove_folder(folder: Path) -> None:
+    """Removes a folder that any program may have filled; a remaining folder is logged."""
+    with contextlib.suppress(RecursionError):  # deeper than Python's stack
+        shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         return
-    with contextlib.suppress(OSError):  # said below, with what is left
-        folder.chmod(0o700)
-        for path, folders, _ in os.walk(folder):
-            for below in (Path(path, name) for name in folders):
-                if not below.is_symlink():
-                    below.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+        with contextlib.suppress(OSError):  # logged below
+            process.call(
+                (*command, "--", str(folder)),
+                cwd=folder.parent,
+                environment={"PATH": os.defpath},
+                timeout=_REMOVAL_SECONDS,
+            )
     if folder.exists():
         log.warning("%s could not be removed", folder)

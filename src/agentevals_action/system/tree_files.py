@@ -1,20 +1,32 @@
-"""Files of workspaces: what lies in a folder that anybody may have filled; no link is ever
-followed."""
+"""Files and folders that any program may have filled: walked and copied without following a link,
+and output files that are written completely or not at all."""
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from agentevals_action.errors import OutputError
+
+#: Advice for a file that cannot be written.
+WRITE_ADVICE = (
+    "see that there is room on the disk and that the folder may be written to, "
+    "or name another one, and run again"
+)
 _GIT = ".git"
+
+#: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
+Links = Literal["refuse", "drop", "keep"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Something in a folder: its path relative to it (POSIX), and what the system says of it, of
-    the link itself where it is one."""
+class TreeEntry:
+    """A file, folder or link: its path relative to the walked folder (POSIX), and its `lstat`."""
 
     path: str
     facts: os.stat_result
@@ -35,33 +47,81 @@ class Entry:
         return stat.S_ISREG(self.facts.st_mode)
 
 
-def entries(folder: Path, git: bool = False) -> Iterator[Entry]:
-    """Everything below a folder, each folder before what is in it; git's own folders and files
-    (`.git`) only when asked for. OSError."""
+class LeavingLink(ValueError):
+    """A link that leads out of the folder that contains it."""
+
+
+def walk(folder: Path, git: bool = False) -> Iterator[TreeEntry]:
+    """All entries below a folder, each folder before its content; `git` includes `.git` files and
+    folders. OSError."""
     waiting = [""]
     while waiting:
-        for entry in listed(folder, waiting.pop()):
+        for entry in list_folder(folder, waiting.pop()):
             if git or entry.path.rpartition("/")[2] != _GIT:
                 yield entry
                 if entry.is_folder:
                     waiting.append(entry.path)
 
 
-def listed(folder: Path, path: str) -> Iterator[Entry]:
-    """What lies directly in one folder below `folder`, by name. OSError."""
+def list_folder(folder: Path, path: str) -> Iterator[TreeEntry]:
+    """The entries of the one folder `folder/path`, by name. OSError."""
     with os.scandir(folder / path) as found:
         names = sorted(entry.name for entry in found)
     for name in names:
         below = f"{path}/{name}" if path else name
-        with contextlib.suppress(FileNotFoundError):  # gone since
-            yield Entry(below, (folder / below).lstat())
+        with contextlib.suppress(FileNotFoundError):  # removed since
+            yield TreeEntry(below, (folder / below).lstat())
 
 
 def leads_out(folder: Path, path: str) -> bool:
-    """Whether a link leads out of the folder; an absolute one does, since a copy of it would lead
-    back to the original."""
+    """Whether a link leads out of the folder. An absolute link does: in a copy it would lead back
+    to the original."""
     link = folder / path
     try:
         return link.readlink().is_absolute() or not link.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # a circle leads nowhere
+    except (OSError, RuntimeError):  # a circle of links
         return False
+
+
+def copy_tree(source: Path, target: Path, links: Links, git: bool = False) -> None:
+    """Copies the files, folders and links of a folder, with modes and times, into a new folder;
+    `git` includes `.git`. LeavingLink for a refused link, OSError if a copy fails."""
+    target.mkdir(parents=True)
+    folders = []
+    for entry in walk(source, git):
+        origin, copy = source / entry.path, target / entry.path
+        if entry.is_folder:
+            copy.mkdir()
+            folders.append((origin, copy))
+        elif entry.is_link:
+            if links == "keep" or not leads_out(source, entry.path):
+                copy.symlink_to(origin.readlink())
+            elif links == "refuse":
+                raise LeavingLink(f"the link {entry.path!r} leads out of {source.name!r}")
+        elif entry.is_file:
+            shutil.copy2(origin, copy, follow_symlinks=False)
+    for origin, copy in reversed(folders):  # last, as a folder may be read-only
+        shutil.copystat(origin, copy, follow_symlinks=False)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes UTF-8 completely or not at all, and creates the folder; OutputError."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            partial.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Converts an OSError of code that writes a file to OutputError with the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror or error}", WRITE_ADVICE
+        ) from error

@@ -10,10 +10,9 @@ from typing import Any
 from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.runner_variables import is_never_passed
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
-#: Variables of the runner for the action alone: never resolved.
-_NEVER = re.compile(r"INPUT_|ACTIONS_|GITHUB_TOKEN$")
 #: Maximum size of a `.env` file in bytes.
 _DOTENV_LIMIT = 1024 * 1024
 
@@ -75,7 +74,7 @@ def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapp
     for above in (*reversed(folder.relative_to(root).parents), folder.relative_to(root)):
         variables.update(_read_dotenv(root / above / ".env", root))
     variables.update({name: value for name, value in environ.items() if value})
-    return {name: value for name, value in variables.items() if value and not _NEVER.match(name)}
+    return {name: value for name, value in variables.items() if value and not is_never_passed(name)}
 
 
 def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:

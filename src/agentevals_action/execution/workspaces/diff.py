@@ -14,9 +14,9 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.look import Owned, Seen, learn_rules, look
-from agentevals_action.system.copies import remove
 from agentevals_action.system.process import Completed
-from agentevals_action.system.tree_files import Entry
+from agentevals_action.system.temp_dirs import remove_folder
+from agentevals_action.system.tree_files import TreeEntry
 
 #: Characters of a diff that are kept, and of the list of files that follows one that was cut.
 MOST_CHARACTERS, _MOST_LISTED = 1_000_000, 50_000
@@ -75,7 +75,7 @@ class Changes:
     async def begin(self) -> None:
         """Takes the folder as it is now for what the agent finds. AttemptError."""
         with _told():
-            await asyncio.to_thread(remove, self._rules)
+            await asyncio.to_thread(remove_folder, self._rules)
             self._rules.mkdir()
         self._before, self._seen = await self._state(learn=True)
 
@@ -142,7 +142,7 @@ class Changes:
             level = [entry.path for entry in kept if entry.is_folder]
         return seen
 
-    async def _ignored(self, found: Sequence[Entry]) -> set[str]:
+    async def _ignored(self, found: Sequence[TreeEntry]) -> set[str]:
         """Those that the rules ignore; what is a folder is told by there being one."""
         if not found:
             return set()

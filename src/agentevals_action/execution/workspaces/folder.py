@@ -14,7 +14,8 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import Facts, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
-from agentevals_action.system.copies import LeavingLink, copy_tree, remove
+from agentevals_action.system.temp_dirs import remove_folder
+from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Run:
     async def close(self) -> None:
         """Removes everything."""
         await self.repositories.close()
-        await asyncio.to_thread(remove, self.folder)
+        await asyncio.to_thread(remove_folder, self.folder)
 
 
 def begin(
@@ -131,14 +132,14 @@ class Folder:
 
     def _restore(self, ignored: list[str]) -> None:
         fresh = self.path.with_name("fresh")
-        remove(fresh)
+        remove_folder(fresh)
         copy_tree(self._pristine, fresh, "keep", git=True)
         for path in ignored:
             place = fresh / path
             if (
                 place.parent.resolve() == fresh.resolve() / Path(path).parent
             ):  # no link on the way, which could lead anywhere
-                remove(place) if place.is_dir() and not place.is_symlink() else place.unlink(
+                remove_folder(place) if place.is_dir() and not place.is_symlink() else place.unlink(
                     missing_ok=True
                 )
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +151,7 @@ class Folder:
         """Takes the folder away; an agent may have put a link or a file into its place."""
         if self.path.is_symlink() or self.path.is_file():
             self.path.unlink()
-        remove(self.path)
+        remove_folder(self.path)
 
     async def end(self) -> None:
         """Runs `after_all`, a failure being a notice, and removes the folder."""
@@ -165,8 +166,8 @@ class Folder:
     async def drop(self) -> None:
         """Removes the folder and what is known of it; it is made anew when it is needed again."""
         if self.path != Path():
-            await asyncio.to_thread(remove, self.path.parent)
-            await asyncio.to_thread(remove, self._pristine.parent)
+            await asyncio.to_thread(remove_folder, self.path.parent)
+            await asyncio.to_thread(remove_folder, self._pristine.parent)
         self.changes = None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentevals_action.system.tree_files import Entry, entries, listed
+from agentevals_action.system.tree_files import TreeEntry, list_folder, walk
 
 #: Bytes of a file that a diff is made of; of a larger one it is only told that it changed.
 MOST_BYTES = 20_000_000
@@ -38,10 +38,10 @@ class Owned:
     @classmethod
     def of(cls, folder: Path) -> "Owned":
         """All that is in a folder now. OSError."""
-        files = [entry.path for entry in entries(folder) if not entry.is_folder]
+        files = [entry.path for entry in walk(folder) if not entry.is_folder]
         return cls(frozenset(files), frozenset(above for path in files for above in _above(path)))
 
-    def has(self, entry: Entry) -> bool:
+    def has(self, entry: TreeEntry) -> bool:
         """Whether this is part of it."""
         return entry.path in (self.folders if entry.is_folder else self.files)
 
@@ -51,12 +51,12 @@ def _above(path: str) -> Iterable[str]:
         yield path
 
 
-def look(folder: Path, level: Sequence[str], seen: Seen) -> list[Entry]:
+def look(folder: Path, level: Sequence[str], seen: Seen) -> list[TreeEntry]:
     """What of one level of folders may count, in order; what cannot be shown is put into `seen`."""
     found = []
     for path in level:
         try:
-            inside = list(listed(folder, path))
+            inside = list(list_folder(folder, path))
         except (
             FileNotFoundError,
             NotADirectoryError,
@@ -84,7 +84,7 @@ def look(folder: Path, level: Sequence[str], seen: Seen) -> list[Entry]:
     return found
 
 
-def _odd(folder: Path, entry: Entry) -> str:
+def _odd(folder: Path, entry: TreeEntry) -> str:
     """Why something cannot be part of a diff; empty when it can."""
     if not _is_text(entry.path):
         return "something whose name is no UTF-8"
@@ -98,7 +98,7 @@ def _odd(folder: Path, entry: Entry) -> str:
     return "" if entry.is_folder or entry.is_link else _odd_file(folder, entry)
 
 
-def _odd_file(folder: Path, entry: Entry) -> str:
+def _odd_file(folder: Path, entry: TreeEntry) -> str:
     if not entry.is_file:
         kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
         return kinds.get(stat.S_IFMT(entry.facts.st_mode), "a device")

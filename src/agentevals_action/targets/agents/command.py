@@ -11,7 +11,8 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.file_model import ListOf
-from agentevals_action.system import child_environment, process
+from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.base import ProviderContext, Request
@@ -104,9 +105,7 @@ def environment(names: Sequence[str] | None, surroundings: ProviderContext) -> M
     """The child's variables: all that the workflow lets through, or of those the ones that the
     target names."""
     allowed = {
-        name: value
-        for name, value in surroundings.allowed.items()
-        if not child_environment.never_passed(name)
+        name: value for name, value in surroundings.allowed.items() if not is_never_passed(name)
     }
     if names is None:
         return {**surroundings.environment, **allowed}

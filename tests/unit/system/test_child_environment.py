@@ -29,22 +29,22 @@ RUNNER = {
 SEEN = {"PATH", "HOME", "LC_ALL", "CI", "GITHUB_SHA", "GITHUB_REF", "RUNNER_OS"}
 
 
-def test_scrubbed__keeps_what_a_tool_needs_and_nothing_else() -> None:
-    environment, withheld = child_environment.scrubbed(RUNNER, [])
+def test_scrub__keeps_what_a_tool_needs_and_nothing_else() -> None:
+    environment, withheld = child_environment.scrub(RUNNER, [])
     assert environment == {name: RUNNER[name] for name in SEEN}
     assert withheld == ("DATABASE_PASSWORD", "OPENAI_API_KEY")
 
 
-def test_scrubbed__lets_through_what_the_workflow_names() -> None:
-    environment, withheld = child_environment.scrubbed(
+def test_scrub__lets_through_what_the_workflow_names() -> None:
+    environment, withheld = child_environment.scrub(
         RUNNER, ["OPENAI_API_KEY", "SOME_SETTING", "NOT_SET"]
     )
     assert set(environment) == SEEN | {"OPENAI_API_KEY", "SOME_SETTING"}
     assert withheld == ("DATABASE_PASSWORD",)
 
 
-def test_scrubbed__never_the_runners_own_whoever_names_them() -> None:
-    environment, withheld = child_environment.scrubbed(RUNNER, list(RUNNER))
+def test_scrub__never_the_runners_own_whoever_names_them() -> None:
+    environment, withheld = child_environment.scrub(RUNNER, list(RUNNER))
     hidden = {name for name in RUNNER if name not in environment}
     assert hidden == {name for name in RUNNER if name.startswith(("INPUT_", "ACTIONS_"))} | {
         "GITHUB_TOKEN",
@@ -57,15 +57,15 @@ def test_scrubbed__never_the_runners_own_whoever_names_them() -> None:
     assert withheld == ()
 
 
-def test_scrubbed__a_fact_that_carries_a_secret_is_no_fact() -> None:
-    environment, _ = child_environment.scrubbed(
+def test_scrub__a_fact_that_carries_a_secret_is_no_fact() -> None:
+    environment, _ = child_environment.scrub(
         {**RUNNER, "GITHUB_REF": "refs/heads/sk-0123456789"}, []
     )
     assert set(environment) == SEEN - {"GITHUB_REF"}
 
 
-def test_scrubbed__a_child_sees_no_credential(tmp_path: Path) -> None:
-    environment, _ = child_environment.scrubbed({**RUNNER, "PATH": os.environ["PATH"]}, [])
+def test_scrub__a_child_sees_no_credential(tmp_path: Path) -> None:
+    environment, _ = child_environment.scrub({**RUNNER, "PATH": os.environ["PATH"]}, [])
     command = ["sh", "-c", "! env | grep -i -E 'token|api_key|secret|password|ghs_|sk-'"]
     done = asyncio.run(process.run(command, cwd=tmp_path, environment=environment, timeout=30))
     assert (done.returncode, done.stdout) == (0, "")

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from agentevals_action.model.comparison import Change
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
-from agentevals_action.system.redacted import redacted
-from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.redaction import Redactor, redact_record
 from tests.support import results, reviews
 
 SECRET = "sk_live_c0ffee1234567890|*"
@@ -19,7 +18,7 @@ SECRET = "sk_live_c0ffee1234567890|*"
 REDACTOR = Redactor([SECRET])
 
 
-def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
+def test_redact_record__no_form_of_the_report_holds_a_secret_that_escaping_would_disguise() -> None:
     fields: dict[str, Any] = {
         "misses": (SECRET,),
         "question": SECRET,
@@ -30,7 +29,7 @@ def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disg
         reviews.told(SECRET, "fail", failed=(SECRET,), **fields),
         reviews.told("b", None, error=SECRET),
     )
-    review = redacted(
+    review = redact_record(
         reviews.review(
             reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)
         ),
@@ -46,10 +45,10 @@ def test_redacted__no_form_of_the_report_holds_a_secret_that_escaping_would_disg
     assert review.suites[0].tests[0].change is Change.REGRESSED
 
 
-def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
+def test_redact_record__reaches_mappings_and_leaves_the_rest_alone() -> None:
     details = {"a": [SECRET, {"b": (SECRET, 1, None)}], SECRET: True}
     result = results.result("a", evaluator_results=(results.evaluated(details=details),))
-    clean = redacted(result, REDACTOR)
+    clean = redact_record(result, REDACTOR)
     assert clean.evaluator_results[0].details == {
         "a": ["***", {"b": ("***", 1, None)}],
         "***": True,
@@ -57,9 +56,9 @@ def test_redacted__reaches_mappings_and_leaves_the_rest_alone() -> None:
     assert replace(clean, evaluator_results=result.evaluator_results) == result
 
 
-def test_redacted__what_holds_no_secret_is_itself() -> None:
+def test_redact_record__what_holds_no_secret_is_itself() -> None:
     result = results.result("a", evaluator_results=(results.evaluated(details={"a": ["fine"]}),))
-    assert redacted(result, REDACTOR) is result
+    assert redact_record(result, REDACTOR) is result
 
 
 #: Of all that JSON escapes, or that is no JSON.
@@ -76,18 +75,18 @@ TEXTS = st.text(
     after=TEXTS,
     as_key=st.booleans(),
 )
-def test_redacted__finds_any_secret_in_any_text(
+def test_redact_record__finds_any_secret_in_any_text(
     before: str, secret: str, after: str, as_key: bool
 ) -> None:
     redactor, text = Redactor([secret]), before + secret + after
     details = {text: 1} if as_key else {"a": [text]}
-    clean = redacted(results.evaluated(details=details), redactor)
+    clean = redact_record(results.evaluated(details=details), redactor)
     shown = [*clean.details, *clean.details.get("a", ())]
     assert redactor.redact(text) in shown
     assert text not in shown
 
 
-def test_redacted__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() -> None:
+def test_redact_record__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() -> None:
     deep: Any = SECRET
     for _ in range(900):
         deep = [deep]
@@ -95,7 +94,7 @@ def test_redacted__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() 
         "a",
         evaluator_results=(results.evaluated(details={"a": deep, "b": "said", "c": [[["kept"]]]}),),
     )
-    details = redacted(result, REDACTOR).evaluator_results[0].details
+    details = redact_record(result, REDACTOR).evaluator_results[0].details
     assert "live" not in repr(details)
     assert "***" in repr(details)
     assert (details["b"], details["c"]) == ("said", [[["kept"]]])

@@ -34,7 +34,7 @@ def test_root__from_a_folder_below(made: Repository) -> None:
 
 
 def test_root__without_a_repository(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="is no git repository") as caught:
+    with pytest.raises(GitError, match="is not a git repository") as caught:
         _ = GitRepository(tmp_path).root
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
