@@ -9,10 +9,8 @@ import agentevals_action
 #: What is imported late, so that a short run need not wait for it.
 _LATE = (
     "_strptime",  # of `datetime.strptime`
-    "aiosqlite",
     "asyncio",
     "certifi",
-    "concurrent.futures.thread",
     "ctypes",
     "difflib",
     "email.message",

@@ -168,7 +168,7 @@ def test_cache__a_damaged_one_is_dropped_and_the_run_goes_on(
     (folder / ".cache" / FILENAME).write_bytes(b"no database at all" * 1000)
     done = run(folder)
     assert done.code == 0, done.err
-    assert "The cache was damaged (file is not a database) and is dropped" in done.err
+    assert "The cache was damaged (file is not a database) and is deleted" in done.err
     assert asked(server) == 4
     assert run(folder).code == 0
     assert asked(server) == 0

@@ -86,14 +86,13 @@ OWNERS = {
     "certifi": ("apis.transport",),
     "jinja2": ("rendering",),
     "rich": ("console", "terminal"),
-    "subprocess": ("errand", "child"),
+    "subprocess": ("system.process",),
     "click": ("cli", "options"),
-    "aiosqlite": ("caching.cache",),
-    "sqlite3": ("caching.cache", "caching.schema"),
+    "sqlite3": ("targets.cache.store",),
     "wcmatch": ("globs",),
 }
 #: What `validate` must not wait for.
-HEAVY = {"aiosqlite", "github", "h11", "jinja2", "jsonschema", "rich", "wcmatch"}
+HEAVY = {"github", "h11", "jinja2", "jsonschema", "rich", "wcmatch"}
 
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 320, 50, 8
 #: `module` or `module.function`: why it may be larger.

@@ -31,6 +31,7 @@ from agentevals_action.suites import checkout as wiring
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.targets.cache.store import check_cache
 
 _ELSEWHERE = frozenset({"failures"})
 #: What only a reader of the results file wants to know of a result.
@@ -116,7 +117,7 @@ def main(
     for suite in suites:
         for warning in suite.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    wiring.check_cache(settings, folder, environ)
+    check_cache(settings, folder, environ)
     quarantines = _quarantines(checkout, suites, whole=not wanted.paths)
     keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
     with engine_for(settings, environ, folder, keep) as engine:

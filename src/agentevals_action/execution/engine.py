@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.execution.fingerprint import Fingerprints
@@ -23,11 +23,10 @@ from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
 from agentevals_action.targets.budget import Budget
+from agentevals_action.targets.cache.file_digests import CacheFiles
+from agentevals_action.targets.cache.keys import CacheKeys
+from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.client import TargetClient
-
-if TYPE_CHECKING:
-    from agentevals_action.targets.cache.keys import CacheKeys
-    from agentevals_action.targets.cache.store import Cache
 
 _PREFIX = "agentevals-run-"
 
@@ -101,20 +100,16 @@ class Engine:
             self._places.keep,
         )
 
-    def _open_cache(self, allowed: Mapping[str, str]) -> "tuple[Cache | None, CacheKeys | None]":
+    def _open_cache(self, allowed: Mapping[str, str]) -> tuple[Cache | None, CacheKeys | None]:
         mode, folder = self._settings.cache, self._settings.cache_dir
         if mode == "off" or folder is None:
             return None, None
-        from agentevals_action.targets.cache.file_digests import CacheFiles
-        from agentevals_action.targets.cache.keys import CacheKeys
-        from agentevals_action.targets.cache.store import open_cache
-
         place, report = (
             self._places.workspace / folder,
             self._places.workspace / self._settings.report_dir,
         )
-        return open_cache(place, mode, self._notices.add), CacheKeys(
-            allowed, self._notices.add, CacheFiles(apart=(place, report))
+        return Cache(place, mode, self._notices.add), CacheKeys(
+            allowed, self._notices.add, CacheFiles(excluded=(place, report))
         )
 
     def missing(self, suite: Suite) -> tuple[Diagnostic, ...]:

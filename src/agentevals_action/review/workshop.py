@@ -21,6 +21,7 @@ from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.system.tree_files import WRITE_ADVICE
+from agentevals_action.targets.cache.store import check_cache
 
 #: Refusals that are the machine's and say nothing of what was asked for.
 _DISK = frozenset({errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS})
@@ -88,7 +89,7 @@ def review(job: Job, place: Place, repository: GitRepository, host: Host, places
     """Runs the review and takes the secrets out of it."""
     settings = place.settings
     checkout = wiring.Checkout.at(place.folder, settings, place.environ)
-    wiring.check_cache(settings, place.folder, place.environ)
+    check_cache(settings, place.folder, place.environ)
     earlier = wiring.earlier_figures(place.report / "results.jsonl")
     place.begin_report()
     suites = wiring.load_all(

@@ -93,21 +93,6 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
     return found
 
 
-def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
-    """InvalidInput when the folder of the cache must not be one: it leads out of the workspace, or
-    came with the change."""
-    if settings.cache == "off" or settings.cache_dir is None:
-        return
-    from agentevals_action.targets.cache.store import check_folder
-
-    place = folder.resolve() / settings.cache_dir
-    try:
-        tracked = GitRepository(folder, environ=environ).tracks(place)
-    except GitError:  # no repository: there is no change that could bring one
-        tracked = False
-    check_folder(place, folder.resolve(), tracked)
-
-
 def earlier_figures(results: Path) -> "Mapping[str, Figures]":
     """What the results of an earlier run took, by suite path; nothing where there are none that can
     be read: an estimate is no report."""

@@ -13,7 +13,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.budget import Budget
 from agentevals_action.targets.cache.keys import CacheKeys
-from agentevals_action.targets.cache.store import open_cache
+from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.client import TargetClient, missing_variables
 from agentevals_action.targets.variables import read_variables
 from tests.support import targets
@@ -192,7 +192,7 @@ def test_complete__a_price_is_put_on_stored_replies_too(tmp_path: Path) -> None:
     async def costs(url: str) -> list[tuple[float | None, bool]]:
         told = []
         for price in (None, Price(1.0, 1.0), Price(100.0, 100.0)):
-            cache = open_cache(tmp_path, "on", print)
+            cache = Cache(tmp_path, "on", print)
             calls = targets.calls(ENVIRONMENT, cache=cache, keys=CacheKeys({}, print))
             trace = await calls.complete(model(url, price=price), targets.request(ROOT, "hello"))
             told.append((trace.cost_usd, trace.cached))

@@ -1,4 +1,4 @@
-"""What a reply depends on, as one key; None for what must not be cached."""
+"""The cache key of a request: a digest of everything that the reply depends on."""
 
 import hmac
 import json
@@ -14,31 +14,30 @@ from agentevals_action.system import redaction
 from agentevals_action.targets.base import ProviderOptions, Request
 from agentevals_action.targets.cache.file_digests import CacheFiles
 
-#: Of what keys are made of. Another one lets every stored reply lie: raise it when a provider
-#: begins to send the same request otherwise.
+#: The version of the keys. A new one ignores every stored reply: raise it if a provider starts to
+#: send the same request differently.
 FORMAT = 1
-#: Fields of options that no successful reply depends on. A key tells who pays: it seals the row
-#: instead.
-_NO_MATTER = frozenset({"api_key", "healthcheck", "timeout_seconds"})
+#: Fields of options that a successful reply does not depend on. (`api_key` is the key of the HMAC.)
+_IRRELEVANT = frozenset({"api_key", "healthcheck", "timeout_seconds"})
 
 
 @dataclass(frozen=True)
 class Key:
-    """A request as the cache knows it: `digest` (64 hexadecimal digits) finds the row, `seal`
-    authenticates it."""
+    """The key of a request: `digest` (64 hexadecimal digits) finds the row, `seal` authenticates
+    it."""
 
     digest: str
     seal: bytes = field(repr=False)
 
 
 class CacheKeys:
-    """Makes the keys of a run. `allowed` are the variables that the workflow lets through to
-    children, `notice` is told once of each target whose replies cannot be cached though its
-    `cache_key` asks for it, `files` reads what requests and globs name.
+    """Computes the keys of a run. `allowed` are the variables that the workflow passes to children,
+    `notice` receives a sentence for each target whose replies cannot be cached despite its
+    `cache_key`, `files` reads the files that requests and globs name.
 
-    A key holds nothing of this machine: neither where the checkout lies nor on which side of a
-    comparison it stands, so that head and base share the reply to a request that is the same. What
-    a command is on this machine (its interpreter, its libraries) is in no key."""
+    A key contains nothing of this machine: neither the location of the checkout nor the side of a
+    comparison, so that head and base share the reply to the same request; nor the interpreter and
+    libraries of a command."""
 
     def __init__(
         self,
@@ -49,22 +48,24 @@ class CacheKeys:
         self._allowed = allowed
         self._notice = notice
         self._files = files or CacheFiles()
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
     def key(
         self, target: Target, options: ProviderOptions, request: Request, secrets: Sequence[str]
     ) -> Key | None:
-        """The key of a request to a target with these resolved options and secrets; None when its
+        """The key of a request to a target with these resolved options and secrets; None if its
         reply must not be cached.
 
-        That is: of a provider that answers the same at no cost; in a workspace, whose files are in
-        no key; of anything but a model without `cache_key`, with a glob in it that matches no file,
-        or in a conversation, which it may remember; and where a file cannot be read."""
+        Not cached: a deterministic provider; a request in a workspace, whose files are not in the
+        key; an agent without `cache_key`, with a glob that matches no file, or in a conversation,
+        which it may remember; and a request whose file cannot be read."""
         if options.deterministic or request.workspace is not None:
             return None
         if not options.is_defined and (not target.cache_key or request.conversation_id is not None):
             return None
-        fields = {name: value for name, value in to_data(options).items() if name not in _NO_MATTER}
+        fields = {
+            name: value for name, value in to_data(options).items() if name not in _IRRELEVANT
+        }
         try:
             parts = {
                 "format": FORMAT,
@@ -76,9 +77,9 @@ class CacheKeys:
             }
             data = json.dumps(self._plain(parts, request), ensure_ascii=True).encode("ascii")
         except OSError:
-            return None  # whoever sends the file says that it cannot be read
+            return None  # the provider that sends the file reports the error
         except ValueError as error:
-            self._tell(f"Replies of the target `{target.name}` are not cached: {error}.")
+            self._notice_once(f"Replies of the target `{target.name}` are not cached: {error}.")
             return None
         find, seal = _derived([*secrets, *_secrets_in(fields)])
         return Key(hmac.digest(find, data, "sha256").hex(), seal)
@@ -106,8 +107,7 @@ class CacheKeys:
         ]
 
     def _behind(self, target: Target, fields: Mapping[str, Any], request: Request) -> Any:
-        """What an agent gets beside its definition and the messages, and the files that it is made
-        of."""
+        """The input of an agent in addition to its definition and the messages, and its files."""
         named = fields.get("env")
         names = self._allowed if named is None else named
         return {
@@ -126,8 +126,8 @@ class CacheKeys:
             return None
 
     def _plain(self, value: Any, request: Request) -> Any:
-        """Data with one form for each value: objects are made of markers alone, so that no two
-        values read the same. The order of an object's keys counts: a model sees it."""
+        """JSON data with a different form for each value: every object is a marker with one key.
+        The order of an object's keys counts, since a model sees it."""
         if value is None or isinstance(value, str | bool | int | float):
             return value
         if isinstance(value, Mapping):
@@ -150,15 +150,14 @@ class CacheKeys:
             }
         return {type(value).__name__: str(value)}
 
-    def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+    def _notice_once(self, sentence: str) -> None:
+        if sentence not in self._noticed:
+            self._noticed.add(sentence)
             self._notice(sentence)
 
 
 def _secrets_in(value: Any, name: str = "") -> Iterator[str]:
-    """Texts in fields whose names say that they are secrets: a header with a token, at any
-    depth."""
+    """Texts in fields with a secret's name, at any depth: a header with a token."""
     if isinstance(value, str):
         if redaction.looks_secret(name):
             yield value
@@ -171,8 +170,8 @@ def _secrets_in(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _derived(secrets: Sequence[str]) -> tuple[bytes, bytes]:
-    """The keys that find and that seal rows, from a target's secrets as HKDF (RFC 5869) derives
-    them. Without a secret anybody can derive them: a seal then shows damage, not forgery."""
+    """The HMAC keys of digests and of seals, derived from a target's secrets with HKDF (RFC 5869).
+    Without a secret anybody can derive them: a seal then detects damage, not forgery."""
     parts = [secret.encode("utf-8", "backslashreplace") for secret in sorted({*secrets} - {""})]
     material = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
     extracted = hmac.digest(b"agentevals-action/cache", material, "sha256")

@@ -1,124 +1,176 @@
-"""Replies kept between runs, in one SQLite file that several processes may share; whatever is wrong
-with it costs calls, never a run."""
+"""Replies kept between runs, in one SQLite file that several processes may share. A problem with
+the file costs calls, never a run."""
 
 import asyncio
+import hmac
+import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from agentevals_action.errors import InvalidInput
+from pydantic import TypeAdapter
+
+from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.estimate import Figures
-from agentevals_action.targets.cache import rows as cache_rows
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.cache.keys import Key
-from agentevals_action.targets.cache.schema import (
-    PAGES,
-    PRUNE,
-    TABLES,
-    Damaged,
-    folder_error,
-    is_damage,
-    siblings,
-)
-
-if TYPE_CHECKING:
-    from aiosqlite import Connection
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
-#: The one file in the cache's folder.
+#: The file in the cache's folder.
 FILENAME = "agentevals-replies.sqlite"
+#: Characters of a stored reply, and of its decompressed text, at most.
+REPLY_LIMIT = 16 * 1024 * 1024
+
+_MIN_COMPRESSED = 512
+_PLAIN, _COMPRESSED = b"j", b"z"
+_TRACE = TypeAdapter(Trace)
+
+#: By name, exactly as SQLite keeps them: a file with other tables, a trigger or a view was not
+#: written by this version.
+_TABLES = {
+    "replies": "CREATE TABLE replies (digest TEXT PRIMARY KEY, seal BLOB NOT NULL, "
+    "value BLOB NOT NULL, used INTEGER NOT NULL)",
+    "runs": "CREATE TABLE runs (suite TEXT PRIMARY KEY, attempts INTEGER NOT NULL, cost_usd REAL, "
+    "tokens INTEGER, duration_ms REAL NOT NULL, used INTEGER NOT NULL)",
+}
+#: In this order: `auto_vacuum` applies only to a new file. A killed process or machine loses at
+#: most the last replies.
+_PRAGMAS = (
+    "PRAGMA auto_vacuum = INCREMENTAL",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+)
+#: Deletes rows that were not used since `oldest` (seconds since 1970), then the least recently used
+#: ones beyond `size` bytes. A row takes about 200 bytes in addition to its value.
+_PRUNE = (
+    "DELETE FROM replies WHERE used < :oldest",
+    "DELETE FROM runs WHERE used < :oldest",
+    "DELETE FROM replies WHERE rowid IN (SELECT id FROM (SELECT rowid AS id, sum(length(value) + "
+    "200) OVER (ORDER BY used DESC, rowid DESC) AS total FROM replies) WHERE total > :size)",
+)
 _DAY = 24 * 60 * 60
-_PAUSE = 0.05  # seconds between two tries to open what another process just makes
+_PAUSE = 0.05  # seconds between two attempts to open a file that another process creates
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How large the cache may be at the end of a run (bytes of replies), how long a reply lasts
-    that nobody asks for (days), and how long (seconds) another process that writes is waited
-    for."""
+    """The size of the cache at the end of a run (bytes of replies), the days that an unused reply
+    is kept, and the seconds to wait for another process that writes."""
 
     size: int = 256 * 1024 * 1024
     unused_days: float = 30
     patience: float = 5.0
 
 
-def open_cache(
-    folder: Path,
-    mode: str,
-    notice: Callable[[str], None],
-    limits: Limits | None = None,
-    clock: Callable[[], float] = time.time,
-) -> "Cache":
-    """A cache in a folder (absolute), `read` or `on`; cheap, since the file is opened when it is
-    first used. `notice` is told in a sentence when it cannot be used as it should: a damaged one is
-    dropped, one that cannot be written is read, one that cannot be read is left alone."""
-    return Cache(folder, mode, notice, limits or Limits(), clock)
+class _Damaged(Exception):
+    """The file is not a database, is broken, or was not written by this version."""
+
+
+def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+    """InvalidInput if the folder of the cache leads out of the workspace or comes with the
+    change."""
+    if settings.cache == "off" or settings.cache_dir is None:
+        return
+    workspace = folder.resolve()
+    try:
+        tracked = GitRepository(folder, environ=environ).tracks(workspace / settings.cache_dir)
+    except GitError:  # without a repository there is no change
+        tracked = False
+    check_folder(workspace / settings.cache_dir, workspace, tracked)
 
 
 def check_folder(folder: Path, workspace: Path, tracked: bool) -> None:
-    """InvalidInput when a folder must not be the cache's; `tracked` says that git tracks something
-    in it. It need not exist yet.
+    """InvalidInput if a folder must not be the cache's; it need not exist. `tracked`: git tracks a
+    file in it.
 
-    The folder lies in the workspace, where a stranger's change is checked out: a cache that comes
-    with the change would be the change's own verdict, and a link would lead our writing elsewhere.
-    """
-    if problem := folder_error(folder, workspace, folder / FILENAME, tracked):
-        raise InvalidInput(f"the cache's folder {problem[0]}", problem[1])
+    The folder is in the workspace, which contains an untrusted change: a cache in the change would
+    be the change's own verdict, and a link would redirect what is written."""
+    if (
+        not folder.is_relative_to(workspace)
+        or folder == workspace
+        or ".." in folder.relative_to(workspace).parts
+    ):
+        raise InvalidInput(
+            f"the cache's folder {folder} is not a folder inside the workspace",
+            "name a folder of its own below the workspace in `cache-dir`",
+        )
+    shown = folder.relative_to(workspace)
+    if ".git" in shown.parts:
+        raise InvalidInput(
+            f"the cache's folder {shown} is inside git's own", "name another one in `cache-dir`"
+        )
+    if tracked:
+        raise InvalidInput(
+            f"the cache's folder {shown} is tracked by git, so that a change could bring its own "
+            "replies",
+            f"take it out (`git rm -r --cached {shown}`), put it into .gitignore, or name another "
+            "one in `cache-dir`",
+        )
+    file = folder / FILENAME
+    steps = [workspace.joinpath(*shown.parts[:length]) for length in range(1, len(shown.parts) + 1)]
+    if link := next((step for step in (*steps, *_files(file)) if step.is_symlink()), None):
+        raise InvalidInput(
+            f"the cache's folder {shown} has a symbolic link in it ({link.relative_to(workspace)})",
+            "remove the link, or name another one in `cache-dir`",
+        )
+    no_folder = any(step.exists() and not step.is_dir() for step in steps)
+    if no_folder or (file.exists() and not file.is_file()):
+        raise InvalidInput(
+            f"the cache's folder {shown} cannot be used: its path is not a folder, or its file is "
+            "not a file",
+            "name another one in `cache-dir`",
+        )
+
+
+def _files(file: Path) -> Sequence[Path]:
+    """The database file, and those that SQLite creates next to it while it is open."""
+    return file, *(file.with_name(f"{file.name}-{end}") for end in ("wal", "shm", "journal"))
 
 
 class Cache:
-    """Stored replies. `hits`, `misses` and `stored` count. `leaks` tells whether a text holds a
-    secret: such a reply is not stored.
+    """Stored replies in a folder (absolute), `read` or `on`. The file is opened at the first use;
+    `notice` receives a sentence if it cannot be used: a damaged file is deleted, one that cannot be
+    written is read, one that cannot be read is ignored.
 
-    Each row is sealed with the secrets of its target, which no child of ours is given unless the
-    workflow says so: code of the pull request that writes into the file while we run cannot forge a
-    judge's reply. A target without any secret (a local server) has no such seal, and one whose key
-    is handed to children none that holds against them."""
+    `hits`, `misses` and `stored` count. `leaks` is whether a text contains a secret: such a reply
+    is not stored. Each row is sealed with the secrets of its target, so that a program of the pull
+    request that writes into the file cannot forge a judge's reply. A target without a secret (a
+    local server) has no such protection.
+
+    All work on the file runs in one thread, so that the event loop does not wait for another
+    process."""
 
     def __init__(
         self,
         folder: Path,
         mode: str,
         notice: Callable[[str], None],
-        limits: Limits,
-        clock: Callable[[], float],
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.hits = self.misses = self.stored = 0
         self.leaks: Callable[[str], bool] = lambda _text: False
-        self._folder, self._place = folder, folder.resolve()
+        self._folder, self._resolved = folder, folder.resolve()
         self._file = folder / FILENAME
-        self._writes = mode == "on"
-        self._usable = True
-        self._notice, self._limits, self._clock = notice, limits, clock
-        self._database: Connection | None = None
+        self._writable, self._usable = mode == "on", True
+        self._notice, self._limits, self._clock = notice, limits or Limits(), clock
+        self._thread = ThreadPoolExecutor(1, "cache")
+        self._database: sqlite3.Connection | None = None
         self._used: set[str] = set()
-        # One at a time: the connection has one thread anyway, and a file that is dropped is dropped
-        # for all.
-        self._lock = asyncio.Lock()
 
     async def get(self, key: Key) -> Trace | None:
-        """The stored reply, marked as cached; None when there is none, or one that somebody else
-        wrote."""
-
-        async def read(database: "Connection") -> Trace | None:
-            # As blobs: what a stranger put there is no text until it is known to be ours.
-            columns, few = "CAST(seal AS BLOB), CAST(value AS BLOB)", "length(value) <= ?"
-            rows = await _all(
-                database,
-                f"SELECT {columns} FROM replies WHERE digest = ? AND {few}",  # noqa: S608
-                key.digest,
-                cache_rows.LIMIT,
-            )
-            if not rows or not all(isinstance(part, bytes) for part in rows[0]):
-                return None
-            mark, value = rows[0]
-            return cache_rows.unpacked(value) if cache_rows.is_sealed(key, value, mark) else None
-
-        trace = await self._with(read, None)
+        """The stored reply, marked as cached; None if there is none, or its seal is wrong."""
+        trace = await self._work(self._attempt, lambda database: _read_reply(database, key), None)
         if trace is None:
             self.misses += 1
         else:
@@ -127,246 +179,283 @@ class Cache:
         return trace
 
     async def put(self, key: Key, trace: Trace) -> None:
-        """Stores a reply, in the place of any other for the same request; not one with a secret in
-        it, nor one out of a cache."""
-        if not self._writes or trace.cached:
+        """Stores a reply and replaces an earlier one; not a reply with a secret, nor a cached
+        one."""
+        if not self._writable or trace.cached:
             return
-        text = cache_rows.text_of(trace)
-        if text is None or self.leaks(text):
-            what = (
-                "is too large or too deep to be stored"
-                if text is None
-                else "holds a secret, and is not stored"
-            )
-            self._notice(f"A reply {what} in the cache.")
-            return
-        value = cache_rows.packed(text)
-        row = (key.digest, cache_rows.seal(key, value), value, int(self._clock()))
-
-        async def write(database: "Connection") -> bool:
-            await _all(
-                database,
-                "INSERT OR REPLACE INTO replies (digest, seal, value, used) VALUES (?, ?, ?, ?)",
-                *row,
-            )
-            return True
-
-        self.stored += await self._with(write, False, writes=True)
+        text = _to_text(trace)
+        if text is None:
+            self._notice("A reply is too large or too deep to be stored in the cache.")
+        elif self.leaks(text):
+            self._notice("A reply holds a secret, and is not stored in the cache.")
+        else:
+            value = compress(text)
+            row = (key.digest, seal(key, value), value, int(self._clock()))
+            command = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)"
+            self.stored += await self._work(self._write, command, [row])
 
     async def remember(self, figures: Mapping[str, Figures]) -> None:
-        """Keeps what a run took, by suite path, for the next one's estimate; suites that are not in
-        it keep what they have."""
+        """Keeps the figures of a run, by suite path, for the next estimate; other suites keep
+        theirs."""
         now = int(self._clock())
         rows = [
             (path, one.attempts, one.cost_usd, one.tokens, one.duration_ms, now)
             for path, one in figures.items()
         ]
-
-        async def write(database: "Connection") -> None:
-            await database.executemany(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", rows
-            )
-
         if rows:
-            await self._with(write, None, writes=True)
+            command = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)"
+            await self._work(self._write, command, rows)
 
     async def last(self) -> Mapping[str, Figures]:
-        """What was remembered, by suite path. It is not sealed: fit for an estimate, and for
-        nothing that is decided."""
-
-        async def read(database: "Connection") -> Mapping[str, Figures]:
-            columns = "CAST(suite AS BLOB), attempts, cost_usd, tokens, duration_ms"
-            rows = await _all(
-                database,
-                f"SELECT {columns} FROM runs ORDER BY used DESC LIMIT 10000",  # noqa: S608
-            )
-            read = ((row[0], _figures(*row[1:])) for row in rows)
-            return {
-                path.decode("utf-8", "replace"): figures
-                for path, figures in read
-                if figures and isinstance(path, bytes)
-            }
-
-        return await self._with(read, {})
+        """The remembered figures, by suite path. They are not sealed: use them for an estimate
+        only."""
+        return await self._work(self._attempt, _read_figures, {})
 
     async def close(self) -> None:
-        """Lets go what is old or too much, and leaves one whole file; the next use opens it
-        again."""
-        async with self._lock:
-            database, self._database = self._database, None
-            if database is None:
-                return
-            try:
-                if self._writes:
-                    await self._put_in_order(database)
-            except (sqlite3.Error, OSError) as error:
-                self._notice(f"The cache could not be put in order at the end ({_words(error)}).")
-            finally:
-                await database.close()
+        """Deletes old and excess rows and leaves one file; the next use opens it again."""
+        await self._work(self._close)
 
-    async def _put_in_order(self, database: "Connection") -> None:
-        now = int(self._clock())
-        used, self._used = self._used, set()
-        await database.execute("BEGIN IMMEDIATE")
-        await database.executemany(
-            "UPDATE replies SET used = ? WHERE digest = ?", [(now, digest) for digest in used]
-        )
-        oldest = int(now - self._limits.unused_days * _DAY)
-        for command in PRUNE:
-            await database.execute(command, {"oldest": oldest, "size": self._limits.size})
-        await database.execute("COMMIT")
-        await _all(database, "PRAGMA incremental_vacuum")
-        await _all(database, "PRAGMA busy_timeout = 0")
-        try:
-            await _all(database, "PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error):
-                raise
-            # Another process has it open still: the last one to close it folds the journal in.
+    async def _work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))
 
-    async def _with(
-        self, work: "Callable[[Connection], Awaitable[T]]", otherwise: T, *, writes: bool = False
+    def _write(self, command: str, rows: Sequence[Sequence[Any]]) -> bool:
+        def insert(database: sqlite3.Connection) -> bool:
+            database.executemany(command, rows)
+            return True
+
+        return self._attempt(insert, False, writes=True)
+
+    def _attempt(
+        self, work: Callable[[sqlite3.Connection], T], otherwise: T, *, writes: bool = False
     ) -> T:
-        """What the work gives, or `otherwise` when the cache cannot be used for it."""
-        async with self._lock:
-            database = await self._opened()
-            if database is None or (writes and not self._writes):
-                return otherwise
-            try:
-                return await work(database)
-            except sqlite3.Error as error:
-                if is_damage(error):
-                    await self._drop(error)
-                elif writes:
-                    self._writes = False
-                    self._notice(
-                        f"The cache cannot be written any more ({_words(error)}); replies are only read from it."
-                    )
-                else:
-                    await self._give_up(f"cannot be read ({_words(error)})")
-                return otherwise
+        """The result of `work`, or `otherwise` if the cache cannot be used for it."""
+        database = self._open()
+        if database is None or (writes and not self._writable):
+            return otherwise
+        try:
+            return work(database)
+        except sqlite3.Error as error:
+            if _is_damage(error):
+                self._delete(error)
+            elif writes:
+                self._writable = False
+                self._notice(
+                    f"The cache cannot be written any more ({error}); replies are only read from "
+                    "it."
+                )
+            else:
+                self._give_up(f"cannot be read ({error})")
+            return otherwise
 
-    async def _opened(self) -> "Connection | None":
-        """The open database, None when there is none to be used. Damage is mended once; then it is
-        left alone."""
+    def _open(self) -> sqlite3.Connection | None:
+        """The open database, None if it cannot be used. A damaged file is replaced once."""
         for _ in range(2):
             if self._database is not None or not self._usable:
                 break
             try:
-                self._database = await self._open()
-            except Damaged as error:
-                await self._drop(error)
+                self._database = self._connect_patiently()
+            except _Damaged as error:
+                self._delete(error)
             except (sqlite3.Error, OSError) as error:
-                if not self._writes:
-                    await self._give_up(f"cannot be used ({_words(error)})")
+                if not self._writable:
+                    self._give_up(f"cannot be used ({_reason(error)})")
                     break
-                self._writes = False
+                self._writable = False
                 self._notice(
-                    f"The cache cannot be written ({_words(error)}); replies are only read from it."
+                    f"The cache cannot be written ({_reason(error)}); replies are only read from "
+                    "it."
                 )
         return self._database
 
-    async def _open(self) -> "Connection | None":
-        if self._folder.resolve() != self._place or any(
-            path.is_symlink() for path in siblings(self._file)
-        ):
+    def _connect_patiently(self) -> sqlite3.Connection | None:
+        linked = any(path.is_symlink() for path in _files(self._file))
+        if linked or self._folder.resolve() != self._resolved:
             raise OSError("a symbolic link leads elsewhere")
-        if self._writes:
+        if self._writable:
             self._folder.mkdir(parents=True, exist_ok=True)
         elif not self._file.is_file():
             self._usable = False
             return None
-        until = time.monotonic() + self._limits.patience
+        deadline = time.monotonic() + self._limits.patience
         while True:
             try:
-                return await self._connect()
+                return self._connect()
             except sqlite3.Error as error:
-                if is_damage(error):
-                    raise Damaged(str(error)) from error
-                if not _is_busy(error) or time.monotonic() > until:
+                if _is_damage(error):
+                    raise _Damaged(str(error)) from error
+                if not _is_busy(error) or time.monotonic() > deadline:
                     raise
-                await asyncio.sleep(_PAUSE)
+                time.sleep(_PAUSE)
 
-    async def _connect(self) -> "Connection":
-        import aiosqlite  # late: a run without a cache needs none
-
-        mode = "rwc" if self._writes else "ro"
-        database = await aiosqlite.connect(
-            f"{self._file.as_uri()}?mode={mode}",
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            f"{self._file.as_uri()}?mode={'rwc' if self._writable else 'ro'}",
             uri=True,
             isolation_level=None,
             timeout=self._limits.patience,
+            check_same_thread=False,  # one thread at a time; a finalizer may run in another
         )
         try:
-            # What is in the file may be anybody's: it runs no code of its own.
-            await _all(database, "PRAGMA trusted_schema = OFF")
-            if self._writes:
-                for pragma in PAGES:
-                    await _all(database, pragma)
-                await database.execute("BEGIN IMMEDIATE")
-                if not await _all(database, "SELECT 1 FROM sqlite_master LIMIT 1"):
-                    for table in TABLES.values():
-                        await database.execute(table)
-                await database.execute("COMMIT")
-            if (
-                dict(
-                    await _all(
-                        database,
-                        "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",
-                    )
-                )
-                != TABLES
-            ):
-                raise Damaged("it has other tables")
+            # The file may come from anybody: SQL in it is not run.
+            database.execute("PRAGMA trusted_schema = OFF")
+            if self._writable:
+                for pragma in _PRAGMAS:
+                    database.execute(pragma).fetchall()
+                database.execute("BEGIN IMMEDIATE")
+                if not database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+                    for table in _TABLES.values():
+                        database.execute(table)
+                database.execute("COMMIT")
+            schema = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+            if dict(database.execute(schema).fetchall()) != _TABLES:
+                raise _Damaged("it has other tables")
         except BaseException:
-            await database.close()
+            database.close()
             raise
         return database
 
-    async def _drop(self, error: Exception) -> None:
+    def _close(self) -> None:
         database, self._database = self._database, None
-        if database is not None:
-            await database.close()
-        if not self._writes:
-            await self._give_up(f"is damaged ({_words(error)})")
+        if database is None:
             return
         try:
-            for path in siblings(self._file):
+            if self._writable:
+                self._tidy(database)
+        except (sqlite3.Error, OSError) as error:
+            self._notice(
+                f"The old replies of the cache could not be deleted at the end ({_reason(error)})."
+            )
+        finally:
+            database.close()
+
+    def _tidy(self, database: sqlite3.Connection) -> None:
+        now = int(self._clock())
+        used, self._used = self._used, set()
+        database.execute("BEGIN IMMEDIATE")
+        database.executemany(
+            "UPDATE replies SET used = ? WHERE digest = ?", [(now, digest) for digest in used]
+        )
+        oldest = int(now - self._limits.unused_days * _DAY)
+        for command in _PRUNE:
+            database.execute(command, {"oldest": oldest, "size": self._limits.size})
+        database.execute("COMMIT")
+        database.execute("PRAGMA incremental_vacuum").fetchall()
+        database.execute("PRAGMA busy_timeout = 0")
+        try:
+            database.execute("PRAGMA journal_mode = DELETE").fetchall()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            # Another process has the file open: the last one to close it merges the journal.
+
+    def _delete(self, error: Exception) -> None:
+        self._disconnect()
+        if not self._writable:
+            self._give_up(f"is damaged ({_reason(error)})")
+            return
+        try:
+            for path in _files(self._file):
                 path.unlink(missing_ok=True)
         except OSError as refusal:
-            await self._give_up(
-                f"is damaged ({_words(error)}), and cannot be removed ({_words(refusal)})"
+            self._give_up(
+                f"is damaged ({_reason(error)}), and cannot be removed ({_reason(refusal)})"
             )
         else:
             self._notice(
-                f"The cache was damaged ({_words(error)}) and is dropped; this run begins an empty one."
+                f"The cache was damaged ({_reason(error)}) and is deleted; this run starts an "
+                "empty one."
             )
 
-    async def _give_up(self, why: str) -> None:
-        self._usable = self._writes = False
+    def _give_up(self, reason: str) -> None:
+        self._usable = self._writable = False
+        self._disconnect()
+        self._notice(f"The cache {reason}; this run goes without it.")
+
+    def _disconnect(self) -> None:
         database, self._database = self._database, None
         if database is not None:
-            await database.close()
-        self._notice(f"The cache {why}; this run goes without it.")
+            database.close()
 
 
-async def _all(database: "Connection", command: str, *values: Any) -> list[Any]:
-    return list(await database.execute_fetchall(command, values))
+def _read_reply(database: sqlite3.Connection, key: Key) -> Trace | None:
+    # As blobs: a stranger's value is not text until its seal is checked.
+    command = (
+        "SELECT CAST(seal AS BLOB), CAST(value AS BLOB) FROM replies "
+        "WHERE digest = ? AND length(value) <= ?"
+    )
+    row = database.execute(command, (key.digest, REPLY_LIMIT)).fetchone()
+    if row is None or not all(isinstance(part, bytes) for part in row):
+        return None
+    return _decompress(row[1]) if hmac.compare_digest(seal(key, row[1]), row[0]) else None
 
 
-def _figures(attempts: Any, cost_usd: Any, tokens: Any, duration_ms: Any) -> Figures | None:
+def _read_figures(database: sqlite3.Connection) -> Mapping[str, Figures]:
+    command = (
+        "SELECT CAST(suite AS BLOB), attempts, cost_usd, tokens, duration_ms FROM runs "
+        "ORDER BY used DESC LIMIT 10000"
+    )
+    found = {}
+    for path, *numbers in database.execute(command):
+        try:
+            found[path.decode("utf-8", "replace")] = Figures(*numbers)
+        except (AttributeError, TypeError, ValueError):  # not a path, or not figures
+            continue
+    return found
+
+
+def _to_text(trace: Trace) -> str | None:
+    """A reply as JSON in ASCII; None if it is too large, too deep, or not JSON."""
     try:
-        return Figures(attempts, cost_usd, tokens, duration_ms)
+        data = _TRACE.dump_python(replace(trace, cached=False), mode="json")
+        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
         return None
+    return text if len(text) <= REPLY_LIMIT else None
+
+
+def compress(text: str) -> bytes:
+    """The stored form of a JSON text: compressed if that is shorter."""
+    data = text.encode("ascii")
+    small = zlib.compress(data) if len(data) > _MIN_COMPRESSED else data
+    return _COMPRESSED + small if len(small) < len(data) else _PLAIN + data
+
+
+def _decompress(value: bytes) -> Trace | None:
+    """The reply, marked as cached; None if the bytes do not contain one. At most `REPLY_LIMIT`
+    bytes are decompressed."""
+    try:
+        data = value[1:]
+        if value[:1] == _COMPRESSED:
+            decompressor = zlib.decompressobj()
+            data = decompressor.decompress(data, REPLY_LIMIT)
+            if not decompressor.eof:
+                return None
+        elif value[:1] != _PLAIN:
+            return None
+        trace = _TRACE.validate_python(parse_json(data))
+    except (zlib.error, ValueError):
+        return None
+    return replace(trace, cached=True)
+
+
+def seal(key: Key, value: bytes) -> bytes:
+    """The HMAC-SHA256 of a row: of the request that it answers, and of its bytes."""
+    return hmac.digest(key.seal, b"reply\0" + bytes.fromhex(key.digest) + value, "sha256")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is broken or not a database; not whether it is busy, full or read-only."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # raised by Python: a name or a definition in the file is not text
+        return isinstance(error, sqlite3.OperationalError)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-    )
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -66,10 +66,10 @@ def key(
     secrets: Sequence[str] = ("sk-1",),
     allowed: Mapping[str, str] | None = None,
     notice: Callable[[str], None] = lambda sentence: pytest.fail(sentence),
-    apart: Sequence[Path] = (),
+    excluded: Sequence[Path] = (),
 ) -> Key | None:
     options = targets.options(target.definition)
-    return CacheKeys(allowed or {}, notice, CacheFiles(apart)).key(
+    return CacheKeys(allowed or {}, notice, CacheFiles(excluded)).key(
         target, options, request, tuple(secrets)
     )
 
@@ -247,10 +247,10 @@ def test_key__only_the_variables_that_an_agent_is_handed(tmp_path: Path) -> None
         (["!agent/**"], "leaves no file"),
         (["../*"], "leads out of the repository"),
         (["/etc/passwd"], "leads out of the repository"),
-        (["links/out"], "leads to no file of the repository"),
-        (["links/**"], "leads to no file of the repository"),
+        (["links/out"], "does not lead to a file of the repository"),
+        (["links/**"], "does not lead to a file of the repository"),
         (["links/folder/*"], "goes through a symbolic link"),
-        (["pipes/*"], "leads to no file of the repository"),
+        (["pipes/*"], "does not lead to a file of the repository"),
     ],
 )
 def test_key__a_glob_of_no_use_is_told_once(tmp_path: Path, globs: list[str], why: str) -> None:
@@ -281,10 +281,10 @@ def test_key__globs_follow_links_inside_and_take_no_byproducts(tmp_path: Path) -
     (root / "agent/__pycache__/run.cpython-311.pyc").write_bytes(b"1")
     (root / "agent/logs").mkdir()
     (root / "agent/logs/last.txt").write_text("a run's own")
-    assert key(agent(), asked(root), apart=[root / "agent/logs"]) == before
+    assert key(agent(), asked(root), excluded=[root / "agent/logs"]) == before
     assert key(agent(), asked(root)) != before
     (root / "shared/rules.md").write_text("two")
-    assert key(agent(), asked(root), apart=[root / "agent/logs"]) != before
+    assert key(agent(), asked(root), excluded=[root / "agent/logs"]) != before
 
 
 def test_key__whether_a_file_can_be_run_counts(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Replies kept between runs: whole, sealed, bounded; and what is wrong with the file costs calls,
-never a run."""
+"""Replies kept between runs: complete, sealed, bounded. A problem with the file costs calls, never
+a run."""
 
 import asyncio
 import multiprocessing
@@ -17,10 +17,16 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.estimate import Figures
-from agentevals_action.targets.cache import store as cache_module
 from agentevals_action.targets.cache.keys import Key
-from agentevals_action.targets.cache.rows import LIMIT, packed, seal
-from agentevals_action.targets.cache.store import FILENAME, Cache, Limits, check_folder, open_cache
+from agentevals_action.targets.cache.store import (
+    FILENAME,
+    REPLY_LIMIT,
+    Cache,
+    Limits,
+    check_folder,
+    compress,
+    seal,
+)
 
 T = TypeVar("T")
 DAY = 24 * 60 * 60
@@ -49,8 +55,8 @@ def answer(text: str) -> Trace:
     return Trace((Message("assistant", text),))
 
 
-class Told(list[str]):
-    """What a reader was told."""
+class Notices(list[str]):
+    """Collects sentences."""
 
     def __call__(self, sentence: str) -> None:
         self.append(sentence)
@@ -67,16 +73,14 @@ def using(
     """What the work gives with a cache that is closed after it; a notice fails the test unless
     somebody listens."""
 
-    async def whole() -> T:
-        opened = open_cache(
-            folder, mode, pytest.fail if notice is None else notice, limits, lambda: now
-        )
+    async def run() -> T:
+        opened = Cache(folder, mode, pytest.fail if notice is None else notice, limits, lambda: now)
         try:
             return await work(opened)
         finally:
             await opened.close()
 
-    return asyncio.run(whole())
+    return asyncio.run(run())
 
 
 def put(folder: Path, trace: Trace = FULL, at: Key | None = None, **how: Any) -> int:
@@ -177,7 +181,7 @@ def test_read__changes_nothing(tmp_path: Path) -> None:
 
 
 def test_put__no_reply_out_of_a_cache_and_none_with_a_secret(tmp_path: Path) -> None:
-    told = Told()
+    notices = Notices()
 
     async def work(opened: Cache) -> int:
         opened.leaks = lambda text: "sk-secret" in text
@@ -185,23 +189,23 @@ def test_put__no_reply_out_of_a_cache_and_none_with_a_secret(tmp_path: Path) -> 
         await opened.put(key(2), answer("the key is sk-secret"))
         return opened.stored
 
-    assert using(tmp_path, work, notice=told) == 0
-    assert told == ["A reply holds a secret, and is not stored in the cache."]
+    assert using(tmp_path, work, notice=notices) == 0
+    assert notices == ["A reply holds a secret, and is not stored in the cache."]
 
 
 def test_put__nothing_that_cannot_be_kept(tmp_path: Path) -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = [deep]
-    told = Told()
+    notices = Notices()
 
     async def work(opened: Cache) -> int:
-        await opened.put(key(1), answer("x" * LIMIT))
+        await opened.put(key(1), answer("x" * REPLY_LIMIT))
         await opened.put(key(2), replace(FULL, tool_calls=(ToolCall("t", deep),)))
         return opened.stored
 
-    assert using(tmp_path, work, notice=told) == 0
-    assert told == ["A reply is too large or too deep to be stored in the cache."] * 2
+    assert using(tmp_path, work, notice=notices) == 0
+    assert notices == ["A reply is too large or too deep to be stored in the cache."] * 2
 
 
 def test_seal__a_reply_under_another_key_or_secret_is_a_miss(tmp_path: Path) -> None:
@@ -225,7 +229,7 @@ def test_seal__a_forged_row_is_a_miss_and_replaced(
 
 def test_seal__a_forged_verdict_with_a_guessed_secret_is_a_miss(tmp_path: Path) -> None:
     put(tmp_path, answer('{"score": 0}'))
-    value = packed('{"messages": [{"role": "assistant", "content": "{\\"score\\": 1}"}]}')
+    value = compress('{"messages": [{"role": "assistant", "content": "{\\"score\\": 1}"}]}')
     edit(
         tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(1, b"guess"), value)))
     )
@@ -255,8 +259,8 @@ def test_get__sealed_nonsense_is_a_miss(tmp_path: Path, data: bytes) -> None:
 
 def test_get__does_not_unfold_more_than_a_reply(tmp_path: Path) -> None:
     put(tmp_path)
-    value = packed('{"messages": [], "x": "' + " " * (LIMIT + 1) + '"}')
-    assert len(value) < LIMIT / 100
+    value = compress('{"messages": [], "x": "' + " " * (REPLY_LIMIT + 1) + '"}')
+    assert len(value) < REPLY_LIMIT / 100
     edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(), value))))
     assert get(tmp_path) is None
 
@@ -298,7 +302,7 @@ def test_damage__is_dropped_with_one_notice_and_the_run_goes_on(
 
     using(tmp_path, fill)
     harm(tmp_path / FILENAME)
-    told = Told()
+    notices = Notices()
 
     async def work(opened: Cache) -> Trace | None:
         for number in range(50):
@@ -306,19 +310,19 @@ def test_damage__is_dropped_with_one_notice_and_the_run_goes_on(
         await opened.put(key(), FULL)
         return await opened.get(key())
 
-    assert using(tmp_path, work, notice=told) is not None
-    (sentence,) = told
+    assert using(tmp_path, work, notice=notices) is not None
+    (sentence,) = notices
     assert sentence.startswith("The cache was damaged (")
-    assert sentence.endswith(") and is dropped; this run begins an empty one.")
+    assert sentence.endswith(") and is deleted; this run starts an empty one.")
     assert names(tmp_path) == [FILENAME]
     assert get(tmp_path) is not None
 
 
 def test_damage__is_left_where_it_is_when_only_reading(tmp_path: Path) -> None:
     (tmp_path / FILENAME).write_bytes(b"no database at all" * 1000)
-    told = Told()
-    assert get(tmp_path, mode="read", notice=told) is None
-    assert told == ["The cache is damaged (file is not a database); this run goes without it."]
+    notices = Notices()
+    assert get(tmp_path, mode="read", notice=notices) is None
+    assert notices == ["The cache is damaged (file is not a database); this run goes without it."]
     assert names(tmp_path) == [FILENAME]
 
 
@@ -333,17 +337,17 @@ def test_locked__reads_what_is_there(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / FILENAME, isolation_level=None)
     other.execute("PRAGMA journal_mode = WAL")
     other.execute("BEGIN IMMEDIATE")
-    told = Told()
+    notices = Notices()
 
     async def work(opened: Cache) -> tuple[Trace | None, int]:
         await opened.put(key(2), FULL)
         return await opened.get(key()), opened.stored
 
-    found, stored = using(tmp_path, work, notice=told, limits=Limits(patience=0.05))
+    found, stored = using(tmp_path, work, notice=notices, limits=Limits(patience=0.05))
     other.close()
     assert found is not None
     assert stored == 0
-    assert told == [
+    assert notices == [
         "The cache cannot be written (database is locked); replies are only read from it."
     ]
 
@@ -352,10 +356,10 @@ def test_locked__goes_without_what_cannot_be_read(tmp_path: Path) -> None:
     put(tmp_path)
     other = sqlite3.connect(tmp_path / FILENAME, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    told = Told()
-    assert get(tmp_path, notice=told, limits=Limits(patience=0.05)) is None
+    notices = Notices()
+    assert get(tmp_path, notice=notices, limits=Limits(patience=0.05)) is None
     other.close()
-    assert told == [
+    assert notices == [
         "The cache cannot be written (database is locked); replies are only read from it.",
         "The cache cannot be used (database is locked); this run goes without it.",
     ]
@@ -363,24 +367,24 @@ def test_locked__goes_without_what_cannot_be_read(tmp_path: Path) -> None:
 
 def test_place__that_is_no_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    told = Told()
-    assert get(tmp_path / "cache", notice=told) is None
-    assert told == ["The cache cannot be written (File exists); replies are only read from it."]
+    notices = Notices()
+    assert get(tmp_path / "cache", notice=notices) is None
+    assert notices == ["The cache cannot be written (File exists); replies are only read from it."]
 
 
 def test_place__that_became_a_link_meanwhile_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
-    told = Told()
+    notices = Notices()
 
     async def work(opened: Cache) -> int:
         (tmp_path / "cache" / FILENAME).symlink_to(tmp_path / "elsewhere")
         await opened.put(key(), FULL)
         return opened.stored
 
-    assert using(tmp_path / "cache", work, notice=told) == 0
+    assert using(tmp_path / "cache", work, notice=notices) == 0
     assert not (tmp_path / "elsewhere").exists()
     assert (
-        told[-1]
+        notices[-1]
         == "The cache cannot be used (a symbolic link leads elsewhere); this run goes without it."
     )
 
@@ -543,17 +547,17 @@ def test_check_folder__a_folder_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "tracked", "problem"),
     [
-        (".", False, "is no folder inside the workspace"),
-        ("../cache", False, "is no folder inside the workspace"),
-        ("/var/cache", False, "is no folder inside the workspace"),
-        (".git/cache", False, "lies in git's own"),
+        (".", False, "is not a folder inside the workspace"),
+        ("../cache", False, "is not a folder inside the workspace"),
+        ("/var/cache", False, "is not a folder inside the workspace"),
+        (".git/cache", False, "is inside git's own"),
         ("cache", True, "is tracked by git"),
         ("link", False, "has a symbolic link in it (link)"),
         ("link/below", False, "has a symbolic link in it (link)"),
         ("linked", False, f"has a symbolic link in it (linked/{FILENAME})"),
-        ("file", False, "something that is no folder"),
-        ("file/below", False, "something that is no folder"),
-        ("strange", False, "something that is no folder"),
+        ("file", False, "cannot be used: its path is not a folder"),
+        ("file/below", False, "cannot be used: its path is not a folder"),
+        ("strange", False, "cannot be used: its path is not a folder"),
     ],
 )
 def test_check_folder__refuses_what_a_change_could_bring(
@@ -570,7 +574,3 @@ def test_check_folder__refuses_what_a_change_could_bring(
         check_folder(workspace / name, workspace, tracked)
     assert problem in str(refused.value)
     assert refused.value.hint
-
-
-def test_module__names_no_library_before_it_is_needed() -> None:
-    assert "aiosqlite" not in vars(cache_module)
