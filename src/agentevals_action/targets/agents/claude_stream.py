@@ -1,21 +1,31 @@
-"""Pure: the stream of `claude -p --output-format stream-json --verbose` as a trace.
+"""The stream of `claude -p --output-format stream-json --verbose` as a trace.
 
-Messages as the API gives them, tool results as messages of the user, at the end a `result` with
-usage, cost and duration: https://code.claude.com/docs/en/headless and
+It contains messages in the form of the API, tool results as messages of the user, and at the end a
+`result` with usage, cost and duration: https://code.claude.com/docs/en/headless and
 https://platform.claude.com/docs/en/agent-sdk/typescript#message-types"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model import json_values
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents import stream as agent_stream
-from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Weight
+from agentevals_action.targets.agents.stream import (
+    Event,
+    Failure,
+    Finished,
+    Outcome,
+    Severity,
+    add_answer,
+    add_results,
+    calls_of,
+    failure,
+    last,
+    milliseconds,
+)
 
-#: What the CLI puts into an assistant message's `error` when the API refused, and what that means.
-_REFUSALS: Mapping[str, Weight] = {
+#: The values of an assistant message's `error` if the API refused the call.
+_REFUSALS: Mapping[str, Severity] = {
     "authentication_failed": "dead",
     "oauth_org_not_allowed": "dead",
     "billing_error": "dead",
@@ -24,156 +34,126 @@ _REFUSALS: Mapping[str, Weight] = {
     "overloaded": "transient",
     "server_error": "transient",
 }
-#: How it says in words that it has no login, or a wrong one.
+#: Parts of its messages about a missing or wrong login.
 _NO_LOGIN = ("please run /login", "invalid api key", "not logged in", "failed to authenticate")
-_SYNTHETIC = "<synthetic>"  # the model of messages that the CLI wrote itself
+_SYNTHETIC = "<synthetic>"  # the model of messages that the CLI itself wrote
+_DURATIONS = ("durationMs", "totalDurationMs")
 
 
 def read(events: Sequence[Event]) -> Outcome:
-    """What a run told."""
-    spoken = _spoken(events)
-    messages = agent_stream.with_ends([message for _, message in spoken], _ends(events))
-    result = next((event for event in reversed(events) if event["type"] == "result"), None)
+    """The outcome of a run."""
+    spoken = add_results(_messages(events), _results(events))
+    result = last(events, "result")
     if result is None:
-        return Outcome(
-            Trace(messages, agent_stream.calls_of(messages)), ended=False, failure=_refused(events)
-        )
-    usage = agent_stream.member(result, "usage")
-    fresh, written, cached, given = (
-        json_values.count(usage.get(name))
-        for name in (
-            "input_tokens",
-            "cache_creation_input_tokens",
-            "cache_read_input_tokens",
-            "output_tokens",
-        )
-    )
-    messages = agent_stream.with_answer(messages, agent_stream.text(result.get("result")))
+        trace = Trace(spoken, calls_of(spoken))
+        return Outcome(trace, ended=False, failure=_refusal(events))
+    usage = result.object("usage")
+    fresh, cached = usage.count("input_tokens"), usage.count("cache_read_input_tokens")
+    written = usage.count("cache_creation_input_tokens")
+    messages = add_answer(spoken, result.text("result"))
     trace = Trace(
         messages=messages,
-        tool_calls=agent_stream.calls_of(messages),
+        tool_calls=calls_of(messages),
         llm_call_count=len(spoken) or len(messages),
-        # The API's `input_tokens` are those after the last cache breakpoint: in are all three kinds
-        # together, as a price is per token in.
+        # The API's `input_tokens` are those after the last cache breakpoint; a price applies to the
+        # sum of all three.
         input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=given,
+        output_tokens=usage.count("output_tokens"),
         cached_tokens=cached,
-        cost_usd=agent_stream.amount(result.get("total_cost_usd")),
-        duration_ms=agent_stream.amount(result.get("duration_ms")),
+        cost_usd=result.amount("total_cost_usd"),
+        duration_ms=result.amount("duration_ms"),
     )
-    return Outcome(trace, ended=True, failure=_failed(result, events))
+    return Outcome(trace, ended=True, failure=_failure(result, events))
 
 
-def _spoken(events: Sequence[Event]) -> list[tuple[str, Message]]:
-    """The model's messages with their ids. One message comes as several events, a block each; a
-    sub-agent's stand among them."""
-    spoken: list[tuple[str, Message]] = []
+def _messages(events: Sequence[Event]) -> list[Message]:
+    """The model's messages, a sub-agent's among them. One message arrives as several events with
+    the same id, one for each block."""
+    messages: list[Message] = []
+    last_id = ""
     for event in events:
-        message = agent_stream.member(event, "message")
-        if event["type"] != "assistant" or message.get("model") == _SYNTHETIC:
+        message = event.object("message")
+        if event.type != "assistant" or message.value("model") == _SYNTHETIC:
             continue
-        name = "subagent" if isinstance(event.get("parent_tool_use_id"), str) else None
-        part = _message(message.get("content"), name)
-        own_id = agent_stream.text(message.get("id"))
-        if spoken and own_id and spoken[-1][0] == own_id:
-            before = spoken.pop()[1]
+        name = "subagent" if isinstance(event.value("parent_tool_use_id"), str) else None
+        part = _message(message, name)
+        if message.text("id") and message.text("id") == last_id:
+            before = messages.pop()
             both = "\n".join(filter(None, (str(before.content), str(part.content))))
             part = replace(part, content=both, tool_calls=(*before.tool_calls, *part.tool_calls))
-        spoken.append((own_id, part))
-    return spoken
+        last_id = message.text("id")
+        messages.append(part)
+    return messages
 
 
-def _message(content: Any, name: str | None) -> Message:
+def _message(message: Event, name: str | None) -> Message:
+    content = message.value("content")
     if isinstance(content, str):
         return Message("assistant", content, name)
-    blocks = agent_stream.objects(content)
-    text = "\n".join(
-        agent_stream.text(block.get("text")) for block in blocks if block.get("type") == "text"
-    )
+    blocks = message.objects("content")
+    text = "\n".join(block.text("text") for block in blocks if block.type == "text")
     calls = tuple(
-        ToolCall(block["name"], block.get("input"), id=agent_stream.text(block.get("id")) or None)
+        ToolCall(block.text("name"), block.value("input"), id=block.text("id") or None)
         for block in blocks
-        if agent_stream.text(block.get("type")).endswith("tool_use")
-        and isinstance(block.get("name"), str)
+        if block.type.endswith("tool_use") and isinstance(block.value("name"), str)
     )
     return Message("assistant", text, name, tool_calls=calls)
 
 
-def _ends(events: Sequence[Event]) -> Mapping[str, Finished]:
-    """How tool calls ended, by id. They took as long as their result says, else what passed between
-    the two events."""
-    begun: dict[str, Any] = {}
-    ends: dict[str, Finished] = {}
+def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
+    """The results of tool calls, by id. The duration is as reported, else the time between the
+    events of the call and of the result."""
+    started: dict[str, Any] = {}
+    finished: dict[str, Finished] = {}
     for event in events:
-        blocks = agent_stream.objects(agent_stream.member(event, "message").get("content"))
-        begun.update(
-            {
-                agent_stream.text(block.get("id")): event.get("timestamp")
-                for block in blocks
-                if "input" in block
-            }
-        )
-        results = [
-            block
-            for block in blocks
-            if agent_stream.text(block.get("type")).endswith("tool_result")
-        ]
+        blocks = event.object("message").objects("content")
+        started |= {
+            block.text("id"): event.value("timestamp") for block in blocks if "input" in block
+        }
+        results = [block for block in blocks if block.type.endswith("tool_result")]
         for block in results:
-            own_id = agent_stream.text(block.get("tool_use_id"))
-            # What the event says of the result beside it is of one call.
-            said = agent_stream.member(event, "tool_use_result") if len(results) == 1 else {}
-            told = next(
-                (
-                    agent_stream.amount(said[name])
-                    for name in ("durationMs", "totalDurationMs")
-                    if name in said
-                ),
-                None,
-            )
-            took = (
-                agent_stream.milliseconds(begun.get(own_id), event.get("timestamp"))
-                if told is None
-                else told
-            )
-            ends[own_id] = Finished(_output(block.get("content")), took)
-    return ends
+            own_id = block.text("tool_use_id")
+            took = _reported_duration(event) if len(results) == 1 else None
+            if took is None:
+                took = milliseconds(started.get(own_id), event.value("timestamp"))
+            finished[own_id] = Finished(_output(block), took)
+    return finished
 
 
-def _output(content: Any) -> Any:
-    """A result's text where it is nothing but text, else as it came."""
-    blocks = agent_stream.objects(content)
-    if (
-        isinstance(content, list)
-        and len(blocks) == len(content)
-        and all(isinstance(block.get("text"), str) for block in blocks)
-    ):
-        return "\n".join(block["text"] for block in blocks)
+def _reported_duration(event: Event) -> float | None:
+    details = event.object("tool_use_result")
+    return next((details.amount(name) for name in _DURATIONS if name in details), None)
+
+
+def _output(block: Event) -> Any:
+    """The text of a result if it contains only text, else the result unchanged."""
+    content, parts = block.value("content"), block.objects("content")
+    if isinstance(content, list) and len(parts) == len(content):
+        texts = [part.value("text") for part in parts]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(texts)
     return content
 
 
-def _failed(result: Event, events: Sequence[Event]) -> Failure | None:
-    kind = agent_stream.text(result.get("subtype"))
-    if result.get("is_error") is not True and not kind.startswith("error"):
+def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
+    subtype = result.text("subtype")
+    if result.value("is_error") is not True and not subtype.startswith("error"):
         return None
-    listed = result.get("errors")
-    told = [error for error in listed if isinstance(error, str)] if isinstance(listed, list) else []
-    message = (
-        agent_stream.text(result.get("result")) or "; ".join(told) or f"it stopped with `{kind}`"
-    )
-    if (refused := _refused(events)) is not None:
-        return agent_stream.failure(message, weight=refused.weight)
+    listed = result.value("errors")
+    errors = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
+    message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
+    if (refusal := _refusal(events)) is not None:
+        return failure(message, severity=refusal.severity)
     if any(words in message.lower() for words in _NO_LOGIN):
-        return agent_stream.failure(message, weight="dead")
-    return agent_stream.failure(message, json_values.count(result.get("api_error_status")))
+        return failure(message, severity="dead")
+    return failure(message, result.count("api_error_status"))
 
 
-def _refused(events: Sequence[Event]) -> Failure | None:
-    """What the last message says of a refusal, when the CLI wrote it because the API refused."""
-    last = next((event for event in reversed(events) if event["type"] == "assistant"), {})
-    error = agent_stream.text(last.get("error"))
+def _refusal(events: Sequence[Event]) -> Failure | None:
+    """The refusal of the API that the last message reports."""
+    event = last(events, "assistant") or Event(None)
+    error = event.text("error")
     if not error:
         return None
-    said = _message(agent_stream.member(last, "message").get("content"), None).content
-    if error in _REFUSALS:
-        return agent_stream.failure(str(said) or error, weight=_REFUSALS[error])
-    return agent_stream.failure(str(said) or error)
+    message = str(_message(event.object("message"), None).content) or error
+    return failure(message, severity=_REFUSALS.get(error))

@@ -178,4 +178,4 @@ def at(
             return name
         return str(written_for / name) if elsewhere else name
 
-    return folder, placeholders.with_names(command, anchored)
+    return folder, placeholders.rename_files(command, anchored)

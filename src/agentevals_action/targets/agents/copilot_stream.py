@@ -1,20 +1,31 @@
-"""Pure: the stream of `copilot --output-format json` as a trace.
+"""The stream of `copilot --output-format json` as a trace.
 
-The events of a session, and at the end a `result` with the exit code: the CLI's
+It contains the events of a session, and at the end a `result` with the exit code: the CLI's
 `session-events.schema.json`, and
-https://docs.github.com/en/copilot/reference/copilot-cli-reference. Not every version tells the
-tokens. Tools have the names that they have everywhere here: `bash` is `Bash`, `view` `Read`,
-`create` `Write`, `edit` `Edit`, `skill` `Skill`."""
+https://docs.github.com/en/copilot/reference/copilot-cli-reference. Some versions do not report
+tokens. Tools get the names that all agents share here: `bash` is `Bash`, `view` `Read`, `create`
+`Write`, `edit` `Edit`, `skill` `Skill`."""
 
-import json
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentevals_action.model import json_values
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.agents import stream as agent_stream
-from agentevals_action.targets.agents.stream import Event, Failure, Finished, Outcome, Weight
+from agentevals_action.targets.agents.stream import (
+    Event,
+    Failure,
+    Finished,
+    Outcome,
+    Severity,
+    add_results,
+    calls_of,
+    failure,
+    last,
+    milliseconds,
+    total,
+)
 
 _NAMES: Mapping[str, str] = {
     "bash": "Bash",
@@ -23,141 +34,111 @@ _NAMES: Mapping[str, str] = {
     "edit": "Edit",
     "skill": "Skill",
 }
-_REFUSALS: Mapping[str, Weight] = {
+_REFUSALS: Mapping[str, Severity] = {
     "authentication": "dead",
     "authorization": "dead",
     "quota": "dead",
     "rate_limit": "limited",
 }
-_TOKENS = ("inputTokens", "outputTokens", "cacheReadTokens")
+_NOTHING = Event(None)
 
 
 def read(events: Sequence[Event]) -> Outcome:
-    """What a run told. It is paid for in requests, not in dollars: no cost is known."""
-    messages = agent_stream.with_ends(list(_messages(events)), _ends(events))
-    result = next((event for event in reversed(events) if event["type"] == "result"), None)
+    """The outcome of a run. It is paid for in requests, so that its cost is unknown."""
+    messages = add_results(list(_messages(events)), _results(events))
+    result = last(events, "result")
     tokens_in, tokens_out, cached = _tokens(events)
-    calls = sum(event["type"] == "assistant.usage" for event in events)
+    calls = sum(event.type == "assistant.usage" for event in events)
     trace = Trace(
         messages=messages,
-        tool_calls=agent_stream.calls_of(messages),
+        tool_calls=calls_of(messages),
         llm_call_count=calls or len(messages),
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cached_tokens=cached,
-        duration_ms=agent_stream.amount(
-            agent_stream.member(result or {}, "usage").get("sessionDurationMs")
-        ),
+        duration_ms=(result or _NOTHING).object("usage").amount("sessionDurationMs"),
     )
-    ended = result is not None or any(
-        event["type"] in ("session.shutdown", "session.idle") for event in events[-3:]
-    )
-    return Outcome(trace, ended=ended, failure=_failed(events, result))
-
-
-def _data(event: Event) -> Mapping[str, Any]:
-    return agent_stream.member(event, "data")
+    shut_down = last(events[-3:], "session.shutdown", "session.idle") is not None
+    return Outcome(trace, ended=result is not None or shut_down, failure=_failure(events, result))
 
 
 def _messages(events: Sequence[Event]) -> Iterator[Message]:
-    """The agent's messages with the tools that each asked for; a tool that no message asked for
-    stands for itself."""
-    asked = {
-        agent_stream.text(request.get("toolCallId"))
+    """The agent's messages with their tool calls. A call that no message requested becomes a
+    message of its own."""
+    requested = {
+        request.text("toolCallId")
         for event in events
-        if event["type"] == "assistant.message"
-        for request in agent_stream.objects(_data(event).get("toolRequests"))
+        if event.type == "assistant.message"
+        for request in event.object("data").objects("toolRequests")
     }
     for event in events:
-        data = _data(event)
-        if event["type"] == "assistant.message":
-            requests = agent_stream.objects(data.get("toolRequests"))
-            name = "subagent" if isinstance(data.get("parentToolCallId"), str) else None
-            calls = tuple(
-                filter(None, (_call(request, request.get("name")) for request in requests))
-            )
-            yield Message(
-                "assistant", agent_stream.text(data.get("content")), name, tool_calls=calls
-            )
-        elif (
-            event["type"] == "tool.execution_start"
-            and agent_stream.text(data.get("toolCallId")) not in asked
-        ):
-            call = _call(data, data.get("toolName"))
+        data = event.object("data")
+        if event.type == "assistant.message":
+            requests = data.objects("toolRequests")
+            calls = tuple(filter(None, (_call(request, "name") for request in requests)))
+            name = "subagent" if isinstance(data.value("parentToolCallId"), str) else None
+            yield Message("assistant", data.text("content"), name, tool_calls=calls)
+        elif event.type == "tool.execution_start" and data.text("toolCallId") not in requested:
+            call = _call(data, "toolName")
             yield Message("assistant", "", tool_calls=(call,) if call else ())
 
 
-def _call(request: Mapping[str, Any], name: Any) -> ToolCall | None:
-    if not isinstance(name, str) or not name:
+def _call(request: Event, name_field: str) -> ToolCall | None:
+    name = request.text(name_field)
+    if not name:
         return None
-    arguments = request.get("arguments")
+    arguments = request.value("arguments")
     if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):  # a tool may well take a text
-            arguments = request.get("arguments")
+        with contextlib.suppress(ValueError):  # a tool may take a text
+            arguments = parse_json(arguments)
     name = _NAMES.get(name, name)
     if name == "Read" and isinstance(arguments, Mapping) and "path" in arguments:
         arguments = {"file_path": arguments["path"], **arguments}
-    return ToolCall(name, arguments, id=agent_stream.text(request.get("toolCallId")) or None)
+    return ToolCall(name, arguments, id=request.text("toolCallId") or None)
 
 
-def _ends(events: Sequence[Event]) -> Mapping[str, Finished]:
-    begun: dict[str, Any] = {}
-    ends: dict[str, Finished] = {}
+def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
+    started: dict[str, Any] = {}
+    finished: dict[str, Finished] = {}
     for event in events:
-        own_id = agent_stream.text(_data(event).get("toolCallId"))
-        if event["type"] == "tool.execution_start":
-            begun[own_id] = event.get("timestamp")
-        elif event["type"] == "tool.execution_complete":
-            error = agent_stream.text(agent_stream.member(event, "data", "error").get("message"))
-            result = _data(event).get("result")
-            output = result.get("content", result) if isinstance(result, Mapping) else result
-            ends[own_id] = Finished(
-                error or output,
-                agent_stream.milliseconds(begun.get(own_id), event.get("timestamp")),
-            )
-    return ends
+        data, timestamp = event.object("data"), event.value("timestamp")
+        own_id = data.text("toolCallId")
+        if event.type == "tool.execution_start":
+            started[own_id] = timestamp
+        elif event.type == "tool.execution_complete":
+            output = data.value("result")
+            if isinstance(output, Mapping):
+                output = output.get("content", output)
+            error = data.object("error").text("message")
+            took = milliseconds(started.get(own_id), timestamp)
+            finished[own_id] = Finished(error or output, took)
+    return finished
 
 
 def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None]:
     """Tokens in, out and cached: of the session's end, else of each call of a model, else only
     those out, of each message."""
-    last = next(
-        (_data(event) for event in reversed(events) if event["type"] == "session.shutdown"), {}
-    )
-    told = [
-        agent_stream.member(model, "usage")
-        for model in agent_stream.member(last, "modelMetrics").values()
-    ]
-    told = told or [_data(event) for event in events if event["type"] == "assistant.usage"]
-    told = told or [
-        {"outputTokens": _data(event).get("outputTokens")}
-        for event in events
-        if event["type"] == "assistant.message"
-    ]
-    tokens_in, tokens_out, cached = (
-        agent_stream.total([json_values.count(usage.get(name)) for usage in told])
-        for name in _TOKENS
-    )
-    return tokens_in, tokens_out, cached
+    end = (last(events, "session.shutdown") or _NOTHING).object("data")
+    usages = [model.object("usage") for model in end.objects("modelMetrics")]
+    usages = usages or [event.object("data") for event in events if event.type == "assistant.usage"]
+    if usages:
+        tokens_in, cached = (
+            total([usage.count(name) for usage in usages])
+            for name in ("inputTokens", "cacheReadTokens")
+        )
+    else:
+        usages = [event.object("data") for event in events if event.type == "assistant.message"]
+        tokens_in = cached = None
+    return tokens_in, total([usage.count("outputTokens") for usage in usages]), cached
 
 
-def _failed(events: Sequence[Event], result: Event | None) -> Failure | None:
-    """What went wrong when the run ended badly, or ended with an error: one that the agent got over
-    is none."""
-    said = [
-        event
-        for event in events
-        if event["type"] in ("session.error", "assistant.message", "assistant.turn_end")
-    ]
-    code = None if result is None else result.get("exitCode")
-    unresolved = bool(said) and said[-1]["type"] == "session.error"
-    if not unresolved and code in (None, 0):
+def _failure(events: Sequence[Event], result: Event | None) -> Failure | None:
+    """The error of a run that ended badly, or ended with an error; not an error from which the
+    agent recovered."""
+    end = last(events, "session.error", "assistant.message", "assistant.turn_end")
+    code = None if result is None else result.value("exitCode")
+    if code in (None, 0) and (end is None or end.type != "session.error"):
         return None
-    data = next(
-        (_data(event) for event in reversed(events) if event["type"] == "session.error"), {}
-    )
-    message = agent_stream.text(data.get("message")) or f"it ended with exit code {code}"
-    weight = _REFUSALS.get(agent_stream.text(data.get("errorType")))
-    return agent_stream.failure(message, json_values.count(data.get("statusCode")), weight)
+    data = (last(events, "session.error") or _NOTHING).object("data")
+    message = data.text("message") or f"it ended with exit code {code}"
+    return failure(message, data.count("statusCode"), _REFUSALS.get(data.text("errorType")))

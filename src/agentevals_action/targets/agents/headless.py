@@ -178,11 +178,11 @@ class AgentCli:
 
     def _error(self, failure: Failure) -> AttemptError:
         message = f"{self._product.name}: {failure.message}"
-        if failure.weight == "dead":
+        if failure.severity == "dead":
             return TargetDead(message, self._login_hint())
-        if failure.weight == "own":
+        if failure.severity == "own":
             return AttemptError("target", message, self._runner.hint())
-        return TransientError(message, limited=failure.weight == "limited")
+        return TransientError(message, limited=failure.severity == "limited")
 
     def _unfinished(self, problem: str, returncode: int, said: str) -> AttemptError:
         """A run that did not come to its end: what the command said outside of its stream tells

@@ -1,14 +1,20 @@
-"""Placeholders in a target's command, filled in so that a prompt can never become code.
+"""Placeholders in a target's command, replaced so that a prompt can never become code.
 
 A command that is a string is a script of `sh`, as in the reference runner. In a script a prompt is
-never pasted: it goes into an environment variable, whose expansion no shell reads as code, and the
-placeholder becomes that variable in double quotes. `{FILES}` is several words, each quoted for
-itself."""
+not inserted as text: it becomes an environment variable, whose expansion no shell reads as code,
+and the placeholder becomes that variable in double quotes. `{FILES}` becomes several words, each
+quoted."""
 
+import base64
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
+
+from agentevals_action.model.suite import Message
+from agentevals_action.targets.apis.images import picture
+
+Command = str | Sequence[str]
 
 _PLACEHOLDER = re.compile(
     r"(?<![${])\{(PROMPT|PROMPT_FILE|OUTPUT_FILE|EVAL_ID|ATTEMPT|FILES|GUIDELINES)\}"
@@ -18,56 +24,55 @@ _INTERPRETER = (
     rf"(?:{_SHELLS}|python[\d.]*|pypy[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|pwsh|osascript)"
 )
 _CODE_FLAG = r"(?:-[A-Za-z]*[ceEpr]|--(?:eval|print|command)|-Command)"
-#: They hand their words on to another shell, whole words as well.
-_HANDS_ON = frozenset({"ssh", "su", "eval", "watch"})
+#: Programs that pass their words to another shell, complete words as well.
+_FORWARDERS = frozenset({"ssh", "su", "eval", "watch"})
 _BEFORE_CODE = re.compile(rf"(?:^|[\s;&|(/]){_INTERPRETER}(?:\s+-\S+)*\s+{_CODE_FLAG}[\s\"']+$")
-_HANDED_ON = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_HANDS_ON)})\s")
+_FORWARDED = re.compile(rf"(?:^|[\s;&|(/])(?:{'|'.join(_FORWARDERS)})\s")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)")
-_OF_A_FILE = re.compile(r"\{(path|basename)\}")
+_FILE_FIELD = re.compile(r"\{(path|basename)\}")
 _NAME = re.compile(r"[\w./@%+,:~-]+")
 _WORD_START = " \t\n;&|("
 _BEFORE_A_NAME, _AFTER_A_NAME = f"{_WORD_START}<=", " \t\n;&|)<>"
-#: What `{FILES}` becomes where no file is known yet.
-_SOME_FILE = ("a b",)
 
 
-def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
-    """The words that are run: a list as it is, a string as a script of `sh`."""
+def words_of(command: Command) -> tuple[str, ...]:
+    """The words to run: a list unchanged, a string as a script of `sh`."""
     return ("sh", "-c", command) if isinstance(command, str) else tuple(command)
 
 
-def uses(command: str | Sequence[str], name: str) -> bool:
-    """Whether a command has the placeholder `name` (`PROMPT_FILE`)."""
+def uses(command: Command, name: str) -> bool:
+    """Whether a command contains the placeholder `name` (`PROMPT_FILE`)."""
     return any(
         match[1] == name for word in words_of(command) for match in _PLACEHOLDER.finditer(word)
     )
 
 
-def check(command: str | Sequence[str]) -> None:
-    """ValueError when a command is empty, has a placeholder that there is not, or could run a
-    prompt or a file's name as code."""
+def check(command: Command) -> None:
+    """ValueError if a command is empty, contains an unknown placeholder, or could run a prompt or
+    the name of a file as code."""
     words = words_of(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
     if uses(command, "GUIDELINES"):
         raise ValueError(
-            "`{GUIDELINES}` is not supported; guidelines are files of the message, which are part of the prompt and in {FILES}"
+            "`{GUIDELINES}` is not supported; guidelines are files of the message, which are part "
+            "of the prompt and in {FILES}"
         )
-    for place, word in enumerate(words):
-        if place == _script_place(words):
-            list(_replacements(word, {"PROMPT": "$(unsafe)"}, _SOME_FILE))
+    for index, word in enumerate(words):
+        if index == _script_index(words):
+            list(_replacements(word, {"PROMPT": "$(unsafe)"}, ("a file",)))
             continue
         for name in ("PROMPT", "FILES"):
-            if f"{{{name}}}" in word and _is_code(words, place):
+            if f"{{{name}}}" in word and _is_code(words, index):
                 raise _as_code(name)
         if "{FILES}" in word and word != "{FILES}":
             raise ValueError("`{FILES}` is one word for each file; give it as a word of its own")
 
 
 def check_format(files_format: str) -> None:
-    """ValueError when a `files_format` cannot say a file."""
-    if not _OF_A_FILE.search(files_format):
-        raise ValueError("it says no file; write {path} or {basename}, as in `--file {path}`")
+    """ValueError if a `files_format` does not name the file, or has an unclosed quote."""
+    if not _FILE_FIELD.search(files_format):
+        raise ValueError("it does not name a file; write {path} or {basename}: `--file {path}`")
     try:
         shlex.split(files_format)
     except ValueError as error:
@@ -75,138 +80,150 @@ def check_format(files_format: str) -> None:
 
 
 def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The words that `{FILES}` stands for: each path in its turn, as the format says it."""
+    """The words for `{FILES}`: each path in the format."""
     words = shlex.split(files_format)
-    named = ({"path": path, "basename": PurePath(path).name} for path in paths)
-    return tuple(
-        _OF_A_FILE.sub(lambda match: names[match[1]], word) for names in named for word in words
-    )
+    return tuple(_format_file(word, path) for path in paths for word in words)
+
+
+def _format_file(word: str, path: str) -> str:
+    fields = {"path": path, "basename": PurePath(path).name}
+    return _FILE_FIELD.sub(lambda match: fields[match[1]], word)
+
+
+def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...]:
+    """The absolute paths of the files and pictures in messages, in order, without duplicates. A
+    picture whose data is in the suite is written to `scratch`; ValueError if it is not a picture,
+    OSError if it cannot be written."""
+    blocks = [
+        block
+        for message in messages
+        if not isinstance(message.content, str)
+        for block in message.content
+        if block.type in ("file", "image")
+    ]
+    paths = []
+    for number, block in enumerate(blocks, 1):
+        if block.path is not None:
+            paths.append(str(block.path))
+        elif block.type == "image":
+            image = picture(block)
+            path = scratch / f"image-{number}.{image.media_type.rpartition('/')[2]}"
+            path.write_bytes(base64.b64decode(image.data))
+            paths.append(str(path))
+    return tuple(dict.fromkeys(paths))
 
 
 def fill(
-    command: str | Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()
+    command: Command, values: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The words to run, and the environment variables that they need; `values` by placeholder,
-    `files` the words of `{FILES}`.
+    """The words to run, and the environment variables that they need. `values` are the values of
+    placeholders, `files` the words for `{FILES}`.
 
-    ValueError where a value cannot be put without a risk."""
+    ValueError if a value cannot be inserted safely."""
     words = words_of(command)
     filled: list[str] = []
     environment: dict[str, str] = {}
-    script = _script_place(words)
-    for place, word in enumerate(words):
-        if place == script:
-            text, variables = _filled_script(word, values, files)
+    script = _script_index(words)
+    for index, word in enumerate(words):
+        if index == script:
+            text, variables = _fill_script(word, values, files)
             filled.append(text)
             environment.update(variables)
         elif word == "{FILES}":
             filled += files
         else:
-            filled.append(_filled_word(words, place, values))
+            filled.append(_fill_word(words, index, values))
     return tuple(filled), environment
 
 
-def _filled_word(words: Sequence[str], place: int, values: Mapping[str, str]) -> str:
-    if _is_code(words, place):
-        for match in _PLACEHOLDER.finditer(words[place]):
-            if not _plain(match[1], values[match[1]]):
+def _fill_word(words: Sequence[str], index: int, values: Mapping[str, str]) -> str:
+    if _is_code(words, index):
+        for match in _PLACEHOLDER.finditer(words[index]):
+            if not _is_plain(match[1], values[match[1]]):
                 raise _as_code(match[1])
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], words[place])
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], words[index])
 
 
-def with_names(
-    command: str | Sequence[str], renamed: Callable[[str], str]
-) -> str | tuple[str, ...]:
-    """The command with what may be names of files in it given through `renamed`: words of a list
-    and what they say after `=`; of a script what stands outside of quotes. A program is one only
-    when it is a path."""
+def rename_files(command: Command, rename: Callable[[str], str]) -> str | tuple[str, ...]:
+    """The command with `rename` applied to every word that may be a file: words of a list and their
+    parts after `=`; in a script, words outside of quotes. The program itself only if it contains a
+    slash."""
     if isinstance(command, str):
-        return _renamed_script(command, renamed)
-    script = _script_place(command)
-    return tuple(
-        _renamed_script(word, renamed)
-        if place == script
-        else word
-        if not place and "/" not in word
-        else _renamed_word(word, renamed)
-        for place, word in enumerate(command)
-    )
+        return _rename_in_script(command, rename)
+    script = _script_index(command)
+    renamed = []
+    for index, word in enumerate(command):
+        if index == script:
+            word = _rename_in_script(word, rename)
+        elif index or "/" in word:
+            word = _rename_word(word, rename)
+        renamed.append(word)
+    return tuple(renamed)
 
 
-def _renamed_script(script: str, renamed: Callable[[str], str]) -> str:
-    begins = script.lstrip().partition(" ")[0]
+def _rename_in_script(script: str, rename: Callable[[str], str]) -> str:
+    program = script.lstrip().partition(" ")[0]
     names = {match.start(): match[0] for match in _NAME.finditer(script)}
-    quoting = _quoting(script, names.keys())
+    quotes = _quotes(script, names.keys())
     parts, end = [], 0
     for start, name in names.items():
         stop = start + len(name)
-        if (
-            script[start - 1 : start] not in _BEFORE_A_NAME
-            or script[stop : stop + 1] not in _AFTER_A_NAME
-        ):
-            continue
-        if (
-            quoting.get(start, ("unknown", 0))[0]
-            or (name == begins and "/" not in name)
-            or (new := renamed(name)) == name
-        ):
-            continue
-        parts += [script[end:start], shlex.quote(new)]
-        end = stop
+        is_word = (
+            script[start - 1 : start] in _BEFORE_A_NAME
+            and script[stop : stop + 1] in _AFTER_A_NAME
+            and quotes.get(start, ("unknown", 0))[0] == ""
+        )
+        if is_word and (name != program or "/" in name) and (new := rename(name)) != name:
+            parts += [script[end:start], shlex.quote(new)]
+            end = stop
     return "".join([*parts, script[end:]])
 
 
-def _renamed_word(word: str, renamed: Callable[[str], str]) -> str:
+def _rename_word(word: str, rename: Callable[[str], str]) -> str:
     option, sign, name = word.rpartition("=")
-    new = renamed(word)
-    return new if new != word or not sign else f"{option}={renamed(name)}"
+    new = rename(word)
+    return new if new != word or not sign else f"{option}={rename(name)}"
 
 
-def _plain(name: str, value: str) -> bool:
-    """Whether a value means itself to every shell; a prompt is never taken for that."""
+def _is_plain(name: str, value: str) -> bool:
+    """Whether no shell interprets a value; never assumed of a prompt."""
     return name != "PROMPT" and shlex.quote(value) == value
 
 
 def _as_code(name: str) -> ValueError:
     return ValueError(
-        f"`{{{name}}}` would be read as code here; give it as a word of its own, as {{PROMPT_FILE}} or on standard input"
+        f"`{{{name}}}` would be read as code here; give it as a word of its own, as {{PROMPT_FILE}}"
+        " or on standard input"
     )
 
 
-def _script_place(words: Sequence[str]) -> int | None:
-    """Where the script stands in `sh -c SCRIPT`, options before `-c` allowed; None when the program
-    is no shell or runs a file."""
+def _script_index(words: Sequence[str]) -> int | None:
+    """The index of the script in `sh -c SCRIPT`, with options before `-c`; None if the program is
+    not a shell or runs a file."""
     if not words or not re.fullmatch(_SHELLS, PurePath(words[0]).name):
         return None
-    place = 1
-    while place < len(words) and words[place][:1] in ("-", "+"):
-        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", words[place]):
-            return place + 1
-        place += 2 if words[place] in ("-o", "+o", "-O", "+O") else 1
+    index = 1
+    while index < len(words) and words[index][:1] in ("-", "+"):
+        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", words[index]):
+            return index + 1
+        index += 2 if words[index] in ("-o", "+o", "-O", "+O") else 1
     return None
 
 
-def _is_code(words: Sequence[str], place: int) -> bool:
-    """Whether a word is handed to an interpreter as code (`python3 -c WORD`), or to a program that
-    lets a shell read it."""
-    names = [PurePath(word).name for word in words[:place]]
-    if not _HANDS_ON.isdisjoint(names):
+def _is_code(words: Sequence[str], index: int) -> bool:
+    """Whether an interpreter reads a word as code (`python3 -c WORD`), or a program forwards it to
+    a shell."""
+    before = words[:index]
+    if not _FORWARDERS.isdisjoint(PurePath(word).name for word in before):
         return True
-    owner = next(
-        (
-            name
-            for word, name in zip(reversed(words[:place]), reversed(names), strict=True)
-            if not word.startswith("-")
-        ),
-        "",
-    )
+    owner = next((PurePath(word).name for word in reversed(before) if word[:1] != "-"), "")
     if not re.fullmatch(_INTERPRETER, owner):
         return False
-    joined = re.match(rf"{_CODE_FLAG}=?.", words[place]) is not None
-    return joined or re.fullmatch(_CODE_FLAG, words[place - 1]) is not None
+    joined = re.match(rf"{_CODE_FLAG}=?.", words[index]) is not None
+    return joined or re.fullmatch(_CODE_FLAG, words[index - 1]) is not None
 
 
-def _filled_script(
+def _fill_script(
     script: str, values: Mapping[str, str], files: Sequence[str]
 ) -> tuple[str, Mapping[str, str]]:
     parts, environment, end = [], {}, 0
@@ -225,58 +242,50 @@ def _variable(name: str) -> str:
 def _replacements(
     script: str, values: Mapping[str, str], files: Sequence[str]
 ) -> Iterator[tuple[int, int, str, str]]:
-    """Start, end, name and replacement of `{FILES}` and of each placeholder that is in `values`, in
+    """Start, end, name and replacement of `{FILES}` and of each placeholder in `values`, in
     order."""
-    quoting = _quoting(script, {match.start() for match in _PLACEHOLDER.finditer(script)})
+    quotes = _quotes(script, {match.start() for match in _PLACEHOLDER.finditer(script)})
     for match in _PLACEHOLDER.finditer(script):
         start, stop, name = match.start(), match.end(), match[1]
-        if start not in quoting or (
-            name not in values and name != "FILES"
-        ):  # in a comment, or behind a backslash
-            continue
-        if name != "FILES" and _plain(name, values[name]):
+        if start not in quotes or (name not in values and name != "FILES"):
+            continue  # a comment, after a backslash, or not to be replaced
+        if name != "FILES" and _is_plain(name, values[name]):
             yield start, stop, name, values[name]
             continue
-        quote, opened = quoting[start]
-        if quote and (
-            name == "FILES" or not (opened == start - 1 and script[stop : stop + 1] == quote)
-        ):
+        quote, opened = quotes[start]
+        alone = opened == start - 1 and script[stop : stop + 1] == quote
+        if quote and (name == "FILES" or not alone):
             where = "in quotes" if name == "FILES" else "among other text in quotes"
             raise ValueError(
                 f"`{{{name}}}` stands {where}; write it outside of them, its text is quoted already"
             )
-        if (
-            _BEFORE_CODE.search(script[:start])
-            or _HANDED_ON.search(script[:start])
-            or _HEREDOC.search(script)
-        ):
+        before = script[:start]
+        if _BEFORE_CODE.search(before) or _FORWARDED.search(before) or _HEREDOC.search(script):
             raise _as_code(name)
         if name == "FILES":
             yield start, stop, name, shlex.join(files)
-            continue
-        tight = len(quote)
-        yield start - tight, stop + tight, name, f'"${_variable(name)}"'
+        else:
+            yield start - len(quote), stop + len(quote), name, f'"${_variable(name)}"'
 
 
-def _quoting(script: str, starts: Collection[int]) -> Mapping[int, tuple[str, int]]:
-    """For each of these places the quote that it stands in (`'`, `"`, `$'` or none) and where that
-    was opened; none for a place in a comment or behind a backslash."""
+def _quotes(script: str, starts: Collection[int]) -> Mapping[int, tuple[str, int]]:
+    """For each of these positions the quote around it (`'`, `"`, `$'` or none) and the position
+    where the quote opens; no entry for a position in a comment or after a backslash."""
     found: dict[int, tuple[str, int]] = {}
-    quote, opened, place = "", -1, 0
-    while place < len(script):
-        if place in starts:
-            found[place] = quote, opened
-        char = script[place]
+    quote, opened, index = "", -1, 0
+    while index < len(script):
+        if index in starts:
+            found[index] = quote, opened
+        char = script[index]
         if char == "\\" and quote != "'":
-            place += 1
+            index += 1
         elif quote:
             quote = "" if char == quote[-1] else quote
         elif char in "'\"":
-            quote, opened = (
-                ("$'" if char == "'" and script[place - 1 : place] == "$" else char),
-                place,
-            )
-        elif char == "#" and (place == 0 or script[place - 1] in _WORD_START):
-            place = script.find("\n", place) if "\n" in script[place:] else len(script)
-        place += 1
+            dollar = char == "'" and script[index - 1 : index] == "$"
+            quote, opened = "$'" if dollar else char, index
+        elif char == "#" and (index == 0 or script[index - 1] in _WORD_START):
+            line_end = script.find("\n", index)
+            index = len(script) if line_end < 0 else line_end
+        index += 1
     return found

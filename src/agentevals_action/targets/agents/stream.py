@@ -1,7 +1,5 @@
-"""Pure: what the JSON streams of agents have in common: lines, times, how they say that something
-failed."""
+"""The common parts of the agents' JSON streams: lines, fields of events, tool calls, failures."""
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,31 +8,79 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agentevals_action.model import json_values
+from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 
-#: What a failure means for the next call: the target refuses everybody, asks for patience, may do
-#: better, or this call alone failed.
-Weight = Literal["dead", "limited", "transient", "own"]
-Event = Mapping[str, Any]
+#: The meaning of a failure for later calls: every call will fail, the rate limit is reached, a
+#: retry may succeed, or only this call failed.
+Severity = Literal["dead", "limited", "transient", "own"]
 
-_PASSING = frozenset({408, 409})
+_TRANSIENT = frozenset({408, 409})
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
+class Event:
+    """A JSON object of a stream. A field of another type than the expected one counts as
+    missing."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = json_values.members(data)
+
+    @property
+    def type(self) -> str:
+        """The `type` field."""
+        return self.text("type")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._data
+
+    def value(self, name: str) -> Any:
+        """A field of any type; None if it is missing."""
+        return self._data.get(name)
+
+    def text(self, name: str) -> str:
+        """A string; empty if it is missing."""
+        value = self.value(name)
+        return value if isinstance(value, str) else ""
+
+    def count(self, name: str) -> int | None:
+        """A whole number of at least 0."""
+        return json_values.count(self.value(name))
+
+    def amount(self, name: str) -> float | None:
+        """A finite number of at least 0."""
+        value = self.value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value) if math.isfinite(value) and value >= 0 else None
+
+    def object(self, name: str) -> "Event":
+        """An object; empty if it is missing."""
+        return Event(self.value(name))
+
+    def objects(self, name: str) -> list["Event"]:
+        """The objects in a list, or in an object's values."""
+        value = self.value(name)
+        items = value.values() if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping | list):
+            return []
+        return [Event(item) for item in items if isinstance(item, Mapping)]
+
+
 @dataclass(frozen=True)
 class Failure:
-    """A failure as the stream tells it."""
+    """A failure that the stream reports."""
 
     message: str
-    weight: Weight = "own"
+    severity: Severity = "own"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a stream told: `ended` says that the agent's own last word on the run is in it."""
+    """The content of a stream; `ended`: it contains the agent's own end of the run."""
 
     trace: Trace
     ended: bool
@@ -43,8 +89,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Lines:
-    """A stream's lines: its events, the other text in it, and the first line that is neither whole
-    JSON nor text, in words."""
+    """The events of a stream, the text between them, and a description of the first line that is
+    neither valid JSON nor text."""
 
     events: tuple[Event, ...]
     text: str = ""
@@ -52,8 +98,8 @@ class Lines:
 
 
 def read_lines(stream: str) -> Lines:
-    """The events of a stream, one JSON object with a `type` a line. Text between them is what a
-    program says beside its stream; a line that begins as an object and is none is broken."""
+    """The lines of a stream: one JSON object with a `type` a line, or text of the program. A line
+    that begins like an object and is not valid JSON is broken."""
     events: list[Event] = []
     text: list[str] = []
     broken = ""
@@ -62,129 +108,94 @@ def read_lines(stream: str) -> Lines:
             text += [line] if line.strip() else []
             continue
         try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            broken = (
-                broken
-                or f"line {number} of its stream is no whole JSON: {quoted(line, _LINE_SHOWN)}"
-            )
+            event = Event(parse_json(line))
+        except ValueError:
+            shown = quote(line, _LINE_SHOWN)
+            broken = broken or f"line {number} of its stream is not valid JSON: {shown}"
             continue
-        if isinstance(data.get("type"), str):
-            events.append(data)
+        if isinstance(event.value("type"), str):
+            events.append(event)
     return Lines(tuple(events), "\n".join(text), broken)
 
 
-def quoted(text: str, most: int = _SHOWN) -> str:
+def last(events: Sequence[Event], *types: str) -> Event | None:
+    """The last event of one of these types."""
+    return next((event for event in reversed(events) if event.type in types), None)
+
+
+def quote(text: str, limit: int = _SHOWN) -> str:
     """A text on one line, cut to a number of characters."""
-    line = " ".join(text[: most * 4].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    line = " ".join(text[: limit * 4].split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def failure(message: str, status: int | None = None, weight: Weight | None = None) -> Failure:
-    """A failure with what it means: as given, else by the HTTP status that the vendor answered,
-    else by one that the message names."""
-    message = quoted(message) or "the agent did not say why"
-    if weight is None:
+def failure(message: str, status: int | None = None, severity: Severity | None = None) -> Failure:
+    """A failure; its severity is as given, else by the HTTP status of the vendor, else by a status
+    in the message."""
+    message = quote(message) or "the agent gave no reason"
+    if severity is None:
         found = _STATUS.search(message)
-        weight = _weight(status if status is not None else int(found[1]) if found else None)
-    return Failure(message, weight)
+        severity = _severity(status if status is not None else int(found[1]) if found else 0)
+    return Failure(message, severity)
 
 
-def _weight(status: int | None) -> Weight:
+def _severity(status: int) -> Severity:
     if status in (401, 403, 404):
         return "dead"
     if status == 429:
         return "limited"
-    return "transient" if status in _PASSING or (status is not None and status >= 500) else "own"
-
-
-def amount(value: Any) -> float | None:
-    """A number from 0, None in place of anything else."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or value < 0
-    ):
-        return None
-    return float(value)
+    return "transient" if status in _TRANSIENT or status >= 500 else "own"
 
 
 def total(values: Sequence[int | None]) -> int | None:
-    """The sum of what is known; None when nothing is."""
+    """The sum of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
-def text(value: Any) -> str:
-    """A string as it is, an empty one in place of anything else."""
-    return value if isinstance(value, str) else ""
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list; none in place of anything else."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 def milliseconds(start: Any, end: Any) -> float | None:
-    """What lies between two timestamps (ISO 8601), None when either is none or they run
-    backwards."""
-    begun, done = moment(start), moment(end)
-    if begun is None or done is None or (begun.tzinfo is None) is not (done.tzinfo is None):
-        return None
-    passed = (done - begun).total_seconds() * 1000
-    return round(passed, 3) if passed >= 0 else None
-
-
-def moment(value: Any) -> datetime | None:
-    """A timestamp (ISO 8601); None when it is none."""
+    """The time between two timestamps (ISO 8601); None if one is invalid or they run backwards."""
     try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        passed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (TypeError, ValueError):  # not a text, not a timestamp, or one of them without a zone
         return None
+    return round(passed * 1000, 3) if passed >= 0 else None
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a tool call ended: what it gave, and how long it took in milliseconds, None where that is
-    not known."""
+    """The result of a tool call, and its duration in milliseconds (None: unknown)."""
 
     output: Any = None
     duration_ms: float | None = None
 
 
-def with_ends(messages: Sequence[Message], ends: Mapping[str, Finished]) -> tuple[Message, ...]:
-    """The messages, their tool calls with how each ended, by the call's id."""
+def add_results(
+    messages: Sequence[Message], results: Mapping[str, Finished]
+) -> tuple[Message, ...]:
+    """The messages with the results of their tool calls, by the id of the call."""
+
+    def finish(call: ToolCall) -> ToolCall:
+        end = results.get(call.id or "")
+        return replace(call, output=end.output, duration_ms=end.duration_ms) if end else call
+
     return tuple(
-        replace(message, tool_calls=tuple(_ended(call, ends) for call in message.tool_calls))
-        for message in messages
+        replace(message, tool_calls=tuple(map(finish, message.tool_calls))) for message in messages
     )
-
-
-def _ended(call: ToolCall, ends: Mapping[str, Finished]) -> ToolCall:
-    end = ends.get(call.id or "")
-    return replace(call, output=end.output, duration_ms=end.duration_ms) if end else call
 
 
 def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """Every tool call of these messages, in order."""
+    """The tool calls of messages, in order."""
     return tuple(call for message in messages for call in message.tool_calls)
 
 
-def with_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
-    """The messages, the last of which says the answer that the agent reports; one more where none
-    does."""
-    last = next(
-        (message.content for message in reversed(messages) if message.role == "assistant"), ""
-    )
-    if not answer.strip() or (isinstance(last, str) and last.strip().endswith(answer.strip())):
+def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
+    """The messages, with the agent's final answer as one more message unless the last one already
+    ends with it."""
+    spoken = (message.content for message in reversed(messages) if message.role == "assistant")
+    last_text = next(spoken, "")
+    if not answer.strip() or (
+        isinstance(last_text, str) and last_text.strip().endswith(answer.strip())
+    ):
         return tuple(messages)
     return (*messages, Message("assistant", answer))
-
-
-def member(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """The object at the end of these names, an empty one where there is none."""
-    found: Any = event
-    for name in names:
-        found = json_values.members(found).get(name)
-    return json_values.members(found)

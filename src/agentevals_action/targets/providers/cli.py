@@ -21,7 +21,6 @@ from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import health as agent_health
 from agentevals_action.targets.agents import placeholders
-from agentevals_action.targets.agents.attachments import attached
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.reply_envelope import read_reply
 
@@ -176,7 +175,7 @@ class _Connected:
         try:
             prompt = prompt_text(request.messages)
             uses_files = placeholders.uses(self._options.command, "FILES")
-            paths = attached(request.messages, scratch) if uses_files else ()
+            paths = placeholders.attached_files(request.messages, scratch) if uses_files else ()
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         return prompt, placeholders.file_words(self._options.files_format, paths)

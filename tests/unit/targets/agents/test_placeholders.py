@@ -261,9 +261,9 @@ def test_check__files_where_they_cannot_be_put_are_refused(
 
 @pytest.mark.parametrize(
     ("files_format", "problem"),
-    [("--file", "it says no file"), ("--file '{path}", "its quotes are wrong")],
+    [("--file", "it does not name a file"), ("--file '{path}", "its quotes are wrong")],
 )
-def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, problem: str) -> None:
+def test_check_format__a_format_without_a_file_is_refused(files_format: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         placeholders.check_format(files_format)
 
@@ -291,7 +291,7 @@ def test_check_format__what_cannot_say_a_file_is_refused(files_format: str, prob
     ],
     ids=str,
 )
-def test_with_names__words_that_are_files(
+def test_rename_files__words_that_are_files(
     command: str | Sequence[str], expected: str | tuple[str, ...]
 ) -> None:
     known = {
@@ -300,7 +300,7 @@ def test_with_names__words_that_are_files(
         "in.txt": "/s/in.txt",
         "./run.sh": "/s/run.sh",
     }
-    assert placeholders.with_names(command, lambda name: known.get(name, name)) == expected
+    assert placeholders.rename_files(command, lambda name: known.get(name, name)) == expected
 
 
 def test_uses__only_whole_placeholders() -> None:

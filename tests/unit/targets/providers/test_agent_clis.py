@@ -168,7 +168,7 @@ def test_complete__a_stream_that_is_cut_is_an_error(name: str, tmp_path: Path) -
         AgentRun(name, tmp_path).printing(without_end).refused()
     )
     cut = AgentRun(name, tmp_path).printing(whole[:-20]).refused()
-    assert "of its stream is no whole JSON: {" in str(cut)
+    assert "of its stream is not valid JSON: {" in str(cut)
     assert len(str(cut)) < 300
 
 

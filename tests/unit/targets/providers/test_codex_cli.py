@@ -232,7 +232,7 @@ SPENT = {
             False,
         ),
         ("context window exceeded", "context window exceeded", AttemptError, False),
-        ("", "the agent did not say why", AttemptError, False),
+        ("", "the agent gave no reason", AttemptError, False),
     ],
 )
 def test_failure__is_told_in_its_words_and_weighed(

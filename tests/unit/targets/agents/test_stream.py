@@ -3,16 +3,16 @@ from typing import Any
 import pytest
 
 from agentevals_action.targets.agents import stream as agent_stream
-from agentevals_action.targets.agents.stream import Weight
+from agentevals_action.targets.agents.stream import Severity
 
 
 def test_read_lines__events_text_and_what_is_broken_are_told_apart() -> None:
     read = agent_stream.read_lines(
         'hello\r\n{"type": "a"}\r\n  {"type": "b", "x": "\\u2028"}\n{"no": "type"}\n{"type": 5}\n{"type": "c"\n{x}\n[1]'
     )
-    assert [event["type"] for event in read.events] == ["a", "b"]
+    assert [event.type for event in read.events] == ["a", "b"]
     assert read.text == "hello\r\n[1]"
-    assert read.broken == 'line 6 of its stream is no whole JSON: {"type": "c"'
+    assert read.broken == 'line 6 of its stream is not valid JSON: {"type": "c"'
 
 
 def test_read_lines__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
@@ -37,7 +37,7 @@ def test_milliseconds__between_two_timestamps(start: Any, end: Any, expected: fl
 
 
 @pytest.mark.parametrize(
-    ("message", "status", "weight"),
+    ("message", "status", "severity"),
     [
         ("unexpected status 403 Forbidden", None, "dead"),
         ("last status: 429 Too Many Requests", None, "limited"),
@@ -48,8 +48,10 @@ def test_milliseconds__between_two_timestamps(start: Any, end: Any, expected: fl
         ("it read 500 files", None, "own"),
     ],
 )
-def test_failure__weighed_by_its_status(message: str, status: int | None, weight: Weight) -> None:
-    assert agent_stream.failure(message, status).weight == weight
+def test_failure__severity_by_its_status(
+    message: str, status: int | None, severity: Severity
+) -> None:
+    assert agent_stream.failure(message, status).severity == severity
 
 
 def test_failure__is_one_line_and_bounded() -> None:
