@@ -114,7 +114,7 @@ def test_fetch__one_commit_into_a_shallow_clone(tmp_path: Path) -> None:
     )
 
 
-def test_fetch__leaves_a_whole_clone_whole(tmp_path: Path) -> None:
+def test_fetch__a_complete_clone_stays_complete(tmp_path: Path) -> None:
     request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
     workspace = opened(request.checkout(tmp_path / "workspace", request.merge, depth=0))
     tip = request.origin.commit("later", {"c": "1"})

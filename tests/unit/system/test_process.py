@@ -139,7 +139,7 @@ def test_run__a_missing_folder_is_an_os_error(tmp_path: Path) -> None:
         run(tmp_path / "nowhere", "true")
 
 
-def test_run__time_out_kills_the_whole_group(tmp_path: Path) -> None:
+def test_run__time_out_kills_the_group(tmp_path: Path) -> None:
     done = run(tmp_path, "sh", "-c", "sleep 300 & echo $! $$; wait", timeout=0.5)
     assert done.timed_out
     assert done.returncode == -signal.SIGTERM
@@ -379,7 +379,7 @@ def test_call__a_signal_ends_the_group_and_goes_on_up(tmp_path: Path) -> None:
     assert all(gone(int(pid)) for pid in pids)
 
 
-def test_call__works_beside_others_in_threads(tmp_path: Path) -> None:
+def test_call__works_in_several_threads(tmp_path: Path) -> None:
     results: list[bytes] = []
     threads = [
         threading.Thread(target=lambda i=i: results.append(call(tmp_path, "echo", str(i)).stdout))

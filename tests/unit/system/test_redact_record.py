@@ -1,4 +1,4 @@
-"""Secrets out of whole records before they are cut or escaped."""
+"""Redaction of records before their texts are cut or escaped."""
 
 from dataclasses import replace
 from typing import Any
@@ -61,7 +61,7 @@ def test_redact_record__what_holds_no_secret_is_itself() -> None:
     assert redact_record(result, REDACTOR) is result
 
 
-#: Of all that JSON escapes, or that is no JSON.
+#: Texts with characters that JSON escapes, or that it cannot contain.
 TEXTS = st.text(
     st.characters(exclude_categories=())
     | st.sampled_from("\"\\/\b\f\n\r\t\0\x1b\x7f\x85\u2028\ud800é<&'+ "),
@@ -86,15 +86,15 @@ def test_redact_record__finds_any_secret_in_any_text(
     assert text not in shown
 
 
-def test_redact_record__what_nests_too_deeply_to_be_walked_through_is_hidden_whole() -> None:
+def test_redact_record__data_that_nests_too_deeply_is_masked() -> None:
     deep: Any = SECRET
     for _ in range(900):
         deep = [deep]
     result = results.result(
         "a",
-        evaluator_results=(results.evaluated(details={"a": deep, "b": "said", "c": [[["kept"]]]}),),
+        evaluator_results=(results.evaluated(details={"a": deep, "b": "kept", "c": [[["kept"]]]}),),
     )
     details = redact_record(result, REDACTOR).evaluator_results[0].details
     assert "live" not in repr(details)
     assert "***" in repr(details)
-    assert (details["b"], details["c"]) == ("said", [[["kept"]]])
+    assert (details["b"], details["c"]) == ("kept", [[["kept"]]])

@@ -145,8 +145,8 @@ def test_redact__no_secret_survives(
             quote(secret, safe=""),
             base64.b64encode(secret.encode("utf-8", "replace")).decode(),
         ]
-        place = data.draw(st.integers(0, len(pieces))) if data else 0
-        pieces.insert(place, data.draw(st.sampled_from(forms)) if data else secret)
+        index = data.draw(st.integers(0, len(pieces))) if data else 0
+        pieces.insert(index, data.draw(st.sampled_from(forms)) if data else secret)
     clean = Redactor(secrets).redact("".join(pieces))
     assert not any(secret.strip() in clean for secret in secrets)
 

@@ -89,13 +89,13 @@ def test_fill__any_text_comes_through_a_shell_unchanged(
 
 
 def test_fill__the_other_placeholders(tmp_path: Path) -> None:
-    said = run(
+    output = run(
         tmp_path,
         "echo {PROMPT_FILE} '{OUTPUT_FILE}' \"fixtures/{EVAL_ID}.txt\" {ATTEMPT}",
         "",
         "case-1",
     )
-    assert said == f"{tmp_path}/p {tmp_path}/o fixtures/case-1.txt 2\n"
+    assert output == f"{tmp_path}/p {tmp_path}/o fixtures/case-1.txt 2\n"
 
 
 def test_fill__paths_of_ours_may_stand_in_a_nested_script(tmp_path: Path) -> None:
@@ -303,6 +303,6 @@ def test_rename_files__words_that_are_files(
     assert placeholders.rename_files(command, lambda name: known.get(name, name)) == expected
 
 
-def test_uses__only_whole_placeholders() -> None:
+def test_uses__only_complete_placeholders() -> None:
     assert placeholders.uses("agent {PROMPT_FILE}", "PROMPT_FILE")
     assert not placeholders.uses("agent {PROMPT_FILE} ${PROMPT}", "PROMPT")

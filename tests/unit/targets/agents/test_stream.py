@@ -6,7 +6,7 @@ from agentevals_action.targets.agents import stream as agent_stream
 from agentevals_action.targets.agents.stream import Severity
 
 
-def test_read_lines__events_text_and_what_is_broken_are_told_apart() -> None:
+def test_read_lines__separates_events_text_and_broken_lines() -> None:
     read = agent_stream.read_lines(
         'hello\r\n{"type": "a"}\r\n  {"type": "b", "x": "\\u2028"}\n{"no": "type"}\n{"type": 5}\n{"type": "c"\n{x}\n[1]'
     )
