@@ -1,8 +1,9 @@
 """What the default branch came to is remembered, and pull requests start from it instead of running
 the base again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ class Workflow:
         self.calls = folder / "calls"
         server.add_pull(7, self.pull.head, self.pull.main, [file(path) for path in change])
 
-    def job(self, name: str, sha: str, event: object, **inputs: str) -> Finished:
+    def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
         self.runs += 1
         place = self.folder / str(self.runs)
         workspace = self.pull.checkout(place / "workspace", sha, 1)
@@ -55,7 +56,7 @@ class Workflow:
             self.runs,
             inputs=given,
             env=env,
-        ).finish()  # type: ignore[arg-type]  # an event
+        ).finish()
 
     def push(self, **inputs: str) -> Finished:
         return self.job(

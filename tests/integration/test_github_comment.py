@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.base import CommentReport
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.report import CommentReport
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment
@@ -38,7 +39,7 @@ def host(
     head: str = HEAD,
     comment_id: str = "agentevals",
 ) -> GitHubHost:
-    target = Target(
+    target = RunContext(
         repository="acme/agent",
         head_sha=head,
         token=server.token,
@@ -76,7 +77,7 @@ def test_comment__begins_with_a_hidden_marker(server: GitHubServer) -> None:
 
 def test_comment__outside_a_pull_request_is_none(server: GitHubServer) -> None:
     gate = GitHubHost(
-        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
+        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
     )
     assert gate.publish_comment(FAILED) is None
     assert server.requests == []
@@ -233,7 +234,7 @@ def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     assert gate.publish_comment(FAILED) is None
     assert server.comments == ()
     assert gate.notices == (
-        "The comment was left alone: the pull request has a newer commit than the one that was reviewed.",
+        "The comment was not changed: the pull request has a newer commit than the reviewed one.",
     )
 
 
@@ -302,12 +303,13 @@ def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> Non
         server.break_route(InjectedFailure("GET .*/comments$", 500, times=1_000))
 
     gate = GitHubHost(
-        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7), look_away
+        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7),
+        look_away,
     )
     assert gate.publish_comment(FAILED) is None
     assert len(server.comments) == 1
     assert gate.notices[0].startswith(
-        "The comment could not be written: GitHub did not answer as it should (500: "
+        "The comment could not be written: GitHub did not respond correctly (500: "
     )
 
 
@@ -341,7 +343,7 @@ def test_hiding__that_is_refused_stops_nothing(server: GitHubServer) -> None:
     assert [comment.minimised for comment in server.comments] == [None, None]
     assert gate.notices == (
         "An outdated comment could not be hidden: the token lacks `pull-requests: write` "
-        "(GitHub answered 403: Resource not accessible by integration). Add `pull-requests: write` to the `permissions:` of the job.",
+        "(GitHub replied 403: Resource not accessible by integration). Add `pull-requests: write` to the `permissions:` of the job.",
     )
 
 
@@ -355,7 +357,7 @@ def test_body__that_is_too_long_is_cut_where_a_reader_sees_it(
     (comment,) = server.comments
     assert len(comment.body.encode("utf-16-le")) // 2 <= 65_536
     assert text(comment).startswith(
-        "**This text is longer than the 65,536 characters that GitHub takes: its end is cut off.**\n\n"
+        "**This text is longer than GitHub's limit of 65,536 characters: its end is cut off.**\n\n"
         + body[:10]
     )
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ class Gate:
         origin.git("checkout", "--quiet", "main")
         self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge), *changed)
 
-    def job(self, sha: str | None = None, depth: int = 1, **settings: object) -> Job:
+    def job(self, sha: str | None = None, depth: int = 1, **settings: Any) -> Job:
         """The next run of the workflow, on a fresh checkout of the merge commit."""
         self.runs += 1
         place = self.folder / str(self.runs)
@@ -92,7 +93,7 @@ class Gate:
             place / "runner",
             run=self.runs,
             **settings,
-        )  # type: ignore[arg-type]  # by name
+        )
 
     def shown(self) -> list[str]:
         """Our comments that are not minimised."""
@@ -260,7 +261,7 @@ def test_gate__pull_request_target_is_refused(gate: Gate) -> None:
     done = job.finish()
     assert done.code == 2
     assert "pull_request_target" in done.log
-    assert "could not begin" in done.summary
+    assert "could not start" in done.summary
 
 
 def test_gate__wrong_inputs_are_all_said_at_once(gate: Gate) -> None:

@@ -18,7 +18,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     settings = Settings.from_environ(inputs)
     repository = GitRepository(folder, environ=environ)
     job = events.local_job(
-        repository.head(), base, events.Wishes(settings.select, settings.fail_on)
+        repository.head(), base, events.JobOptions(settings.select, settings.fail_on)
     )
     place = workshop.Place(folder, settings, environ)
     manner = publish.Manner(Links(), template=place.template())

@@ -3,7 +3,7 @@
 import pytest
 
 from agentevals_action.github import job_log
-from agentevals_action.review.publish import Published
+from agentevals_action.model.report import Published
 from tests.support import reviews
 
 NASTY = "::error::no ##[endgroup] \x1b[31mred\x1b[0m \x1b]0;title\x07 sk-0123456789"
@@ -50,7 +50,7 @@ def test_folded__ends_its_group_also_when_it_is_stopped(capfd: pytest.CaptureFix
 
 
 def test_tell__conversations_notices_and_what_was_spent(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.tell(reviews.conversations(), Published(), ("grant `checks: write`",))
+    job_log.write_review(reviews.conversations(), Published(), ("grant `checks: write`",))
     lines = capfd.readouterr().out.splitlines()
     tests = [line for line in lines if "conversation" in line and not line.startswith("::")]
     order = [line.split()[1] for line in tests]
@@ -79,7 +79,7 @@ def test_tell__conversations_notices_and_what_was_spent(capfd: pytest.CaptureFix
 
 
 def test_tell__what_does_not_count_and_why(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.tell(reviews.believable(), Published(), ())
+    job_log.write_review(reviews.believable(), Published(), ())
     lines = capfd.readouterr().out.splitlines()
     told = {line.split()[1]: line for line in lines if "  (" in line}
     assert (
@@ -97,7 +97,7 @@ def test_tell__what_does_not_count_and_why(capfd: pytest.CaptureFixture[str]) ->
 
 def test_tell__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
     head = tuple(reviews.told(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
-    job_log.tell(
+    job_log.write_review(
         reviews.review(reviews.compared(head, head), notices=(f"\n{NASTY}",) * 2),
         Published(),
         [f"n{number}" for number in range(20)],
