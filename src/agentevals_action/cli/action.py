@@ -14,7 +14,7 @@ from agentevals_action.errors import (
     InvalidInput,
     OutputError,
 )
-from agentevals_action.github import events, job_log
+from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
@@ -87,8 +87,8 @@ def _gate(
         raise
     remembered = _remember(review, job, host, place.settings)
     job_log.write_review(review, published, (*host.notices, *remembered))
-    job_log.append_summary(runner.summary_path, published.summary)
-    job_log.write_outputs(
+    workflow_commands.append_summary(runner.summary_path, published.summary)
+    workflow_commands.write_outputs(
         runner.output_path, publish.outputs(review, published, place.settings.report_dir)
     )
     return review.decision.exit_code

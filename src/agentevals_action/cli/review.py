@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.github import events
-from agentevals_action.github.local import LocalHost
+from agentevals_action.github.base import LocalHost
 from agentevals_action.reports.view.links import Links
 from agentevals_action.review import publish, workshop
 from agentevals_action.review.baseline_source import Places

@@ -1,29 +1,24 @@
-"""GitHub's API: PyGithub sends the requests, waits and retries; pydantic validates the replies."""
+"""GitHub's API: PyGithub sends and retries the requests, pydantic validates the replies."""
 
 import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 import github
 from pydantic import TypeAdapter, ValidationError
-from urllib3 import BaseHTTPResponse, Retry
-from urllib3.exceptions import MaxRetryError, ResponseError, TimeoutError
 
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
 from agentevals_action.github import limits
 from agentevals_action.github.replies import Reply
+from agentevals_action.github.retry import REQUEST_SECONDS, BoundedRetry, WaitingTime
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reply)
 
-REQUEST_SECONDS = 15
-#: Seconds that all requests of a run together may wait for GitHub.
-WAITING_SECONDS = 240.0
 #: Seconds before each repetition of a write, plus up to a quarter of it at random.
 _PAUSES = (1.0, 2.0, 4.0)
 _NEXT_PAGE = re.compile(r'<([^>]+)>;\s*rel="next"')
@@ -114,75 +109,6 @@ def _advice(permission: str, without_secrets: str) -> str:
     )
 
 
-class WaitingTime:
-    """The seconds that a run may still wait for GitHub."""
-
-    def __init__(self, sleep: Callable[[float], None]) -> None:
-        self._sleep = sleep
-        self.left = WAITING_SECONDS
-
-    def wait(self, seconds: float) -> bool:
-        """Waits; returns False at once if the time left is too short."""
-        if seconds > self.left:
-            return False
-        self.left -= seconds
-        if seconds:
-            self._sleep(seconds)
-        return True
-
-
-class _Retry(github.GithubRetry):
-    """Repeats reads after a 5xx or without a reply, and every request after a rate limit.
-
-    PyGithub's own retry does not look at 429 without `Retry-After`, and does not limit the time of
-    all requests together. Writes are repeated by `GitHubApi.write`."""
-
-    def __init__(self, waiting: WaitingTime, **options: Any) -> None:
-        self._waiting = waiting
-        super().__init__(**options)
-
-    def new(self, **changes: Any) -> "_Retry":
-        return super().new(waiting=self._waiting, **changes)
-
-    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
-        limited = status_code in (403, 429)  # GithubRetry looks into a 403
-        return limited or super().is_retry(method, status_code, has_retry_after)
-
-    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        asked = super().get_retry_after(response)
-        if asked is None and response.status == 429:
-            return _seconds_to_reset(response.headers) or limits.SECONDARY_LIMIT_SECONDS
-        return asked
-
-    def increment(  # type: ignore[override]  # the return type is that of GithubRetry
-        self,
-        method: str | None = None,
-        url: str | None = None,
-        response: BaseHTTPResponse | None = None,
-        error: Exception | None = None,
-        _pool: Any = None,
-        _stacktrace: TracebackType | None = None,
-    ) -> Retry:
-        if isinstance(error, TimeoutError):
-            self._waiting.left -= REQUEST_SECONDS
-        self.max_rate_limit_wait = self._waiting.left
-        try:
-            retry = super().increment(method, url, response, error, _pool, _stacktrace)  # type: ignore[arg-type]  # as urllib3 calls it
-        except MaxRetryError as exhausted:
-            if response is not None and response.status == 403:  # GithubRetry has read its body
-                data = {"message": "rate limit exceeded"}
-                raise github.RateLimitExceededException(403, data) from exhausted
-            raise
-        asked = self.get_retry_after(response) if response is not None else None
-        if max(asked or 0.0, retry.get_backoff_time()) > self._waiting.left:
-            raise MaxRetryError(_pool, url, error or ResponseError("no waiting time is left"))
-        return retry
-
-    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
-        asked = self.get_retry_after(response) if response is not None else None
-        self._waiting.wait(self.get_backoff_time() if asked is None else asked)
-
-
 class GitHubApi:
     """The connection of one run. `sleep` takes seconds.
 
@@ -198,7 +124,7 @@ class GitHubApi:
             base_url=context.api_url,
             user_agent=f"agentevals-action/{__version__}",
             timeout=REQUEST_SECONDS,
-            retry=_Retry(
+            retry=BoundedRetry(
                 self._waiting,
                 total=len(_PAUSES),
                 backoff_factor=1.0,
@@ -352,14 +278,6 @@ def _message(data: object) -> str:
     detail = first.get("message") if isinstance(first, Mapping) else first
     message = ", ".join(str(part) for part in (data.get("message"), detail) if part)
     return " ".join(message.split())[:200] or "no reason given"
-
-
-def _seconds_to_reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the hourly limit is reset; None if it is not exceeded."""
-    reset = headers.get("x-ratelimit-reset", "")
-    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdigit():
-        return None
-    return max(0.0, float(reset) - time.time()) + 1.0  # the reset is at any moment of that second
 
 
 def _graphql_data(reply: object) -> Mapping[str, Any]:

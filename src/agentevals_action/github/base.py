@@ -1,41 +1,56 @@
-"""A code host as a review sees it: it lists changed files, and takes a comment and a check run."""
+"""The interface of a code host: it lists changed files, and takes a comment and a check run."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import IO
 
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 
 
-class Host(Protocol):
-    """A code host. A refusal never raises: it is a sentence in `notices`."""
+class Host:
+    """A code host; this one knows and writes nothing.
+
+    A refusal never raises: it is a sentence in `notices`."""
 
     @property
     def notices(self) -> Sequence[str]:
         """What could not be read or written, and what to grant: one sentence each."""
-        ...
+        return ()
 
     def changed_files(self) -> Sequence[ChangedFile] | None:
         """The changed files; None if the caller must ask git."""
-        ...
+        return None
 
     def merge_base(self) -> str | None:
         """SHA of the merge base of the base branch and the head, None if unknown."""
-        ...
+        return None
 
     def acceptance(self, label: str) -> Acceptance | None:
         """Who accepts the regressions of this head by adding the label; None if nobody does."""
-        ...
+        return None
 
     def start_check(self) -> str | None:
         """Completes the check runs of killed runs and opens this run's; returns its URL."""
-        ...
+        return None
 
     def finish_check(self, report: CheckReport) -> str | None:
-        """Completes the check run; returns its URL."""
-        ...
+        """Completes the check run, opening it first if necessary; returns its URL."""
+        return None
 
     def publish_comment(self, report: CommentReport) -> str | None:
-        """Creates, updates or replaces the comment; returns its URL."""
-        ...
+        """Creates, updates or replaces the comment; returns its URL, None if it is not as
+        reported."""
+        return None
+
+
+class LocalHost(Host):
+    """The host of a review of a working tree."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def publish_comment(self, report: CommentReport) -> str | None:
+        """Prints the comment, wanted or not."""
+        print(report.body, file=self._stream, flush=True)
+        return None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agentevals_action.github import limits
 from agentevals_action.github.api import ApiError, GitHubApi, RunContext
+from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.comment import CommentWriter
 from agentevals_action.github.data_branch import DataBranch
@@ -16,8 +17,8 @@ from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 
 
-class GitHubHost:
-    """A `Host` over GitHub's API. `sleep` takes seconds; the waiting time of a run is limited."""
+class GitHubHost(Host):
+    """GitHub over its API. `sleep` takes seconds; the waiting time of a run is limited."""
 
     def __init__(self, context: RunContext, sleep: Callable[[float], None] = time.sleep) -> None:
         self._api = GitHubApi(context, sleep)
@@ -31,7 +32,7 @@ class GitHubHost:
 
     @property
     def notices(self) -> Sequence[str]:
-        """What could not be read or written, and what to grant: one sentence each."""
+        """What failed, and what to grant: one sentence each."""
         return tuple(self._api.notices)
 
     def changed_files(self) -> Sequence[ChangedFile] | None:
@@ -54,7 +55,7 @@ class GitHubHost:
         return files if complete and pull.head_sha == self._context.head_sha else None
 
     def merge_base(self) -> str | None:
-        """SHA of the merge base of the base branch and the head, None if unknown."""
+        """SHA of the merge base, from a comparison of the base branch with the head."""
         if self._context.base is None:
             return None
         path = f"compare/{self._context.base}...{self._context.head_sha}"
@@ -64,20 +65,19 @@ class GitHubHost:
             return None
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of this head by adding the label; None if nobody does."""
+        """Who accepts the regressions of this head by the label; None outside a pull request."""
         number = self._context.pull
         return None if number is None else Labels(self._api, number).acceptance(label)
 
     def start_check(self) -> str | None:
-        """Completes the check runs of killed runs and opens this run's; returns its URL."""
+        """Opens the check run, if there is one; returns its URL."""
         return self._check.start() if self._check else None
 
     def finish_check(self, report: CheckReport) -> str | None:
-        """Completes the check run, opening it first if necessary; returns its URL."""
+        """Completes the check run, if there is one; returns its URL."""
         return self._check.finish(report) if self._check else None
 
     def publish_comment(self, report: CommentReport) -> str | None:
-        """Creates, updates or replaces the comment; returns its URL, None if it is not as
-        reported."""
+        """Publishes the comment; returns its URL, None outside a pull request."""
         number = self._context.pull
         return None if number is None else CommentWriter(self._api, number).publish(report)

@@ -4,7 +4,7 @@ and the summary for the runner."""
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def report_invalid(error: AgentEvalsError, summary: Path | None) -> None:
     for line in lines:
         print(commands.command("error", line), flush=True)
     items = "\n".join(f"- {escaping.prose(line, _REASON)}" for line in lines)
-    append_summary(summary, f"> [!CAUTION]\n> **agentevals could not start**\n\n{items}\n")
+    commands.append_summary(summary, f"> [!CAUTION]\n> **agentevals could not start**\n\n{items}\n")
 
 
 def write_review(review: Review, published: Published, notices: Sequence[str]) -> None:
@@ -113,24 +113,6 @@ def _write_notices(notices: Iterable[str]) -> None:
             print(commands.command("warning", notice))
         else:
             print(commands.safe_log_line(printable(f"notice: {notice}", _LINE)))
-
-
-def append_summary(path: Path | None, markdown: str) -> None:
-    """Appends to the job summary, if there is one; a failure is a warning."""
-    if path is not None:
-        try:
-            commands.append_summary(path, markdown)
-        except OSError as error:
-            log.warning("the job summary could not be written: %s", error)
-
-
-def write_outputs(path: Path | None, outputs: Mapping[str, str]) -> None:
-    """Writes the action's outputs for the runner, if there is one; a failure is a warning."""
-    if path is not None:
-        try:
-            commands.write_outputs(path, outputs)
-        except OSError as error:
-            log.warning("the outputs could not be written: %s", error)
 
 
 def _title(suite: SuiteComparison) -> str:

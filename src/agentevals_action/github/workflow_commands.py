@@ -1,14 +1,18 @@
 """What the runner reads from a job: commands in the log, outputs, the job summary."""
 
+import logging
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from agentevals_action.formatting import counted
 from agentevals_action.github import limits
 from agentevals_action.model.report import Annotation
 from agentevals_action.reports.terminal import no_command
+
+log = logging.getLogger(__name__)
 
 _LEVELS = {"failure": "error", "warning": "warning"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -48,28 +52,43 @@ def safe_log_line(text: str) -> str:
     return "\n".join(no_command(line) for line in _LINE_ENDS.split(text))
 
 
-def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
-    """Appends outputs to the runner's file; no value can end itself early. ValueError for an
-    invalid name; OSError."""
+def write_outputs(path: Path | None, outputs: Mapping[str, str]) -> None:
+    """Appends outputs to the runner's file, if there is one; no value can end itself early. A file
+    that cannot be written is a warning. ValueError for an invalid name."""
     parts = []
     for name, value in outputs.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a valid name of an output")
         delimiter = f"end_{secrets.token_hex(16)}"
         parts.append(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
-    with path.open("a", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.write("".join(parts))
+    if path is not None:
+        with _warn_on_failure("the outputs"):
+            _append(path, "".join(parts))
 
 
-def append_summary(path: Path, markdown: str) -> None:
-    """Appends Markdown to the job summary, visibly cut to GitHub's limit, above which GitHub shows
-    nothing. OSError."""
-    present = path.stat().st_size if path.exists() else 0
-    free = limits.STEP_SUMMARY_BYTES - present
-    text = markdown if markdown.endswith("\n") else f"{markdown}\n"
-    if len(text.encode("utf-8", "replace")) > free:
-        kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
-        text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
+def append_summary(path: Path | None, markdown: str) -> None:
+    """Appends Markdown to the job summary, if there is one, visibly cut to GitHub's limit, above
+    which GitHub shows nothing. A file that cannot be written is a warning."""
+    if path is None:
+        return
+    with _warn_on_failure("the job summary"):
+        free = limits.STEP_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
+        text = markdown if markdown.endswith("\n") else f"{markdown}\n"
+        if len(text.encode("utf-8", "replace")) > free:
+            kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
+            text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
+        _append(path, text)
+
+
+@contextmanager
+def _warn_on_failure(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        log.warning("%s could not be written: %s", what, error)
+
+
+def _append(path: Path, text: str) -> None:
     with path.open("a", encoding="utf-8", errors="replace", newline="\n") as file:
         file.write(text)
 

@@ -2,8 +2,7 @@
 
 import io
 
-from agentevals_action.github.base import Host
-from agentevals_action.github.local import LocalHost
+from agentevals_action.github.base import Host, LocalHost
 from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.report import CheckReport, CommentReport
 
