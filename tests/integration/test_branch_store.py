@@ -1,4 +1,4 @@
-"""The branch store as a whole: many writers at once, and a base that is read from what they
+"""The branch store: many writers at once, and a base that is read from what they
 wrote."""
 
 import asyncio
@@ -63,12 +63,12 @@ def stored(server: GitHubServer, path: str) -> list[str]:
 def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -> None:
     writers = 24
     start = threading.Barrier(writers)
-    told: list[str] = []
+    notices: list[str] = []
 
     def write(number: int) -> None:
         path = PATH if alike else f"suite-{number}/EVAL.yaml"
         start.wait()
-        told.extend(
+        notices.extend(
             memory(server).store(
                 [results.run(results.result(), path=path)],
                 f"{number:040x}",
@@ -81,7 +81,7 @@ def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -
         thread.start()
     for thread in threads:
         thread.join()
-    assert told == []
+    assert notices == []
     names = [f"{number:040x}" for number in range(writers)]
     found = (
         stored(server, PATH)

@@ -37,8 +37,8 @@ class Workflow:
 
     def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
         self.runs += 1
-        place = self.folder / str(self.runs)
-        workspace = self.pull.checkout(place / "workspace", sha, 1)
+        folder = self.folder / str(self.runs)
+        workspace = self.pull.checkout(folder / "workspace", sha, 1)
         env = {"CALLS": str(self.calls)}
         given = {
             "env": "CALLS",
@@ -51,7 +51,7 @@ class Workflow:
             self.server,
             event,
             sha,
-            place / "runner",
+            folder / "runner",
             name,
             self.runs,
             inputs=given,
@@ -72,9 +72,9 @@ class Workflow:
 
     def called(self) -> tuple[int, int]:
         """How often the agent was called in the workspace, and elsewhere: in the base's tree."""
-        places = self.calls.read_text().split()
-        here = sum(f"/{self.runs}/workspace" in place for place in places)
-        return here, len(places) - here
+        folders = self.calls.read_text().split()
+        here = sum(f"/{self.runs}/workspace" in folder for folder in folders)
+        return here, len(folders) - here
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(
     assert (2 < head <= 8, base) == (True, 0)  # fresh samples of head alone: six of base are enough
 
 
-def test_review__without_stored_results_the_base_is_run_and_that_is_said(
+def test_review__without_stored_results_the_base_is_run_and_the_report_states_it(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})

@@ -110,7 +110,7 @@ def test_comment__of_the_same_run_and_words_is_not_written_again(server: GitHubS
         (Outcome.INCONCLUSIVE, Outcome.PASSED, False),
     ],
 )
-def test_comment__that_got_worse_is_posted_anew(
+def test_comment__that_got_worse_is_replaced(
     server: GitHubServer, before: Outcome, after: Outcome, replaced: bool
 ) -> None:
     host(server).publish_comment(CommentReport("Before.", before, wanted=True))
@@ -220,7 +220,7 @@ def test_author__is_known_by_id_after_a_change_of_name(server: GitHubServer) -> 
     assert len(server.comments) == 1
 
 
-def test_author__is_the_actions_bot_where_graphql_says_nothing(server: GitHubServer) -> None:
+def test_author__is_the_actions_bot_without_a_reply_of_graphql(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
     server.add_comment(7, STRANGER, server.comments[0].body)
     server.graphql_refuses = "FORBIDDEN"
@@ -246,7 +246,7 @@ def test_newer_head__is_not_overwritten_by_a_rerun_either(server: GitHubServer) 
     assert [text(comment) for comment in server.comments] == ["All is well."]
 
 
-def test_head__that_came_back_is_told_again(server: GitHubServer) -> None:
+def test_head__that_came_back_is_reported_again(server: GitHubServer) -> None:
     push(server)
     host(server, 51, head=NEXT).publish_comment(FAILED)
     push(server, HEAD)
@@ -313,7 +313,7 @@ def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> Non
     )
 
 
-def test_replacement__that_is_told_of_502_is_found_beside_the_old(server: GitHubServer) -> None:
+def test_replacement__that_gets_a_502_is_found_next_to_the_old(server: GitHubServer) -> None:
     host(server).publish_comment(PASSED)
     server.break_route(InjectedFailure(POST, 502, after_write=True))
     assert host(server, 51).publish_comment(FAILED) == server.comments[1].url
@@ -327,7 +327,7 @@ def test_update__is_repeated_after_a_502(server: GitHubServer) -> None:
     assert text(server.comments[0]) == "All is well."
 
 
-def test_doubled__comments_of_an_earlier_race_are_mended(server: GitHubServer) -> None:
+def test_doubled__comments_of_an_earlier_race_are_hidden(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
     server.add_comment(7, ACTIONS, server.comments[0].body)
     host(server, 51).publish_comment(PASSED)

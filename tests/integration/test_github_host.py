@@ -307,7 +307,7 @@ def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
         ({"run_id": 49, "head_sha": OTHER}, None),
     ],
 )
-def test_orphan__is_told_from_what_is_no_orphan(
+def test_orphan__is_distinguished_from_other_checks(
     server: GitHubServer, waits: Waits, earlier: dict[str, object], expected: str | None
 ) -> None:
     host(server, waits, **earlier).start_check()
@@ -398,7 +398,7 @@ def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits:
         ),
     ],
 )
-def test_refusal__of_the_comment_says_who_has_no_secrets(
+def test_refusal__of_the_comment_names_who_has_no_secrets(
     server: GitHubServer, waits: Waits, reason: str, advice: str
 ) -> None:
     server.permissions |= {"pull-requests": "read", "issues": "none"}
@@ -441,7 +441,7 @@ def test_refusal__of_a_locked_conversation_blames_no_permission(
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong"])
-def test_refusal__of_the_token_is_told_as_such(
+def test_refusal__of_the_token_is_reported_as_one(
     server: GitHubServer, waits: Waits, token: str | None
 ) -> None:
     gate = host(server, waits, token=token)
@@ -521,7 +521,7 @@ def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Wai
     ],
     ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
 )
-def test_trouble__of_any_kind_raises_nothing(
+def test_failure__of_any_kind_raises_nothing(
     server: GitHubServer, waits: Waits, injected: InjectedFailure
 ) -> None:
     server.break_route(injected)
@@ -550,7 +550,7 @@ def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
     assert waits == []
 
 
-def test_trouble__of_no_server_at_all_is_told(server: GitHubServer, waits: Waits) -> None:
+def test_failure__without_a_server_is_reported(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits, api_url="http://127.0.0.1:9")
     assert gate.start_check() is None
     assert gate.notices == (
@@ -589,14 +589,14 @@ def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) 
     } == {"100"}
 
 
-@pytest.mark.parametrize(("count", "told"), [(2_999, True), (3_000, False), (3_400, False)])
-def test_changed_files__at_the_limit_are_gits_to_tell(
-    server: GitHubServer, waits: Waits, count: int, told: bool
+@pytest.mark.parametrize(("count", "listed"), [(2_999, True), (3_000, False), (3_400, False)])
+def test_changed_files__at_the_limit_come_from_git(
+    server: GitHubServer, waits: Waits, count: int, listed: bool
 ) -> None:
     server.page_limit = 100
     server.world.pull(7).files = [file(f"{number}") for number in range(count)]
     found = host(server, waits).changed_files()
-    assert (len(found) if found is not None else None) == (count if told else None)
+    assert (len(found) if found is not None else None) == (count if listed else None)
 
 
 def test_changed_files__of_a_head_that_moved_on_are_not_taken(
@@ -615,14 +615,14 @@ def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(
     assert host(server, waits).changed_files() is None
 
 
-def test_changed_files__outside_a_pull_request_are_gits_to_tell(
+def test_changed_files__outside_a_pull_request_come_from_git(
     server: GitHubServer, waits: Waits
 ) -> None:
     assert host(server, waits, pull=None).changed_files() is None
     assert server.requests == []
 
 
-def test_changed_files__come_through_trouble(server: GitHubServer, waits: Waits) -> None:
+def test_changed_files__come_after_server_errors(server: GitHubServer, waits: Waits) -> None:
     server.world.pull(7).files = [file(f"{number}") for number in range(40)]
     server.break_route(InjectedFailure("/files", 502))
     server.limit_route("/files", 3)

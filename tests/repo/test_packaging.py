@@ -108,8 +108,8 @@ def test_lock__is_complete_wherever_it_is_installed() -> None:
         f"{name} needs {need}"
         for name, need in sorted(needs)
         if any(
-            (parsed := Requirement(need)).marker is None or parsed.marker.evaluate(place)
-            for place in TARGETS
+            (parsed := Requirement(need)).marker is None or parsed.marker.evaluate(target)
+            for target in TARGETS
         )
         and (
             (pin := locked.get(canonicalize_name(parsed.name))) is None

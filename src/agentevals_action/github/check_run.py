@@ -121,7 +121,7 @@ class CheckRunWriter:
     def _is_orphan(self, external_id: str | None) -> bool:
         """Whether an open check run is one of this gate whose run has ended.
 
-        A run of which GitHub does not tell the state counts as ended: if it goes on, it completes
+        A run whose state is unknown counts as ended: if it goes on, it completes
         its check run again with its own conclusion."""
         match (external_id or "").split("/"):
             case [prefix, gate, run, attempt, _] if (

@@ -103,7 +103,7 @@ class _PullRequest(_Payload):
 
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
-        does not tell."""
+        does not state this."""
         return self.head_repository is None or self.head_repository != self.base_repository
 
 

@@ -34,8 +34,8 @@ class Labels:
         self._pull = pull
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of the head by this label; None if nobody does, or GitHub
-        does not tell."""
+        """Who accepts the regressions of the head by this label; None if nobody does, or that
+        is unknown."""
         permission = "pull-requests: read"
         try:
             pull = self._api.get(f"pulls/{self._pull}", Pull)
@@ -62,7 +62,7 @@ class Labels:
         if pull.head_sha != self._api.context.head_sha:
             return "the pull request has another head now"
         if added is None:
-            return "GitHub does not tell who added it"
+            return "GitHub does not name who added it"
         if not added.is_current:
             return f"the head has changed since @{added.login} added it"
         if self._was_checked(pull, added):

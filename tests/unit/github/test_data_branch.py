@@ -133,7 +133,7 @@ def test_branch_of_somebody_else__is_not_written(server: GitHubServer) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", '{"version": 9}', b"\xff\xfe"])
-def test_damaged_file__is_told_and_begun_anew(server: GitHubServer, content: str | bytes) -> None:
+def test_damaged_file__is_reported_and_replaced(server: GitHubServer, content: str | bytes) -> None:
     memory(server).store([run(), run(path="other/EVAL.yaml")], C1, T1)
     server.git.put(BRANCH, {NAME: content})
     read = memory(server).read([PATH, "other/EVAL.yaml"])
@@ -153,7 +153,7 @@ def test_file_that_is_too_large__is_not_fetched(
     assert len(server.requests) == 1
 
 
-def test_huge_answer__is_left_out_and_told(server: GitHubServer) -> None:
+def test_huge_answer__is_left_out_and_reported(server: GitHubServer) -> None:
     (notice,) = memory(server).store([run(answer="x" * 1_000_000)], C1, T1)
     assert (
         notice
@@ -179,7 +179,7 @@ def test_token_that_only_reads__is_a_notice_that_names_the_permission(server: Gi
     )
 
 
-def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
+def test_read__states_why_it_fails(server: GitHubServer) -> None:
     nothing = "`agentevals-data` could not be read: there is no such branch yet \\(runs on the default branch write it\\)"
     with pytest.raises(HostError, match=nothing):
         memory(server).read([PATH])
@@ -221,7 +221,7 @@ def test_branch_that_is_not_listed_whole__is_neither_read_nor_written(server: Gi
     ],
 )
 @pytest.mark.parametrize("status", [0, 502])
-def test_short_trouble__is_waited_out(server: GitHubServer, route: str, status: int) -> None:
+def test_short_outage__is_waited_for(server: GitHubServer, route: str, status: int) -> None:
     memory(server).store([run()], C1, T1)
     server.break_route(InjectedFailure(route, status, times=2))
     assert memory(server).store([run()], C2, T2) == ()
@@ -241,7 +241,7 @@ def test_write_whose_answer_was_lost__is_there_once(
     assert len(server.git.log(BRANCH)) == (1 if first else 2)
 
 
-def test_lasting_trouble__is_a_notice(server: GitHubServer) -> None:
+def test_long_outage__is_a_notice(server: GitHubServer) -> None:
     waits: list[float] = []
     server.break_route(InjectedFailure("POST .*/git/trees", 503, times=9))
     (notice,) = memory(server, waits).store([run()], C1, T1)

@@ -1,5 +1,5 @@
 """The label that accepts regressions, over real HTTP: for which head it was put on, by whom, and
-what is said when that is not told."""
+and the notice when that is unknown."""
 
 import sys
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def host(server: GitHubServer, head: str = HEAD) -> GitHubHost:
 
 
 def notice(server: GitHubServer, head: str = HEAD) -> str:
-    """What is said when the label accepts nothing."""
+    """The notice when the label accepts nothing."""
     asked = host(server, head)
     assert asked.acceptance(LABEL) is None
     (sentence,) = asked.notices
@@ -51,12 +51,12 @@ def test_acceptance__by_who_put_the_label_on_this_head(server: GitHubServer) -> 
     assert asked.notices == ()
 
 
-def test_acceptance__labels_are_told_apart_as_github_does(server: GitHubServer) -> None:
+def test_acceptance__labels_are_compared_as_github_does(server: GitHubServer) -> None:
     server.timeline.label(PULL, "AgentEvals:Accept", "ada", 20)
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
 
 
-def test_acceptance__without_the_label_there_is_one_request_and_nothing_to_say(
+def test_acceptance__without_the_label_there_is_one_request_and_no_notice(
     server: GitHubServer,
 ) -> None:
     server.timeline.label(PULL, "documentation", "ada", 20)
@@ -97,7 +97,7 @@ def test_acceptance__ends_with_a_force_push(server: GitHubServer) -> None:
     assert "the head has changed since @ada" in notice(server, OTHER)
 
 
-def test_acceptance__a_commit_that_says_it_is_older_than_the_label_does_not_slip_under_it(
+def test_acceptance__a_commit_dated_before_the_label_is_not_accepted(
     server: GitHubServer,
 ) -> None:
     course = server.timeline
@@ -149,7 +149,7 @@ def test_acceptance__a_label_that_the_timeline_does_not_know_is_nobodys(
     server: GitHubServer,
 ) -> None:
     server.timeline.on[PULL] = {LABEL}
-    assert "GitHub does not tell who added it" in notice(server)
+    assert "GitHub does not name who added it" in notice(server)
 
 
 @pytest.mark.parametrize(("limit", "pages"), [(30, 4), (100, 2)])
@@ -172,19 +172,19 @@ def test_acceptance__all_pages_are_read(server: GitHubServer, limit: int, pages:
     [("pull-requests", "pull-requests: read"), ("checks", "checks: read")],
     ids=["timeline", "checks"],
 )
-def test_acceptance__a_refusal_accepts_nothing_and_says_what_to_grant(
+def test_acceptance__a_refusal_accepts_nothing_and_names_the_permission(
     server: GitHubServer, permission: str, grant: str
 ) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.permissions |= {permission: "none", "issues": "none"}
-    said = notice(server)
-    assert said.startswith(
+    sentence = notice(server)
+    assert sentence.startswith(
         "The label `agentevals:accept` accepts nothing, because the head it is for is unknown: "
     )
-    assert f"Add `{grant}` to the `permissions:` of the job." in said
+    assert f"Add `{grant}` to the `permissions:` of the job." in sentence
 
 
-def test_acceptance__trouble_is_repeated_and_then_told(server: GitHubServer) -> None:
+def test_acceptance__a_server_error_is_retried_and_then_reported(server: GitHubServer) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.break_route(InjectedFailure(r"/timeline", 502, 2, "Bad Gateway"))
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
@@ -192,7 +192,7 @@ def test_acceptance__trouble_is_repeated_and_then_told(server: GitHubServer) -> 
     assert "GitHub did not respond correctly" in notice(server)
 
 
-def test_acceptance__events_in_a_form_of_their_own_are_told_as_no_answer(
+def test_acceptance__events_of_an_unexpected_structure_are_reported(
     server: GitHubServer,
 ) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)

@@ -25,7 +25,7 @@ def test_bytes__are_cut_to_whole_characters(text: str, limit: int) -> None:
 
 
 @given(TEXTS, st.integers(150, 300), st.integers(0, 20))
-def test_markdown__leaves_space_and_says_that_it_is_cut(text: str, limit: int, room: int) -> None:
+def test_markdown__leaves_space_and_notes_the_cut(text: str, limit: int, room: int) -> None:
     fit = limits.cut_markdown(text, limit, room)
     assert limits.count_characters(fit) + room <= limit
     assert fit == text or fit.startswith("**This text is longer than")

@@ -1,4 +1,4 @@
-"""The payloads that other tests use say what GitHub's say, as the reader of events understands
+"""The payloads that other tests use are understood as GitHub's, as the reader of events understands
 them."""
 
 import pytest
@@ -48,7 +48,7 @@ def test_pull_request__of_dependabot_has_no_secrets() -> None:
     assert "Dependabot" in job.without_secrets
 
 
-def test_pull_request__that_is_closed_is_told_by_its_action() -> None:
+def test_pull_request__that_is_closed_is_known_by_its_action() -> None:
     with pytest.raises(InvalidInput, match="closed"):
         job_for(
             Event("pull_request", payloads.pull_request_event(HEAD, BASE, action="closed"), HEAD),

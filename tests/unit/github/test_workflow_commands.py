@@ -116,7 +116,7 @@ def test_summary__is_added_to_what_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [0, 500_000, 1024 * 1024 - 200])
-def test_summary__stays_under_a_mebibyte_and_says_so(tmp_path: Path, before: int) -> None:
+def test_summary__stays_under_a_mebibyte_with_a_note(tmp_path: Path, before: int) -> None:
     path = tmp_path / "summary"
     path.write_text("x" * before)
     workflow_commands.append_summary(path, "zeile ü😀\n" * 200_000)
