@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
-from agentevals_action.github import limits
 from agentevals_action.github.replies import Reply
 from agentevals_action.github.retry import REQUEST_SECONDS, BoundedRetry, WaitingTime
+from agentevals_action.model import github_limits as limits
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reply)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.github import limits
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import Comment, Pull
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.report import CommentReport
 

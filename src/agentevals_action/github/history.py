@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentevals_action.errors import HostError
-from agentevals_action.github import limits
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import (
     Artifact,
@@ -20,6 +19,7 @@ from agentevals_action.github.replies import (
     Repository,
     WorkflowRun,
 )
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.past import Archive, Lineage, PastRun, lineage
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 
-from agentevals_action.github import limits
 from agentevals_action.github.api import ApiError, GitHubApi, RunContext
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
@@ -12,6 +11,7 @@ from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.replies import Comparison, File, Pull
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport

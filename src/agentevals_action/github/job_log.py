@@ -10,8 +10,8 @@ from pathlib import Path
 
 from agentevals_action import escaping
 from agentevals_action.errors import AgentEvalsError, InvalidInput
-from agentevals_action.github import limits
 from agentevals_action.github import workflow_commands as commands
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import Review, SuiteComparison, TestComparison
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.report import Published

@@ -9,7 +9,7 @@ import github
 from urllib3 import BaseHTTPResponse, Retry
 from urllib3.exceptions import MaxRetryError, ResponseError, TimeoutError
 
-from agentevals_action.github import limits
+from agentevals_action.model import github_limits as limits
 
 REQUEST_SECONDS = 15
 #: Seconds that all requests of a run together may wait for GitHub.

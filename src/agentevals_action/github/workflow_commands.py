@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agentevals_action.formatting import counted
-from agentevals_action.github import limits
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.report import Annotation
 from agentevals_action.reports.terminal import no_command
 

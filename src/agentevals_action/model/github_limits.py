@@ -8,6 +8,8 @@ CHECK_TITLE = 255
 CHECK_SUMMARY = 65_535
 # https://docs.github.com/en/rest/issues/comments#create-an-issue-comment replies 422 beyond it
 COMMENT = 65_536
+#: Characters of a comment's text, which leave space for the hidden marker.
+COMMENT_TEXT = 65_000
 # https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files
 PULL_FILES = 3_000
 # https://docs.github.com/en/rest/commits/commits#compare-two-commits
