@@ -8,8 +8,6 @@ import agentevals_action
 
 #: What is imported late, so that a short run need not wait for it.
 _LATE = (
-    "anyio._backends._asyncio",  # of httpx
-    "anyio.streams.tls",
     "_strptime",  # of `datetime.strptime`
     "asyncio",
     "certifi",
@@ -19,7 +17,7 @@ _LATE = (
     "encodings.idna",
     "encodings.utf_8_sig",
     "github",
-    "httpcore._backends.anyio",
+    "h11",
     "html",
     "http.client",
     "jinja2.sandbox",

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from agentevals_action import evaluators
-from agentevals_action.entries.reading import entry_schema, fields_of, read_entry, to_data
 from agentevals_action.evaluators import base
+from agentevals_action.model.file_model import model_schema
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.suites.files.validation_errors import Refused
 from agentevals_action.system.paths import Folder
 from tests.support import cases
 
@@ -76,33 +76,33 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
 }
 
 every_type = pytest.mark.parametrize(
-    "options", evaluators.every(), ids=lambda options: options.type
+    "options", evaluators.EVALUATORS.values(), ids=lambda options: options.type
 )
 
 
-def test_registry__has_every_file_of_the_folder() -> None:
-    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
-    assert {options.__module__.rpartition(".")[2] for options in evaluators.every()} == files
-    for name in files:
-        module = importlib.import_module(f"agentevals_action.evaluators.{name}")
-        own = [
-            item
-            for item in vars(module).values()
-            if isinstance(item, type) and item.__module__ == module.__name__
-        ]
-        assert [
-            item
-            for item in own
-            if issubclass(item, base.Options) and item not in evaluators.every()
-        ] == []
+def names(options: type[base.EvaluatorOptions]) -> list[str]:
+    """The fields of a type as a file writes them."""
+    return [field.alias or name for name, field in options.model_fields.items()]
 
 
-def test_catalog__has_each_name_once() -> None:
-    names = [name for options in evaluators.every() for name in (options.type, *options.aliases)]
-    assert len(names) == len(set(names))
-    assert set(evaluators.catalog()) == set(names)
-    assert all(name == name.lower().replace("-", "_") for name in names)
-    assert set(SAMPLES) == {options.type for options in evaluators.every()}
+def test_registry__has_every_type_of_the_folder() -> None:
+    found = set()
+    for path in FOLDER.rglob("*.py"):
+        module = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
+        for item in vars(importlib.import_module(f"{evaluators.__name__}.{module}")).values():
+            if isinstance(item, type) and issubclass(item, base.EvaluatorOptions):
+                found.add(item)
+    assert {item for item in found if hasattr(item, "type")} == {*evaluators.EVALUATORS.values()}
+
+
+def test_registry__has_each_name_once() -> None:
+    types = evaluators.EVALUATORS.values()
+    listed = [name for options in types for name in (options.type, *options.aliases)]
+    assert len(listed) == len(set(listed))
+    assert set(evaluators.EVALUATORS_BY_NAME) == set(listed)
+    assert [options.type for options in types] == list(evaluators.EVALUATORS)
+    assert all(name == name.lower().replace("-", "_") for name in listed)
+    assert set(SAMPLES) == set(evaluators.EVALUATORS)
 
 
 @pytest.mark.parametrize(
@@ -116,19 +116,17 @@ def test_catalog__has_each_name_once() -> None:
         ("assert_set", "composite"),
     ],
 )
-def test_catalog__knows_the_other_spellings(alias: str, name: str) -> None:
-    assert evaluators.catalog()[alias] is evaluators.catalog()[name]
+def test_registry__has_the_other_spellings(alias: str, name: str) -> None:
+    assert evaluators.EVALUATORS_BY_NAME[alias] is evaluators.EVALUATORS_BY_NAME[name]
 
 
 @every_type
-def test_type__is_described(options: type[base.Options]) -> None:
-    module = importlib.import_module(options.__module__)
-    assert (module.__doc__ or "").startswith(f"`{options.type}`: ")
+def test_type__is_described(options: type[base.EvaluatorOptions]) -> None:
     assert options.__doc__
-    assert options.__doc__ != base.Options.__doc__
-    assert [name for name, field in fields_of(options).items() if not field.description] == []
-    assert set(options.spellings) <= set(fields_of(options))
-    assert not set(fields_of(options)) & {
+    assert options.__doc__ != base.EvaluatorOptions.__doc__
+    assert [name for name, field in options.model_fields.items() if not field.description] == []
+    assert set(options.spellings) <= set(names(options))
+    assert not set(names(options)) & {
         "name",
         "type",
         "weight",
@@ -137,19 +135,19 @@ def test_type__is_described(options: type[base.Options]) -> None:
         "negate",
         "config",
     }
-    assert not (options.asks_judge and "target" in fields_of(options)), "`target` names its judge"
-    assert entry_schema(options, {})["type"] == "object"
+    assert not (options.asks_judge and "target" in names(options)), "`target` names its judge"
+    assert model_schema(options, {})["type"] == "object"
 
 
 @every_type
-def test_type__grades_both_ways(options: type[base.Options], tmp_path: Path) -> None:
+def test_type__scores_both_ways(options: type[base.EvaluatorOptions], tmp_path: Path) -> None:
     fields, good, bad = SAMPLES[options.type]
     for answer, score in ((good, 1.0), (bad, 0.0)):
         ask = cases.echo if options.asks_judge else cases.no_judge
         trace = answer if isinstance(answer, Trace) else Trace((Message("assistant", answer),))
         case = cases.case(trace=trace, root=tmp_path, ask=ask, expected='{"n": 1}')
-        plain = cases.grade(options.type, fields, case, threshold=0.8)
-        negated = cases.grade(options.type, fields, case, threshold=0.8, negate=True)
+        plain = cases.run(options.type, fields, case, threshold=0.8)
+        negated = cases.run(options.type, fields, case, threshold=0.8, negate=True)
         assert (plain.score, plain.passed, plain.error) == (score, score == 1, None)
         assert plain.gates_failed == (() if score else ("e",))
         assert (negated.score, negated.passed) == (1 - score, score == 0)
@@ -158,23 +156,24 @@ def test_type__grades_both_ways(options: type[base.Options], tmp_path: Path) -> 
 
 @every_type
 def test_type__is_frozen_and_refuses_other_types(
-    options: type[base.Options], tmp_path: Path
+    options: type[base.EvaluatorOptions], tmp_path: Path
 ) -> None:
     fields = SAMPLES[options.type][0]
-    made = read_entry(options, fields, Folder(tmp_path, tmp_path))
-    for name in fields_of(options):
-        with pytest.raises(AttributeError):
+    made = options.model_validate(fields, context=Folder(tmp_path, tmp_path))
+    for name in options.model_fields:
+        with pytest.raises(ValidationError, match="frozen"):
             setattr(made, name, "other")
-        with pytest.raises(Refused, match=name):
-            read_entry(options, {**fields, name: object()}, Folder(tmp_path, tmp_path))
+    for name in names(options):
+        errors = cases.errors(options.type, {**fields, name: object()}, tmp_path)
+        assert errors[0].steps[0] == name
 
 
 @every_type
 def test_type__dumps_as_data_without_a_path_of_this_machine(
-    options: type[base.Options], tmp_path: Path
+    options: type[base.EvaluatorOptions], tmp_path: Path
 ) -> None:
-    made = read_entry(options, SAMPLES[options.type][0], Folder(tmp_path, tmp_path))
-    assert str(tmp_path) not in json.dumps(to_data(made))
+    made = options.model_validate(SAMPLES[options.type][0], context=Folder(tmp_path, tmp_path))
+    assert str(tmp_path) not in json.dumps(made.model_dump(mode="json"))
     assert cases.named(made, Folder(tmp_path, tmp_path)) == {}
     assert made.inner_gates() == ()
     assert isinstance(made.label(), str)
@@ -194,7 +193,10 @@ def test_evaluators_of_a_test__run_side_by_side(tmp_path: Path) -> None:
         return [
             result.score
             for result in await asyncio.gather(
-                *(base.grade(judge, case) for judge in (meeting("a", "b"), meeting("b", "a")))
+                *(
+                    base.run_evaluator(judge, case)
+                    for judge in (meeting("a", "b"), meeting("b", "a"))
+                )
             )
         ]
 

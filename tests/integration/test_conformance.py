@@ -34,7 +34,9 @@ def suites() -> list[str]:
 
 
 def loaded(copy: Path, path: str) -> Suite | BrokenSuite:
-    return load_suite(copy / path, copy, Catalog(evaluators.catalog(), providers.PROVIDERS))
+    return load_suite(
+        copy / path, copy, Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS)
+    )
 
 
 @pytest.mark.parametrize("path", suites())

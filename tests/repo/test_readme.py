@@ -1,4 +1,4 @@
-"""The README agrees with the code: its tables are the code's, its examples are valid, its
+"""The README says what the code does: its tables are the code's, its examples are valid, its
 commands run."""
 
 import os
@@ -50,10 +50,10 @@ def rows(table: str) -> dict[str, list[str]]:
 
 
 def test_inputs__the_table_is_the_code_s() -> None:
-    listed = rows("| input | default |")
-    assert list(listed) == list(settings.INPUTS)
+    told = rows("| input | default |")
+    assert list(told) == list(settings.INPUTS)
     for name, described in settings.INPUTS.items():
-        assert listed[name] == [
+        assert told[name] == [
             f"`{described.default}`" if described.default else "–",
             described.description.replace("|", "\\|"),
         ]
@@ -67,11 +67,11 @@ def test_outputs__the_table_is_the_code_s() -> None:
 
 def test_evaluators__each_has_a_row_in_the_registry_s_order() -> None:
     assert list(rows("| evaluator | passes when |")) == [
-        options.type for options in evaluators.every()
+        options.type for options in evaluators.EVALUATORS.values()
     ]
 
 
-@pytest.mark.parametrize("name", [options.type for options in evaluators.every()])
+@pytest.mark.parametrize("name", [options.type for options in evaluators.EVALUATORS.values()])
 def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_path: Path) -> None:
     example = rows("| evaluator | passes when |")[name][-1]
     lines = example.removeprefix("<pre>").removesuffix("</pre>").split("<br>")
@@ -89,7 +89,9 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
     suite = load_suite(
-        tmp_path / "EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.PROVIDERS)
+        tmp_path / "EVAL.yaml",
+        tmp_path,
+        Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS),
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
@@ -97,7 +99,7 @@ def test_evaluators__each_example_has_three_lines_and_is_valid(name: str, tmp_pa
 
 def test_evaluators_and_providers__all_are_named_in_the_text() -> None:
     text = re.sub(r"^\|.*$", "", README, flags=re.MULTILINE)
-    for name in (options.type for options in evaluators.every()):
+    for name in (options.type for options in evaluators.EVALUATORS.values()):
         assert (
             f"`{name}`" in text or f"`{name.removesuffix('_any').removesuffix('_all')}`" in text
         ), name
@@ -110,12 +112,16 @@ def spellings() -> set[tuple[str, str]]:
         dialects.SUITE.fields,
         dialects.TEST.fields,
         dialects.BLOCK.fields,
-        *(options.spellings for options in evaluators.every()),
+        *(options.spellings for options in evaluators.EVALUATORS.values()),
     )
     found = {
         (name, other) for fields in shapes for name, others in fields.items() for other in others
     }
-    found |= {(options.type, alias) for options in evaluators.every() for alias in options.aliases}
+    found |= {
+        (options.type, alias)
+        for options in evaluators.EVALUATORS.values()
+        for alias in options.aliases
+    }
     return found | {
         ("outcome", "expected_outcome"),
         ("judge_target", "grader_target"),
@@ -132,16 +138,18 @@ def dialect_lines() -> list[set[str]]:
     return [{name.replace("-", "_") for name in re.findall(r"`([^`]+)`", part)} for part in parts]
 
 
-def test_dialects__every_spelling_is_listed_with_its_name() -> None:
+def test_dialects__every_spelling_stands_beside_its_name() -> None:
     lines = dialect_lines()
     assert [
         pair for pair in sorted(spellings()) if not any(set(pair) <= line for line in lines)
     ] == []
 
 
-def test_dialects__nothing_else_is_listed() -> None:
+def test_dialects__nothing_else_is_told() -> None:
     known = (
-        {name for pair in spellings() for name in pair} | set(evaluators.catalog()) | {"execution"}
+        {name for pair in spellings() for name in pair}
+        | set(evaluators.EVALUATORS_BY_NAME)
+        | {"execution"}
     )
     assert {name for line in dialect_lines() for name in line} - known == set()
 
@@ -156,7 +164,9 @@ def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
             (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / named[1]).write_text(block)
     suite = load_suite(
-        tmp_path / "evals/EVAL.yaml", tmp_path, Catalog(evaluators.catalog(), providers.PROVIDERS)
+        tmp_path / "evals/EVAL.yaml",
+        tmp_path,
+        Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS),
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
@@ -170,7 +180,7 @@ def test_examples__the_workflow_takes_inputs_that_exist() -> None:
 
 def test_evaluator_example__is_the_one_in_the_code() -> None:
     shown = next(block for language, block in BLOCKS if language == "python")
-    code = (ROOT / "src/agentevals_action/evaluators/starts_with.py").read_text(encoding="utf-8")
+    code = (ROOT / "src/agentevals_action/evaluators/text_checks.py").read_text(encoding="utf-8")
     assert shown.strip() in code
 
 

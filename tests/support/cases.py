@@ -1,4 +1,4 @@
-"""Cases and evaluators built by hand: what the graders' tests start from."""
+"""Cases and evaluators for the tests of evaluators."""
 
 import asyncio
 import os
@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from agentevals_action import evaluators
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.field_errors import FieldError, field_errors
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.messages import prompt_text, read_message
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Block, Evaluator, Message, Test
@@ -29,7 +33,7 @@ def no_judges(evaluator: Evaluator) -> base.Judges:
     raise AssertionError(f"{evaluator.name} wants a judge")
 
 
-def saying(
+def replying(
     *replies: str, heard: list[str] | None = None
 ) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
     """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
@@ -101,9 +105,10 @@ def options(
     data: Mapping[str, Any] | None = None,
     root: Path = Path("/nowhere"),
     below: str = ".",
-) -> base.Options:
+) -> base.EvaluatorOptions:
     """Validated options of a type, as the loader makes them for a file in a folder below `root`."""
-    return read_entry(evaluators.catalog()[kind], dict(data or {}), Folder(root, root / below))
+    model = evaluators.EVALUATORS_BY_NAME[kind]
+    return model.model_validate(dict(data or {}), context=Folder(root, root / below))
 
 
 def evaluator(
@@ -114,7 +119,7 @@ def evaluator(
     return declared(made, **common)
 
 
-def declared(made: base.Options, **common: Any) -> Evaluator:
+def declared(made: base.EvaluatorOptions, **common: Any) -> Evaluator:
     """An evaluator with options that were validated elsewhere."""
     return Evaluator(
         **{
@@ -128,13 +133,28 @@ def declared(made: base.Options, **common: Any) -> Evaluator:
     )
 
 
-def grade(
-    kind: str, data: Mapping[str, Any] | None, graded: base.Case, **common: Any
+def errors(kind: str, data: Mapping[str, Any], root: Path = Path("/nowhere")) -> list[FieldError]:
+    """The errors of options that are not valid."""
+    return model_errors(evaluators.EVALUATORS_BY_NAME[kind], data, Folder(root, root))
+
+
+def model_errors(
+    model: type[FileModel], data: Mapping[str, Any], folder: Folder | None = None
+) -> list[FieldError]:
+    """The errors of data that are not valid for a model."""
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(dict(data), context=folder)
+    return field_errors(caught.value, data)
+
+
+def run(
+    kind: str, data: Mapping[str, Any] | None, scored: base.Case, **common: Any
 ) -> EvaluatorResult:
-    """One case graded by one evaluator, by the way that every evaluator is run."""
-    return asyncio.run(base.grade(evaluator(kind, data, graded.root, **common), graded))
+    """One case scored by one evaluator, as in a run."""
+    made = evaluator(kind, data, scored.root, **common)
+    return asyncio.run(base.run_evaluator(made, scored))
 
 
-def named(made: base.Options, folder: Folder) -> dict[str, str]:
+def named(made: base.EvaluatorOptions, folder: Folder) -> dict[str, str]:
     """The files that options name, with their role."""
     return {file.path: file.role for file in made.files(folder)}

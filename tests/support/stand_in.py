@@ -1,5 +1,5 @@
-"""An HTTP server on loopback that replaces a vendor's server or an agent: scripted replies first,
-then the replies of a subclass."""
+"""A stand-in for a vendor's server, on loopback: scripted replies first, then what the vendor's
+part makes of a request."""
 
 import json
 import threading
@@ -7,28 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
 class Received:
-    """A request: `path` with its query, header names in lower case."""
+    """A request as it came in; header names in lower case."""
 
-    method: str
     path: str
     headers: Mapping[str, str]
-    data: bytes
-
-    @property
-    def body(self) -> Any:
-        """The data as JSON."""
-        return json.loads(self.data)
+    body: Any
 
 
 @dataclass(frozen=True)
 class Sent:
-    """One reply: `body` is JSON, or bytes that are sent unchanged. `drop` closes the connection
-    without a reply; `hold` keeps the client waiting until the server is closed."""
+    """One reply: `body` is JSON, or bytes that go out as they are. `drop` closes the connection
+    without one; `hold` keeps the client waiting until the server is closed."""
 
     body: Any = None
     status: int = 200
@@ -36,22 +30,13 @@ class Sent:
     drop: bool = False
     hold: bool = False
 
-    def data(self, received: Received) -> bytes:
-        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
-
-Request = TypeVar("Request", bound=Received)
-Reply = TypeVar("Reply", bound=Sent)
-
-
-class StandIn(Generic[Request, Reply]):
+class StandIn:
     """`with SomeServer(...) as server:` then `server.url` and `server.requests`. `script` answers
-    the first requests in the order of arrival."""
+    the first requests, in order of arrival."""
 
-    request_type: ClassVar[type[Received]] = Received
-
-    def __init__(self, script: Sequence[Reply] = ()) -> None:
-        self.requests: list[Request] = []
+    def __init__(self, script: Sequence[Sent] = ()) -> None:
+        self.requests: list[Received] = []
         self._script = list(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -80,7 +65,7 @@ class StandIn(Generic[Request, Reply]):
         self._thread.join()
         self._server.server_close()
 
-    def answer(self, received: Request) -> Reply:
+    def answer(self, received: Received) -> Sent:
         with self._lock:
             self.requests.append(received)
             scripted = self._script.pop(0) if self._script else None
@@ -89,27 +74,32 @@ class StandIn(Generic[Request, Reply]):
             self._closing.wait()
         return reply
 
-    def reply(self, received: Request) -> Reply:
-        """The reply to a request."""
+    def reply(self, received: Received) -> Sent:
+        """What the vendor says to a request."""
         raise NotImplementedError
 
 
-def _handler(server: StandIn[Any, Any]) -> type[BaseHTTPRequestHandler]:
+def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Otherwise the body of a reply waits 40 ms for the acknowledgement of the head.
-        disable_nagle_algorithm = True
+        disable_nagle_algorithm = (
+            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
+        )
         timeout = 30
 
-        def _reply(self) -> None:
-            data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            names = {name.lower(): value for name, value in self.headers.items()}
-            received = server.request_type(self.command, self.path, names, data)
-            reply = server.answer(received)
+        def do_POST(self) -> None:
+            data = self.rfile.read(int(self.headers["Content-Length"]))
+            reply = server.answer(
+                Received(
+                    self.path,
+                    {name.lower(): value for name, value in self.headers.items()},
+                    json.loads(data),
+                )
+            )
             self.close_connection = True
             if reply.drop or reply.hold:
                 return
-            body = reply.data(received)
+            body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
             headers = {
                 "Content-Type": "application/json",
                 "Content-Length": str(len(body)),
@@ -122,9 +112,7 @@ def _handler(server: StandIn[Any, Any]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _reply
-
         def log_message(self, format: str, *args: object) -> None:
-            """Writes nothing: a test's output is its own."""
+            """Says nothing: a test's output is its own."""
 
     return Handler

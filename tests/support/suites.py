@@ -56,7 +56,9 @@ class MockTarget(base.ProviderOptions):
         return ("MOCK_KEY",)
 
 
-CATALOG = Catalog(evaluators=evaluators.catalog(), providers={"cli": CliTarget, "mock": MockTarget})
+CATALOG = Catalog(
+    evaluators=evaluators.EVALUATORS_BY_NAME, providers={"cli": CliTarget, "mock": MockTarget}
+)
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> Path:

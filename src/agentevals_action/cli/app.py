@@ -241,7 +241,7 @@ def schema(config: bool) -> None:
     from agentevals_action.suites.json_schema import configuration_schema
     from agentevals_action.suites.json_schema import schema as make
 
-    made = configuration_schema() if config else make(evaluators.catalog())
+    made = configuration_schema() if config else make(evaluators.EVALUATORS_BY_NAME)
     print(json.dumps(made, indent=2, ensure_ascii=False))
 
 

@@ -208,8 +208,8 @@ def _judge(evaluator: Evaluator, suite: Suite, agent: str | None) -> ExplainedTa
     )
 
 
-def _options(evaluator: Evaluator) -> base.Options:
-    if not isinstance(evaluator.options, base.Options):
+def _options(evaluator: Evaluator) -> base.EvaluatorOptions:
+    if not isinstance(evaluator.options, base.EvaluatorOptions):
         raise TypeError(f"{evaluator.type} has no evaluator behind it")
     return evaluator.options
 
@@ -271,7 +271,7 @@ def _files(suite: Suite, test: Test, agent: str | None) -> Iterator[NamedFile]:
     targets are made of."""
     named: dict[str, NamedFile] = {file.path: file for file in test.files}
     targets = [agent]
-    for evaluator in (inner for declared in test.evaluators for inner in base.every(declared)):
+    for evaluator in (inner for declared in test.evaluators for inner in base.walk(declared)):
         for file in evaluator.files:
             named.setdefault(file.path, file)
         judge = _judge(evaluator, suite, agent)

@@ -172,8 +172,8 @@ def _note_uses(suite: Suite, own: Mapping[str, SeenTarget]) -> None:
 
 
 def _judges(suite: Suite, test: Test, agent: str | None) -> Iterator[str]:
-    for evaluator in (inner for declared in test.evaluators for inner in base.every(declared)):
-        if isinstance(evaluator.options, base.Options) and evaluator.options.needs_judge():
+    for evaluator in (inner for declared in test.evaluators for inner in base.walk(declared)):
+        if isinstance(evaluator.options, base.EvaluatorOptions) and evaluator.options.needs_judge():
             name = suite.targets.judge(evaluator.target, agent)
             if name is not None:
                 yield name

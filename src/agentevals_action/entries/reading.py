@@ -195,7 +195,7 @@ def _is_check(held: object) -> bool:
 def fields_of(model: type[Struct] | type[BaseModel]) -> Mapping[str, Any]:
     """The fields that a file may hold, by name, in order."""
     if issubclass(model, BaseModel):
-        return model.model_fields
+        return {field.alias or name: field for name, field in model.model_fields.items()}
     return {name: field for name, field in _all_fields(model).items() if field.is_read}
 
 
@@ -305,7 +305,7 @@ _COMPOUND: Mapping[Any, Callable[[tuple[Any, ...], Meta], Reader]] = {
 def types_of(model: type[Struct] | type[BaseModel]) -> Mapping[str, Any]:
     """The types of all fields by name."""
     if issubclass(model, BaseModel):
-        return {name: field.annotation for name, field in model.model_fields.items()}
+        return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
     return {field.name: field.type for field in structs.fields(model)}
 
 

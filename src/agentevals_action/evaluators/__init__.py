@@ -1,52 +1,57 @@
-"""The evaluator types: one file each; a new one is its file and its line here."""
+"""The evaluator types. A new type is one class and one line here."""
 
 from collections.abc import Mapping
 
-from agentevals_action.evaluators.base import Options
-from agentevals_action.registry import Registry
+from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.evaluators.composite import Composite
+from agentevals_action.evaluators.field_accuracy.evaluator import FieldAccuracy
+from agentevals_action.evaluators.is_json import IsJson
+from agentevals_action.evaluators.judges.llm_judge import LlmJudge
+from agentevals_action.evaluators.judges.rubric import Rubric
+from agentevals_action.evaluators.metric_checks import Cost, ExecutionMetrics, Latency, TokenUsage
+from agentevals_action.evaluators.skill_trigger import SkillTrigger
+from agentevals_action.evaluators.text_checks import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    IContains,
+    IContainsAll,
+    IContainsAny,
+    Regex,
+    StartsWith,
+)
+from agentevals_action.evaluators.tool_trajectory.evaluator import ToolTrajectory
 
-#: Every evaluator type, which is the name of its file, in the order of the documentation: its
-#: class, and its aliases.
-_TYPES: Mapping[str, tuple[str, ...]] = {
-    "contains": ("Contains",),
-    "contains_any": ("ContainsAny",),
-    "contains_all": ("ContainsAll",),
-    "icontains": ("IContains",),
-    "icontains_any": ("IContainsAny",),
-    "icontains_all": ("IContainsAll",),
-    "starts_with": ("StartsWith",),
-    "ends_with": ("EndsWith",),
-    "equals": ("Equals",),
-    "regex": ("Regex",),
-    "is_json": ("IsJson",),
-    "latency": ("Latency",),
-    "cost": ("Cost",),
-    "token_usage": ("TokenUsage",),
-    "code_judge": ("CodeJudge", "code_grader", "script"),
-    "llm_judge": ("LlmJudge", "llm_grader", "llm_rubric"),
-    "rubric": ("Rubric", "rubrics"),
-    "composite": ("Composite", "assert_set"),
-    "tool_trajectory": ("ToolTrajectory",),
-    "field_accuracy": ("FieldAccuracy",),
-    "execution_metrics": ("ExecutionMetrics",),
-    "skill_trigger": ("SkillTrigger",),
+#: Every evaluator type by its name, in the order of the documentation.
+EVALUATORS: Mapping[str, type[EvaluatorOptions]] = {
+    "contains": Contains,
+    "contains_any": ContainsAny,
+    "contains_all": ContainsAll,
+    "icontains": IContains,
+    "icontains_any": IContainsAny,
+    "icontains_all": IContainsAll,
+    "starts_with": StartsWith,
+    "ends_with": EndsWith,
+    "equals": Equals,
+    "regex": Regex,
+    "is_json": IsJson,
+    "latency": Latency,
+    "cost": Cost,
+    "token_usage": TokenUsage,
+    "code_judge": CodeJudge,
+    "llm_judge": LlmJudge,
+    "rubric": Rubric,
+    "composite": Composite,
+    "tool_trajectory": ToolTrajectory,
+    "field_accuracy": FieldAccuracy,
+    "execution_metrics": ExecutionMetrics,
+    "skill_trigger": SkillTrigger,
 }
 
-#: The module of a type that is in a folder of its own.
-_FOLDERS = {"llm_judge": "judges.llm_judge", "rubric": "judges.rubric"}
-
-
-def catalog() -> Mapping[str, type[Options]]:
-    """Every evaluator type by its name and by each of its aliases, all with `_`."""
-    named = {
-        name: (_FOLDERS.get(kind, kind), plugin)
-        for kind, (plugin, *aliases) in _TYPES.items()
-        for name in (kind, *aliases)
-    }
-    return Registry[Options](__name__, named)
-
-
-def every() -> tuple[type[Options], ...]:
-    """Every evaluator type, in the order of the documentation."""
-    types = catalog()
-    return tuple(types[kind] for kind in _TYPES)
+#: The same with the aliases of each type.
+EVALUATORS_BY_NAME: Mapping[str, type[EvaluatorOptions]] = {
+    name: options for options in EVALUATORS.values() for name in (options.type, *options.aliases)
+}

@@ -1,30 +1,33 @@
-"""What every evaluator type is: validated options that grade one case."""
+"""The base class of the evaluator types, and the function that runs an evaluator on one answer."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from agentevals_action.entries.entry import Entry
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
 from agentevals_action.model.suite import Evaluator, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.paths import Folder
 
-#: Sends messages to the judge of the evaluator and gives the text of its reply; raises AttemptError
-#: of kind `judge` or `timeout`.
+#: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
+#: kind `judge` or `timeout`.
 Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
 
 
 @dataclass(frozen=True)
 class Judges:
-    """Whom a judge's program may ask: `default` names the evaluator's judge, `names` every target
-    of the suite; `ask` sends messages to one of them and raises AttemptError when it gives no
-    answer. What the calls cost is the test's."""
+    """The targets that the program of a code judge may call.
+
+    `default` is the name of the evaluator's judge, `names` are all targets of the suite. `ask`
+    sends messages to one of them; AttemptError if it does not answer. The test pays for the calls.
+    """
 
     default: str
     names: tuple[str, ...]
@@ -33,14 +36,14 @@ class Judges:
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to grade, and what grading may use.
+    """One answer, and the context in which it is scored.
 
-    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds,
-    `environment` all that a judge's process may see, `withheld` the names of variables that were
-    kept from it (for the hint when it fails). `workspace` is the folder that the agent worked in
-    and `file_changes` the unified diff of what it did there, None without one. `judges` tells whom
-    a program may ask on behalf of an evaluator; AttemptError of kind `configuration` when there is
-    no judge."""
+    `root` is the repository root of the tree under test, `timeout` the test's limit in seconds.
+    `environment` is the complete environment of a judge's process, `withheld` the names of the
+    variables that were removed from it. `workspace` is the folder in which the agent worked and
+    `file_changes` the unified diff of its changes; both are None without a workspace. `judges`
+    returns the targets that a program may call for an evaluator; AttemptError of kind
+    `configuration` if there is no judge."""
 
     test: Test
     trace: Trace
@@ -55,24 +58,22 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Misfit:
-    """What of an evaluator's options does not fit a test: the place where it is known, the problem,
-    and what to do instead."""
+class Mismatch:
+    """A reason why an evaluator's options do not fit a test, its location where it is known, and
+    the advice."""
 
     location: Location | None
     problem: str
     advice: str
 
 
-class Options(Entry):
-    """The fields of one evaluator type. A plug-in subclasses it, names its `type` and writes
-    `evaluate`.
+class EvaluatorOptions(FileModel):
+    """The fields of one evaluator type. A subclass sets `type` and implements `evaluate`.
 
-    `aliases` are other spellings of the type (`-` and `_` are equal already), `spellings` other
-    spellings of a field (`{"script": ("command",)}`). With `asks_judge` its `target` is the common
-    field that names a judge; a field of its own by that name means what the type says.
-    `children_field` is the field of a type that holds other evaluators: the loader reads them and
-    hands them over as `Evaluator`s with names of their own."""
+    `aliases` are other names of the type (`-` and `_` are equal already), `spellings` other names
+    of a field (`{"script": ("command",)}`). `deterministic` types give the same score for the same
+    answer. With `asks_judge`, the common field `target` names a judge. `children_field` is the
+    field that holds other evaluators: the loader builds them first."""
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -83,25 +84,24 @@ class Options(Entry):
 
     @abstractmethod
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """Grades one case; raises AttemptError when it cannot be told."""
+        """Scores one case; raises AttemptError if it could not be scored."""
 
     def label(self) -> str:
-        """The operand as it appears in a generated name (`contains-DENIED`), empty when there is
-        none."""
-        return ""
+        """The operand in a generated name (`contains-DENIED`): the field `value` by default."""
+        value = getattr(self, "value", "")
+        return value if isinstance(value, str) else "-".join(value)
 
     def needs_judge(self) -> bool:
-        """Whether there must be a judge target for these options."""
+        """Whether these options need a judge target."""
         return self.asks_judge
 
-    def doubts(self) -> Sequence[tuple[str, str, str]]:
-        """What is probably a mistake: the field, the problem in words that begin after its name,
-        and what to do instead."""
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """Probable mistakes: the field, the problem as a phrase that follows its name, the
+        advice."""
         return ()
 
-    def check(self, test: Test) -> Sequence[Misfit]:
-        """What of these options, not of those inside, does not fit a test; each is a fault of the
-        suite."""
+    def check(self, test: Test) -> Sequence[Mismatch]:
+        """Reasons why these options, not those of inner evaluators, do not fit a test."""
         return ()
 
     def children(self) -> Sequence[Evaluator]:
@@ -109,52 +109,41 @@ class Options(Entry):
         return ()
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """Gates inside this evaluator, by their name below it, with the place of their entry where
-        it is known.
+        """Gates inside this evaluator: the name below it, and the location where it is known.
 
-        An empty name is the evaluator itself, when it can fail the test without being `required`.
-        """
+        An empty name is the evaluator itself, if it can fail the test without `required`."""
         return ()
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
-        """Files that these options name, whose contents are part of the grading."""
+        """Files that these options name; their contents are part of the grading fingerprint."""
         return ()
 
 
-def every(evaluator: Evaluator) -> Iterator[Evaluator]:
+def walk(evaluator: Evaluator) -> Iterator[Evaluator]:
     """An evaluator and all evaluators inside it, at any depth, in suite order."""
     yield evaluator
-    if isinstance(evaluator.options, Options):
+    if isinstance(evaluator.options, EvaluatorOptions):
         for child in evaluator.options.children():
-            yield from every(child)
+            yield from walk(child)
 
 
 def gate_path(name: str, inner: str) -> str:
-    """The name of a gate inside the evaluator `name`; of the evaluator itself when `inner` is
-    empty."""
+    """The name of a gate inside the evaluator `name`; the evaluator's own if `inner` is empty."""
     return f"{name}/{inner}" if inner else name
 
 
-async def grade_all(evaluators: Sequence[Evaluator], case: Case) -> tuple[EvaluatorResult, ...]:
-    """Runs evaluators on one case side by side; their results in the order given."""
-    if all(
-        inside.options.deterministic
-        for one in evaluators
-        for inside in every(one)
-        if isinstance(inside.options, Options)
-    ):
-        # They wait for nothing, and a task for each would take longer than its grading.
-        return tuple([await grade(evaluator, case) for evaluator in evaluators])
-    import asyncio  # late: suites are read without it
-
-    return tuple(await asyncio.gather(*(grade(evaluator, case) for evaluator in evaluators)))
+async def run_evaluators(
+    evaluators: Sequence[Evaluator], case: Case
+) -> tuple[EvaluatorResult, ...]:
+    """Runs evaluators on one case concurrently; the results are in the order of `evaluators`."""
+    return tuple(await asyncio.gather(*(run_evaluator(each, case) for each in evaluators)))
 
 
-async def grade(evaluator: Evaluator, case: Case) -> EvaluatorResult:
-    """Runs one evaluator on one case: negation, gate and errors are the same for every type."""
+async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
+    """Runs one evaluator on one case and applies its negation and its gate."""
     options = evaluator.options
-    if not isinstance(options, Options):
-        raise TypeError(f"{evaluator.type} has no evaluator behind it")
+    if not isinstance(options, EvaluatorOptions):
+        raise TypeError(f"the options of {evaluator.name} are not those of an evaluator type")
     try:
         return _result(evaluator, await options.evaluate(case, evaluator))
     except AttemptError as error:
@@ -169,9 +158,11 @@ async def grade(evaluator: Evaluator, case: Case) -> EvaluatorResult:
 
 
 def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
-    value, best, hits, misses = score.value, _best(score), score.hits, score.misses
+    value, hits, misses = score.value, score.hits, score.misses
+    # The highest score that is possible if figures that the trace lacks were known.
+    best = score.best if score.best is not None else value if score.known else 1.0
     if evaluator.negate and value is not None and best is not None:
-        # What is unknown counts against it, negated or not.
+        # A missing figure counts against the answer, negated or not.
         hits, misses = (misses, hits) if best == value else (hits, misses)
         value, best = 1 - best, 1 - value
     passed = None if value is None else reaches(value, evaluator.threshold or PASS_SCORE)
@@ -182,7 +173,7 @@ def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
         type=evaluator.type,
         weight=evaluator.weight,
         required=evaluator.threshold or False,
-        score=value if value is None else float(value),  # a type may well say 1
+        score=None if value is None else float(value),
         hits=hits,
         misses=misses,
         reasoning=score.reasoning,
@@ -193,7 +184,3 @@ def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
         error=score.error,
         best=None if best == value else best,
     )
-
-
-def _best(score: Score) -> float | None:
-    return score.best if score.best is not None else score.value if score.known else 1.0

@@ -1,38 +1,175 @@
-"""`composite`: several evaluators as one, by an aggregator or by how many of them pass."""
+"""`composite`: several evaluators whose scores become one."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from msgspec import Meta
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    InstanceOf,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
-from agentevals_action.entries.entry import Aside, Before, Checked, Seen, Shown, Written, checks
-from agentevals_action.evaluators.aggregation import WEIGHING, Aggregator, closes_gate, enough_pass
-from agentevals_action.evaluators.base import Case, Options, grade_all
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, run_evaluators
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, Score
+from agentevals_action.model.file_model import FileModel, ListOf, Steps, errors_at
+from agentevals_action.model.result import (
+    BORDERLINE_SCORE,
+    PASS_SCORE,
+    ErrorInfo,
+    EvaluatorResult,
+    Score,
+)
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.results.scoring import reaches
-from agentevals_action.suites.files.validation_errors import Refusal, Refused
+from agentevals_action.results.scoring import reaches, weighted_mean
 
-_SHARE_SCHEMA = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+Aggregation = Literal["weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing"]
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+#: The aggregations that use weights.
+_WEIGHTED: Sequence[Aggregation] = ("weighted_average", "safety_gate", "all_or_nothing")
+
+#: The fields that only some aggregations have, and the advice for the others.
+_FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
+    "weights": (_WEIGHTED, "remove it, because weights have no effect, or write another `type`"),
+    "required": (
+        ("safety_gate",),
+        "write `type: safety_gate`, or mark the evaluators themselves as `required`",
+    ),
+    "threshold": (
+        ("all_or_nothing",),
+        "write `type: all_or_nothing`, or `required: 0.7` at the evaluator for a gate at 0.7",
+    ),
+}
+#: The aggregators of AgentV that are not supported, and the advice.
+_UNSUPPORTED: Mapping[str, str] = {
+    "threshold": "write `type: assert-set` with `threshold`",
+    **dict.fromkeys(
+        ("code_judge", "code_grader", "script", "llm_judge", "llm_grader", "llm_rubric"),
+        "use a single evaluator of that type",
+    ),
+}
+_AGGREGATION_SCHEMA = {
+    "type": "string",
+    "anyOf": [
+        {"enum": list(AGGREGATIONS)},
+        {"pattern": f"^({'|'.join(name.replace('_', '[-_]') for name in AGGREGATIONS)})$"},
+    ],
+}
 
 
-def _given(value: Any) -> Any:
+def _suggest(name: str, known: Sequence[str]) -> str:
+    if near := difflib.get_close_matches(name, known, n=1):
+        return f"did you mean `{near[0]}`?"
+    return f"write {'one of ' if len(known) > 1 else ''}{', '.join(f'`{one}`' for one in known)}"
+
+
+def _read_aggregation(value: Any) -> Any:
+    key = value.replace("-", "_") if isinstance(value, str) else value
+    if not isinstance(key, str) or key in AGGREGATIONS:
+        return key
+    if key in _UNSUPPORTED:
+        advice = _UNSUPPORTED[key]
+        raise ValueError(f"the aggregator {value!r} of AgentV is not supported; {advice}")
+    raise ValueError(f"there is no aggregator {value[:100]!r}; {_suggest(key, AGGREGATIONS)}")
+
+
+class Aggregator(FileModel):
+    """How the scores of the evaluators become one."""
+
+    type: Annotated[
+        Aggregation, BeforeValidator(_read_aggregation), WithJsonSchema(_AGGREGATION_SCHEMA)
+    ] = Field(
+        default="weighted_average",
+        description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (the "
+        "evaluators in `required` must reach 0.6, or the test fails), "
+        "`all_or_nothing` (0 if one score is under `threshold`).",
+    )
+    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="Weights by evaluator name, 0 or more; they take precedence over `weight`.",
+    )
+    required: ListOf[str] = Field(
+        default=(),
+        description="For `safety_gate`: names of the evaluators that run first and must reach 0.6.",
+    )
+    threshold: float = Field(
+        default=PASS_SCORE,
+        gt=0,
+        le=1,
+        description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1.",
+    )
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        misplaced: dict[Steps, str] = {
+            (name,): f"it does not belong to `{self.type}`; {advice}"
+            for name, (aggregations, advice) in _FIELDS.items()
+            if name in self.model_fields_set and self.type not in aggregations
+        }
+        if misplaced:
+            raise errors_at(misplaced)
+        if self.type == "safety_gate" and not self.required:
+            raise ValueError(
+                "a `safety_gate` without `required` has no effect; "
+                "name the evaluators that must reach 0.6"
+            )
+        return self
+
+    @property
+    def uses_weights(self) -> bool:
+        """Whether the score depends on weights."""
+        return self.type in _WEIGHTED
+
+    def unknown_names(self, names: Sequence[str]) -> Mapping[Steps, str]:
+        """The problem of each name in `weights` and `required` that is not one of `names`."""
+        written: dict[Steps, str] = {("weights", name): name for name in self.weights}
+        written |= {("required", index): name for index, name in enumerate(self.required)}
+        return {
+            steps: f"there is no evaluator `{name}` in it; {_suggest(name, names)}"
+            for steps, name in written.items()
+            if name not in names
+        }
+
+    def combine(self, scores: Sequence[tuple[float, float]]) -> float:
+        """The score of one or more (score, weight) pairs; the gate of a `safety_gate` is open."""
+        values = [score for score, _ in scores]
+        if self.type == "minimum":
+            return min(values)
+        if self.type == "maximum":
+            return max(values)
+        if self.type == "all_or_nothing" and not all(
+            reaches(value, self.threshold) for value in values
+        ):
+            return 0.0
+        return weighted_mean(scores)
+
+
+def closes_gate(result: EvaluatorResult) -> bool:
+    """Whether a required evaluator closes a `safety_gate`: its score is under 0.6."""
+    return result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
+
+
+def _check_share(value: Any) -> Any:
     if value is None:
-        raise ValueError("it is empty; write a number over 0 and up to 1, or leave it out")
+        raise ValueError("it is empty; write a number over 0 and up to 1, or remove it")
     return value
 
 
-def _unlike(evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
+def _check_unique_names(evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
     if len({evaluator.name for evaluator in evaluators}) < len(evaluators):
         raise ValueError("two of them have the same name; give each its own")
     return evaluators
 
 
-class Composite(Options):
-    """Several evaluators as one: their scores by `aggregator`; or, with `threshold`, 1 when enough
-    of them pass and else 0."""
+class Composite(EvaluatorOptions):
+    """Several evaluators whose scores become one by `aggregator`; with `threshold`, 1 if enough of
+    them pass, else 0."""
 
     type = "composite"
     aliases = ("assert_set",)
@@ -40,75 +177,72 @@ class Composite(Options):
     children_field = "evaluators"
 
     evaluators: Annotated[
-        Annotated[tuple[Evaluator, ...], Checked(_unlike), Shown({"type": "array", "minItems": 1})],
-        Meta(
-            min_length=1,
-            description="The evaluators inside: objects of any type, composites too, and plain strings.",
-        ),
-        Aside(is_read=True),
-    ]
-    aggregator: Annotated[
-        Aggregator,
-        Meta(description="How their scores become one; a weighted average when missing."),
-    ] = Aggregator()
+        ListOf[InstanceOf[Evaluator]],
+        AfterValidator(_check_unique_names),
+        WithJsonSchema({"type": "array", "minItems": 1}),
+    ] = Field(
+        min_length=1,
+        exclude=True,
+        description="The evaluators: objects of any type, also composites, and plain strings.",
+    )
+    aggregator: Aggregator = Field(
+        default=Aggregator(),
+        description="How their scores become one; a weighted average if missing.",
+    )
     threshold: Annotated[
-        Annotated[Annotated[float, Meta(gt=0, le=1)] | None, Before(_given), Shown(_SHARE_SCHEMA)],
-        Meta(
-            description="In place of `aggregator`: the fraction of the evaluators that must pass, over 0 and up to 1."
-        ),
-    ] = None
+        Annotated[float, Field(gt=0, le=1)] | None,
+        BeforeValidator(_check_share),
+        WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+    ] = Field(
+        default=None,
+        description="Instead of `aggregator`: the fraction of the evaluators that must "
+        "pass, over 0 and up to 1.",
+    )
 
-    @checks("aggregator")
+    @field_validator("aggregator")
     @classmethod
-    def _names_are_known(cls, aggregator: Aggregator, seen: Seen) -> Aggregator:
-        if "evaluators" in seen.fields and (
-            unknown := aggregator.unknown([child.name for child in seen.fields["evaluators"]])
+    def _check_names(cls, aggregator: Aggregator, info: ValidationInfo) -> Aggregator:
+        children = info.data.get("evaluators")
+        if children is not None and (
+            unknown := aggregator.unknown_names([child.name for child in children])
         ):
-            raise Refused(*unknown)
+            raise errors_at(unknown)
         return aggregator
 
-    def completed(self, written: Written) -> Self:
-        """Itself; Refused when it has two ways to make one score."""
-        if self.threshold is not None and "aggregator" in written.data:
-            said = "`aggregator` stands beside it and decides the score already; keep one of them"
-            raise Refused(Refusal(("threshold",), self.threshold, said=said))
+    @model_validator(mode="after")
+    def _check_one_rule(self) -> Self:
+        if self.threshold is not None and "aggregator" in self.model_fields_set:
+            problem = "`aggregator` decides the score already; remove one of them"
+            raise errors_at({("threshold",): problem})
         return self
 
     def children(self) -> Sequence[Evaluator]:
-        """The evaluators inside."""
+        """The evaluators."""
         return self.evaluators
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
-        """A safety gate itself, then the gates of the evaluators inside."""
-        own: tuple[tuple[str, Location | None], ...] = (
-            (("", None),) if self.aggregator.type == "safety_gate" else ()
-        )
-        return (
-            *own,
-            *((gate.name, gate.location) for child in self.evaluators for gate in child.gates),
-        )
+        """The safety gate itself, then the gates of the evaluators."""
+        own = [("", None)] if self.aggregator.type == "safety_gate" else []
+        inner = [(gate.name, gate.location) for child in self.evaluators for gate in child.gates]
+        return (*own, *inner)
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """The children's scores as one; what could not be told of them is the composite's error,
-        failed gates are kept beside it."""
-        weights = self.aggregator.weights
+        """The children's scores as one; a child that could not be scored makes this an error, and
+        failed gates are kept."""
+        weights, required = self.aggregator.weights, self.aggregator.required
         children = [
             replace(child, weight=weights.get(child.name, child.weight))
             for child in self.evaluators
         ]
-        first = [child for child in children if child.name in self.aggregator.required]
-        done = {result.name: result for result in await grade_all(first, case)}
-        closing = [
-            result
-            for result in done.values()
-            if result.score is not None and closes_gate(result.score)
-        ]
+        first = [child for child in children if child.name in required]
+        done = {result.name: result for result in await run_evaluators(first, case)}
+        closing = [result for result in done.values() if closes_gate(result)]
         if not closing:
-            # Also when one that is required could not be told: a gate inside the others may have
-            # failed all the same.
-            left = [child for child in children if child.name not in done]
-            done |= {result.name: result for result in await grade_all(left, case)}
+            # Also if a required evaluator is an error: a gate inside the others may have failed.
+            rest = [child for child in children if child.name not in done]
+            done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
+        errors = ((result.name, result.error) for result in results if result.error)
         return Score(
             value=0.0 if closing else self._value(results),
             best=None if closing else self._value([_at_best(result) for result in results]),
@@ -124,7 +258,11 @@ class Composite(Options):
             ),
             children=results,
             error=next(
-                (_inside(result.name, result.error) for result in results if result.error), None
+                (
+                    ErrorInfo(kind=error.kind, message=f"{name}: {error.message}")
+                    for name, error in errors
+                ),
+                None,
             ),
         )
 
@@ -133,42 +271,38 @@ class Composite(Options):
         if len(scores) < len(results):
             return None
         if self.threshold is not None:
-            return enough_pass([result.passed is True for result in results], self.threshold)
+            passed = sum(result.passed is True for result in results)
+            return float(reaches(passed / len(results), self.threshold))
         return self.aggregator.combine(scores)
 
     def _reasoning(self, results: Sequence[EvaluatorResult]) -> str:
         if self.threshold is not None:
             passed = sum(result.passed is True for result in results)
-            return f"{passed} of {len(results)} pass; a fraction of {self.threshold:g} is asked for"
-        weighed = self.aggregator.type in WEIGHING
-        told = ", ".join(
-            _shown(result) + (f" × {result.weight:g}" if weighed else "") for result in results
+            return f"{passed} of {len(results)} pass; a fraction of {self.threshold:g} is required"
+        aggregator = self.aggregator
+        scores = ", ".join(
+            _name_and_score(result) + (f" × {result.weight:g}" if aggregator.uses_weights else "")
+            for result in results
         )
-        at = (
-            f" at {self.aggregator.threshold:g}" if self.aggregator.type == "all_or_nothing" else ""
-        )
-        return f"{self.aggregator.type}{at}: {told}"
+        at = f" at {aggregator.threshold:g}" if aggregator.type == "all_or_nothing" else ""
+        return f"{aggregator.type}{at}: {scores}"
 
     def _closed_by(
         self, closing: Sequence[EvaluatorResult], done: Mapping[str, EvaluatorResult]
     ) -> str:
-        left = ", ".join(child.name for child in self.evaluators if child.name not in done)
-        return f"safety_gate: closed by {', '.join(map(_shown, closing))}" + (
-            f"; not run: {left}" if left else ""
-        )
+        rest = ", ".join(child.name for child in self.evaluators if child.name not in done)
+        closed_by = ", ".join(map(_name_and_score, closing))
+        return f"safety_gate: closed by {closed_by}" + (f"; not run: {rest}" if rest else "")
 
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:
-    """A result as it might be if what the trace lacks were known."""
+    """The result with its best possible score, if figures that the trace lacks were known."""
     if result.best is None:
         return result
     passed = reaches(result.best, result.required or PASS_SCORE) and not result.gates_failed
     return replace(result, score=result.best, passed=passed)
 
 
-def _inside(name: str, error: ErrorInfo) -> ErrorInfo:
-    return ErrorInfo(kind=error.kind, message=f"{name}: {error.message}")
-
-
-def _shown(result: EvaluatorResult) -> str:
-    return f"{result.name} {'could not be told' if result.score is None else f'{result.score:.4g}'}"
+def _name_and_score(result: EvaluatorResult) -> str:
+    score = "could not be scored" if result.score is None else f"{result.score:.4g}"
+    return f"{result.name} {score}"

@@ -1,12 +1,11 @@
-"""`skill_trigger`: the agent turned to a skill first."""
+"""`skill_trigger`: the agent opens a skill with its first tool call."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from msgspec import Meta
+from pydantic import Field
 
-from agentevals_action.evaluators import matching
-from agentevals_action.evaluators.base import Case, Options
+from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.text_checks import TrimmedText, score_check
 from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, ToolCall
@@ -15,43 +14,33 @@ from agentevals_action.model.suite import Evaluator, ToolCall
 _ARGUMENTS = {"Skill": "skill", "Read": "file_path"}
 
 
-class SkillTrigger(Options):
-    """Passes when the agent's first tool call opens a skill, or opens another when it should not be
-    opened."""
+class SkillTrigger(EvaluatorOptions):
+    """Passes if the agent's first tool call opens the skill, or does not, as `should_trigger`
+    asks."""
 
     type = "skill_trigger"
 
-    skill: Annotated[
-        matching.TrimmedText,
-        Meta(
-            description="The skill: its name must be part of the `skill` that the tool `Skill` is called with, or of the `file_path` of "
-            "`Read`."
-        ),
-    ]
-    should_trigger: Annotated[
-        bool, Meta(description="`false` when the skill must not be opened first.")
-    ] = True
+    skill: TrimmedText = Field(
+        description="The skill: its name must be part of the argument `skill` of the tool "
+        "`Skill`, or of `file_path` of `Read`."
+    )
+    should_trigger: bool = Field(
+        default=True, description="`false` if the skill must not be opened first."
+    )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 when the first call is as it should be, else 0; unknown tool calls are a miss either
-        way."""
+        """1 if the first call is as it should be, else 0; unknown tool calls are a miss."""
         name, calls = quoted(self.skill), case.trace.tool_calls
         if calls is None:
-            return Score(
-                0.0,
-                misses=(
-                    f"whether the skill {name} came first is unknown: the reply shows no tool calls",
-                ),
-                known=False,
-            )
-        opened = bool(calls) and opens(calls[0], self.skill.strip())
-        first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
-        told = (
-            f"the skill {name} came first"
-            if opened
-            else f"the skill {name} did not come first: {first}"
-        )
-        return matching.score_check(opened is self.should_trigger, told, told)
+            miss = f"whether the skill {name} came first is unknown: the reply shows no tool calls"
+            return Score(0.0, misses=(miss,), known=False)
+        if calls and opens(calls[0], self.skill.strip()):
+            opened, text = True, f"the skill {name} came first"
+        else:
+            opened = False
+            first = f"the first tool call is {quoted(calls[0].name)}" if calls else ""
+            text = f"the skill {name} did not come first: {first or 'no tool was called'}"
+        return score_check(opened is self.should_trigger, text, text)
 
     def label(self) -> str:
         """The skill."""
@@ -61,8 +50,8 @@ class SkillTrigger(Options):
 def opens(call: ToolCall, skill: str) -> bool:
     """Whether a tool call opens a skill: `Skill` whose `skill` contains its name, or `Read` whose
     `file_path` does."""
-    named = _ARGUMENTS.get(call.name)
-    if named is None or not isinstance(call.arguments, Mapping):
+    argument = _ARGUMENTS.get(call.name)
+    if argument is None or not isinstance(call.arguments, Mapping):
         return False
-    value = call.arguments.get(named)
+    value = call.arguments.get(argument)
     return isinstance(value, str) and skill in value

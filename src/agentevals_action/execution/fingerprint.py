@@ -132,7 +132,11 @@ class Fingerprints:
         named: set[str] = set()
         options = _without_paths(to_data(evaluator.options), contents, named, suite.root)
         judge = self._judge(suite, evaluator, agent)
-        inside = evaluator.options.children() if isinstance(evaluator.options, base.Options) else ()
+        inside = (
+            evaluator.options.children()
+            if isinstance(evaluator.options, base.EvaluatorOptions)
+            else ()
+        )
         return {
             "name": evaluator.name,
             "type": evaluator.type,
@@ -160,7 +164,7 @@ class Fingerprints:
         evaluated = (
             file.path
             for evaluator in test.evaluators
-            for inside in base.every(evaluator)
+            for inside in base.walk(evaluator)
             for file in inside.files
         )
         asked = (
@@ -281,7 +285,7 @@ def _blocks(message: Message) -> Iterable[Block]:
 
 
 def _asks_judge(options: Struct | FileModel) -> bool:
-    return isinstance(options, base.Options) and options.needs_judge()
+    return isinstance(options, base.EvaluatorOptions) and options.needs_judge()
 
 
 def _without_paths(value: Any, contents: Mapping[str, str], named: set[str], root: Path) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Options as EvaluatorOptions
-from agentevals_action.evaluators.base import every
+from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.evaluators.base import walk
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.runner import Runner
@@ -28,7 +28,7 @@ def is_certain(suite: Suite, test: Test) -> bool:
 
     A model is not, whatever its temperature; nor is a program that judges."""
     agent = suite.targets.targets.get(agent_name(suite, test) or "")
-    inside = (inner for evaluator in test.evaluators for inner in every(evaluator))
+    inside = (inner for evaluator in test.evaluators for inner in walk(evaluator))
     return _always_the_same(agent) and all(
         _grades_the_same(suite, agent, evaluator) for evaluator in inside
     )

@@ -297,7 +297,7 @@ class Runner:
         return test.timeout_seconds or suite.timeout_seconds or self._options.timeout
 
     async def _grade(self, one: _Sample, work: Work) -> SampleResult:
-        results = await evaluators.grade_all(one.test.evaluators, self._case(one, work))
+        results = await evaluators.run_evaluators(one.test.evaluators, self._case(one, work))
         return sample_result(work, results, one.tally)
 
     def _case(self, one: _Sample, work: Work) -> evaluators.Case:

@@ -30,12 +30,14 @@ def parse_json(text: str | bytes) -> Any:
     Unicode, and for more than `MAX_DEPTH` levels."""
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        _check_depth(text)
+    check_depth(text)
     return json.loads(text, parse_constant=_refuse_constant)
 
 
-def _check_depth(text: str) -> None:
+def check_depth(text: str) -> None:
+    """ValueError for a JSON text of more than `MAX_DEPTH` levels."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
     depth = 0
     for match in _STRUCTURE.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
@@ -103,12 +105,12 @@ def text_of(value: Any) -> str | None:
 def shown(value: Any) -> str:
     """A value in a sentence: on one line, cut to `QUOTE_LIMIT` characters."""
     if isinstance(value, str):
-        return quoted(_storable(value))
-    return cut(_storable(json.dumps(value, ensure_ascii=False, default=str)), QUOTE_LIMIT)
+        return quoted(replace_surrogates(value))
+    return cut(replace_surrogates(json.dumps(value, ensure_ascii=False, default=str)), QUOTE_LIMIT)
 
 
-def _storable(text: str) -> str:
-    # Halves of surrogate pairs, which JSON can spell, fit in no file.
+def replace_surrogates(text: str) -> str:
+    """The text with `?` for each half of a surrogate pair: JSON can express it, UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

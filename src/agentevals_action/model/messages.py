@@ -140,6 +140,13 @@ def prompt_text(messages: Sequence[Message]) -> str:
     )
 
 
+def reference_text(expected: Sequence[Message]) -> str:
+    """The text of the expected answer: the last assistant message, else the last one; empty if
+    nothing is expected."""
+    messages = [message for message in expected if message.role == "assistant"] or list(expected)
+    return content_text(messages[-1]) if messages else ""
+
+
 def content_text(message: Message) -> str:
     """A message's blocks joined by newlines: text as it is, JSON as JSON, a file with its content,
     an image as its path.

@@ -18,7 +18,7 @@ class Catalog:
     `judge_target` are the user's overrides; with `strict`, warnings are faults. What was read from
     targets files is kept in `cache` for the other suites."""
 
-    evaluators: Mapping[str, type[evaluators.Options]]
+    evaluators: Mapping[str, type[evaluators.EvaluatorOptions]]
     providers: Mapping[str, type[providers.ProviderOptions]]
     targets_file: Path | None = None
     target: str | None = None

@@ -50,7 +50,7 @@ def catalog(settings: Settings, folder: Path) -> Catalog:
     and overrides."""
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
-        evaluators=evaluators.catalog(),
+        evaluators=evaluators.EVALUATORS_BY_NAME,
         providers=providers.PROVIDERS,
         targets_file=targets,
         target=settings.target,

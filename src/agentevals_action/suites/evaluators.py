@@ -24,7 +24,7 @@ from agentevals_action.system.paths import Folder
 #: Characters of a name that was made from type and value.
 _GENERATED_NAME = 40
 
-Types = Mapping[str, type[base.Options]]
+Types = Mapping[str, type[base.EvaluatorOptions]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Declared:
 
     name: str
     type: str
-    options: base.Options
+    options: base.EvaluatorOptions
     location: Location
     weight: float = 1.0
     threshold: float | None = None
@@ -119,7 +119,7 @@ def _read_evaluator(
     valid = findings.read(options, data, "evaluator", folder, told)
     if common is None or valid is None:
         return None
-    for field_name, problem, advice in valid.doubts():
+    for field_name, problem, advice in valid.warnings():
         findings.warn(
             data.value_location(field_name), f"`{data.written(field_name)}` {problem}", advice
         )
@@ -156,7 +156,7 @@ def _refuse_types(texts: dialects.Texts, types: Types, findings: Findings) -> No
             )
 
 
-def _common(data: Map, options: type[base.Options]) -> Map:
+def _common(data: Map, options: type[base.EvaluatorOptions]) -> Map:
     """What of an evaluator is common to all: `target` is the type's own where it has such a
     field."""
     if "target" not in data or "target" not in fields_of(options):
@@ -167,7 +167,7 @@ def _common(data: Map, options: type[base.Options]) -> Map:
     return common
 
 
-def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Options] | None:
+def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
     written = entry.get("type")
     if not isinstance(written, str) or not written:
         place = entry.value_location("type") if "type" in entry else entry.location
@@ -208,7 +208,7 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Optio
 
 
 @cache
-def _shape(options: type[base.Options]) -> dialects.Shape:
+def _shape(options: type[base.EvaluatorOptions]) -> dialects.Shape:
     fields = {
         name: tuple(options.spellings.get(name, ()))
         for name in fields_of(options)
@@ -227,7 +227,11 @@ def _refuse_special(entry: Map, findings: Findings) -> None:
 
 
 def _declared(
-    name: str, options: base.Options, location: Location, folder: Folder, findings: Findings
+    name: str,
+    options: base.EvaluatorOptions,
+    location: Location,
+    folder: Folder,
+    findings: Findings,
 ) -> Declared:
     try:
         files = tuple(options.files(folder))
@@ -268,7 +272,7 @@ def _threshold(common: EvaluatorEntry, data: Map, findings: Findings) -> float |
     return required
 
 
-def _generated_name(options: base.Options) -> str:
+def _generated_name(options: base.EvaluatorOptions) -> str:
     label = " ".join(options.label().split())
     return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.entries.reading import read_entry
-from agentevals_action.evaluators.base import Options, every
+from agentevals_action.evaluators.base import EvaluatorOptions, walk
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import BrokenSuite, Message, NamedFile, Suite, Test
 from agentevals_action.suites import dialects, evaluators, messages
@@ -247,8 +247,8 @@ class _Loading:
     def _check_criteria(self, test: Test) -> None:
         if self._criteria_told or test.criteria is None:
             return
-        options = [inside.options for evaluator in test.evaluators for inside in every(evaluator)]
-        if all(isinstance(option, Options) and option.deterministic for option in options):
+        options = [inside.options for evaluator in test.evaluators for inside in walk(evaluator)]
+        if all(isinstance(option, EvaluatorOptions) and option.deterministic for option in options):
             self._criteria_told = True
             problem = f"`criteria` of the test `{test.id}` is graded by no evaluator"
             self.findings.warn(test.location, problem, "add `type: llm_judge` if it should be")

@@ -123,9 +123,11 @@ class TestReader:
 
 def _check_fit(test: Test, findings: Findings) -> None:
     for evaluator in test.evaluators:
-        for inner in base.every(evaluator):
+        for inner in base.walk(evaluator):
             for misfit in (
-                inner.options.check(test) if isinstance(inner.options, base.Options) else ()
+                inner.options.check(test)
+                if isinstance(inner.options, base.EvaluatorOptions)
+                else ()
             ):
                 # What the suite asks of all its tests is amiss at the test that does not suit it.
                 place = (

@@ -116,7 +116,7 @@ def declared(kind: type[Entry]) -> Iterator[type[Entry]]:
 
 #: What declares entries: looked up, each plug-in is imported.
 DECLARING = (
-    *evaluators.catalog().values(),
+    *evaluators.EVALUATORS_BY_NAME.values(),
     *providers.PROVIDERS.values(),
     config,
     quarantine_file,

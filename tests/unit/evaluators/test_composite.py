@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import read_entry
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Composite
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Evaluator, Gate
 from agentevals_action.results.scoring import score_sample
-from agentevals_action.suites.files.validation_errors import Refused
 from tests.support import cases
 
 
@@ -42,12 +40,12 @@ def untraced(name: str, **common: Any) -> Evaluator:
 def composite(
     *children: Evaluator, name: str = "m", common: Mapping[str, Any] | None = None, **fields: Any
 ) -> Evaluator:
-    made = read_entry(Composite, {"evaluators": children, **fields})
+    made = Composite.model_validate({"evaluators": children, **fields})
     return cases.declared(made, name=name, **(common or {}))
 
 
-def graded(evaluator: Evaluator, answer: str = "alpha", root: Path = Path("/")) -> EvaluatorResult:
-    return asyncio.run(base.grade(evaluator, cases.case(answer, ask=cases.echo, root=root)))
+def scored(evaluator: Evaluator, answer: str = "alpha", root: Path = Path("/")) -> EvaluatorResult:
+    return asyncio.run(base.run_evaluator(evaluator, cases.case(answer, ask=cases.echo, root=root)))
 
 
 def nested(depth: int) -> Evaluator:
@@ -59,12 +57,12 @@ def nested(depth: int) -> Evaluator:
 
 def test_average__by_weight_of_the_children_and_by_name() -> None:
     children = has("alpha", "a", weight=3), has("beta", "b")
-    assert graded(composite(*children)).score == pytest.approx(0.75)
-    by_name = graded(composite(*children, aggregator={"weights": {"a": 0.3, "b": 0.7}}))
+    assert scored(composite(*children)).score == pytest.approx(0.75)
+    by_name = scored(composite(*children, aggregator={"weights": {"a": 0.3, "b": 0.7}}))
     assert by_name.score == pytest.approx(0.3)
     assert [result.weight for result in by_name.evaluator_results] == [0.3, 0.7]
-    assert graded(composite(*children, aggregator={"weights": {"b": 0}})).score == 1
-    assert graded(composite(*children, aggregator={"weights": {"a": 0, "b": 0}})).score == 0.5
+    assert scored(composite(*children, aggregator={"weights": {"b": 0}})).score == 1
+    assert scored(composite(*children, aggregator={"weights": {"a": 0, "b": 0}})).score == 0.5
 
 
 @pytest.mark.parametrize(
@@ -80,13 +78,13 @@ def test_average__by_weight_of_the_children_and_by_name() -> None:
     ],
 )
 def test_aggregator__decides_the_score(aggregator: Mapping[str, Any], score: float) -> None:
-    result = graded(composite(says(0.9, "a", weight=3), says(0.5, "b"), aggregator=aggregator))
+    result = scored(composite(says(0.9, "a", weight=3), says(0.5, "b"), aggregator=aggregator))
     assert result.score == pytest.approx(score)
     assert result.details == {"aggregator": aggregator["type"]}
 
 
 def test_children__are_kept_with_their_hits_and_misses_in_order() -> None:
-    result = graded(
+    result = scored(
         composite(has("beta", "b"), composite(has("alpha", "a"), name="in"), has("gamma", "c"))
     )
     assert [child.name for child in result.evaluator_results] == ["b", "in", "c"]
@@ -105,11 +103,11 @@ def test_children__run_side_by_side(tmp_path: Path) -> None:
         script = f"touch {mine}; until test -e {other}; do sleep 0.01; done"
         return cases.evaluator("code_judge", {"script": ["sh", "-c", script]}, tmp_path, name=mine)
 
-    assert graded(composite(meeting("a", "b"), meeting("b", "a")), root=tmp_path).score == 1
+    assert scored(composite(meeting("a", "b"), meeting("b", "a")), root=tmp_path).score == 1
 
 
 def test_children__own_fields_count() -> None:
-    result = graded(composite(has("beta", "b", negate=True), has("alpha", "a", weight=0)))
+    result = scored(composite(has("beta", "b", negate=True), has("alpha", "a", weight=0)))
     assert (result.score, result.passed) == (1, True)
 
 
@@ -122,7 +120,7 @@ def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
         aggregator={"type": "safety_gate", "required": ["safe", "judge"]},
     )
 
-    result = graded(gate, root=tmp_path)
+    result = scored(gate, root=tmp_path)
 
     assert (result.score, result.passed, result.gates_failed, result.error) == (
         0,
@@ -133,7 +131,7 @@ def test_safety_gate__closed_runs_nothing_else(tmp_path: Path) -> None:
     assert [child.name for child in result.evaluator_results] == ["safe", "judge"]
     assert result.reasoning == "safety_gate: closed by safe 0, judge 0.59; not run: ran"
     assert not (tmp_path / "ran").exists()
-    assert graded(gate, "safe", tmp_path).gates_failed == ("m",)
+    assert scored(gate, "safe", tmp_path).gates_failed == ("m",)
 
 
 def test_safety_gate__open_is_the_average_of_all(tmp_path: Path) -> None:
@@ -143,7 +141,7 @@ def test_safety_gate__open_is_the_average_of_all(tmp_path: Path) -> None:
         aggregator={"type": "safety_gate", "required": ["safe"]},
     )
 
-    result = graded(gate)
+    result = scored(gate)
 
     assert result.score == pytest.approx(0.15)
     assert (result.passed, result.gates_failed) == (False, ())
@@ -154,13 +152,13 @@ def test_safety_gate__is_named_itself_at_any_depth() -> None:
     gate = composite(
         has("safe", "b"), name="gate", aggregator={"type": "safety_gate", "required": ["b"]}
     )
-    result = graded(composite(has("alpha"), composite(gate, name="in"), name="out"))
+    result = scored(composite(has("alpha"), composite(gate, name="in"), name="out"))
     assert result.gates_failed == ("out/in/gate",)
     assert (result.score, result.passed) == (0.5, False)
 
 
 def test_gate_of_a_child__fails_the_composite_at_any_depth() -> None:
-    result = graded(nested(30))
+    result = scored(nested(30))
     assert result.gates_failed == (
         "/".join([*(f"m{level}" for level in reversed(range(30))), "b"]),
     )
@@ -174,11 +172,11 @@ def test_gates__each_once_in_suite_order() -> None:
         aggregator={"type": "safety_gate", "required": ["first"]},
         common={"threshold": 0.9},
     )
-    assert graded(gate).gates_failed == ("m", "m/first")
+    assert scored(gate).gates_failed == ("m", "m/first")
     plain = composite(
         has("x", "a", threshold=0.8), says(0.9, "b", threshold=0.95), common={"threshold": 0.8}
     )
-    assert graded(plain).gates_failed == ("m", "m/a", "m/b")
+    assert scored(plain).gates_failed == ("m", "m/a", "m/b")
 
 
 def test_gate_names__as_declared() -> None:
@@ -187,14 +185,15 @@ def test_gate_names__as_declared() -> None:
         name="in",
         aggregator={"type": "safety_gate", "required": ["a"]},
     )
-    assert inner.options.inner_gates() == (("", None), ("a", cases.HERE))  # type: ignore[attr-defined]  # options of a composite
+    assert isinstance(inner.options, Composite)
+    assert inner.options.inner_gates() == (("", None), ("a", cases.HERE))
 
 
 @pytest.mark.parametrize(
     "aggregator", [{}, {"type": "minimum"}, {"type": "maximum"}, {"type": "all_or_nothing"}]
 )
 def test_error__of_a_child_is_the_composites(aggregator: Mapping[str, Any]) -> None:
-    result = graded(
+    result = scored(
         composite(has("alpha", "a"), composite(broken("judge"), name="in"), aggregator=aggregator)
     )
     assert (result.score, result.passed, result.gates_failed) == (None, None, ())
@@ -206,17 +205,17 @@ def test_error__of_a_child_is_the_composites(aggregator: Mapping[str, Any]) -> N
 
 
 def test_error__negated_is_no_pass() -> None:
-    result = graded(composite(has("beta"), broken("judge"), common={"negate": True}))
+    result = scored(composite(has("beta"), broken("judge"), common={"negate": True}))
     assert (result.score, result.passed) == (None, None)
     assert result.error is not None
 
 
 def test_error__beside_a_failed_gate_loses_neither() -> None:
-    result = graded(composite(broken("judge"), has("beta", "b", threshold=0.8)))
+    result = scored(composite(broken("judge"), has("beta", "b", threshold=0.8)))
     assert (result.score, result.passed, result.gates_failed) == (None, False, ("m/b",))
     assert result.error is not None
     assert score_sample([result]) == (None, "fail", ("m/b",))
-    outer = graded(
+    outer = scored(
         composite(
             composite(broken("judge"), has("beta", "b", threshold=0.8), name="in"), has("alpha")
         )
@@ -226,15 +225,15 @@ def test_error__beside_a_failed_gate_loses_neither() -> None:
 
 def test_error__of_what_a_safety_gate_requires_still_runs_the_others() -> None:
     required = {"type": "safety_gate", "required": ["judge"]}
-    result = graded(
+    result = scored(
         composite(broken("judge"), has("beta", "b", threshold=0.8), aggregator=required)
     )
     assert (result.score, result.gates_failed) == (None, ("m/b",))
-    assert graded(composite(broken("judge"), has("alpha"), aggregator=required)).gates_failed == ()
+    assert scored(composite(broken("judge"), has("alpha"), aggregator=required)).gates_failed == ()
 
 
 def test_error__beside_a_closed_safety_gate_is_kept() -> None:
-    result = graded(
+    result = scored(
         composite(
             broken("judge"),
             has("beta", "b"),
@@ -249,20 +248,20 @@ def test_error__beside_a_closed_safety_gate_is_kept() -> None:
 @pytest.mark.parametrize(("threshold", "score"), [(0.5, 1), (0.66, 1), (0.67, 0), (1, 0)])
 def test_threshold__is_the_fraction_that_must_pass(threshold: float, score: float) -> None:
     children = says(0.8, "a"), says(0.79, "b"), says(0.5, "c", threshold=0.5)
-    result = graded(composite(*children, threshold=threshold))
+    result = scored(composite(*children, threshold=threshold))
     assert (result.score, result.passed) == (score, score == 1)
     assert result.details == {"aggregator": "threshold"}
-    assert result.reasoning == f"2 of 3 pass; a fraction of {threshold:g} is asked for"
+    assert result.reasoning == f"2 of 3 pass; a fraction of {threshold:g} is required"
 
 
 def test_threshold__a_child_with_a_failed_gate_inside_does_not_pass() -> None:
     inside = composite(has("alpha", weight=99), has("beta", "b", threshold=0.8), name="in")
-    result = graded(composite(inside, has("alpha", "a"), threshold=1))
+    result = scored(composite(inside, has("alpha", "a"), threshold=1))
     assert (result.score, result.gates_failed) == (0, ("m/in/b",))
 
 
 def test_threshold__with_an_error_cannot_be_told() -> None:
-    assert graded(composite(has("alpha"), broken("judge"), threshold=0.5)).score is None
+    assert scored(composite(has("alpha"), broken("judge"), threshold=0.5)).score is None
 
 
 def test_negated__turns_the_score_and_swaps_hits_and_misses() -> None:
@@ -270,11 +269,11 @@ def test_negated__turns_the_score_and_swaps_hits_and_misses() -> None:
         composite(has("alpha"), has("beta")),
         composite(has("alpha"), has("beta"), common={"negate": True}),
     )
-    assert (graded(negated).hits, graded(negated).misses) == (
-        graded(plain).misses,
-        graded(plain).hits,
+    assert (scored(negated).hits, scored(negated).misses) == (
+        scored(plain).misses,
+        scored(plain).hits,
     )
-    assert graded(composite(says(0.3, "a"), common={"negate": True})).score == pytest.approx(0.7)
+    assert scored(composite(says(0.3, "a"), common={"negate": True})).score == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(
@@ -284,24 +283,24 @@ def test_negated__what_the_trace_lacks_counts_against_it_either_way(
     aggregator: Mapping[str, Any],
 ) -> None:
     negated = {"negate": True}
-    assert graded(composite(untraced("t"), aggregator=aggregator)).score == 0
-    assert graded(composite(untraced("t"), aggregator=aggregator, common=negated)).score == 0
+    assert scored(composite(untraced("t"), aggregator=aggregator)).score == 0
+    assert scored(composite(untraced("t"), aggregator=aggregator, common=negated)).score == 0
     assert (
-        graded(composite(untraced("t", negate=True), aggregator=aggregator, common=negated)).score
+        scored(composite(untraced("t", negate=True), aggregator=aggregator, common=negated)).score
         == 0
     )
     inside = composite(untraced("t"), aggregator=aggregator, name="in", common=negated)
-    assert graded(composite(inside, aggregator=aggregator)).score == 0
-    assert graded(composite(inside, aggregator=aggregator, common=negated)).score == 0
+    assert scored(composite(inside, aggregator=aggregator)).score == 0
+    assert scored(composite(inside, aggregator=aggregator, common=negated)).score == 0
 
 
 def test_negated__what_is_known_is_told_from_what_is_not() -> None:
     children = has("alpha", "a"), untraced("t")
-    assert graded(composite(*children)).score == 0.5
-    assert graded(composite(*children, common={"negate": True})).score == 0
-    assert graded(composite(has("beta", "b"), untraced("t"), common={"negate": True})).score == 0.5
+    assert scored(composite(*children)).score == 0.5
+    assert scored(composite(*children, common={"negate": True})).score == 0
+    assert scored(composite(has("beta", "b"), untraced("t"), common={"negate": True})).score == 0.5
     assert (
-        graded(
+        scored(
             composite(
                 has("beta", "b"),
                 untraced("t"),
@@ -311,7 +310,7 @@ def test_negated__what_is_known_is_told_from_what_is_not() -> None:
         ).score
         == 1
     )
-    assert graded(composite(*children, threshold=1, common={"negate": True})).score == 0
+    assert scored(composite(*children, threshold=1, common={"negate": True})).score == 0
 
 
 @pytest.mark.parametrize(
@@ -330,22 +329,21 @@ def test_negated__what_is_known_is_told_from_what_is_not() -> None:
         ),
         (
             {"evaluators": (has("a"),), "aggregator": {"type": "minimum"}, "threshold": 0.5},
-            "keep one of them",
+            "remove one of them",
         ),
         ({"evaluators": (has("a"),), "threshold": None}, "it is empty"),
         ({"evaluators": (has("a"),), "threshold": 1.1}, "1 or less"),
     ],
 )
 def test_options__refuse(fields: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(Refused, match=said):
-        read_entry(Composite, dict(fields))
+    assert said in "; ".join(map(str, cases.errors("composite", fields)))
 
 
 def test_every__walks_in_suite_order() -> None:
     tree = composite(
         has("a"), composite(has("b"), composite(has("c"), name="in2"), name="in"), has("d")
     )
-    assert [evaluator.name for evaluator in base.every(tree)] == [
+    assert [evaluator.name for evaluator in base.walk(tree)] == [
         "m",
         "a",
         "in",

@@ -111,19 +111,19 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "bad regular expression": (
         suite(EVALUATOR + "{type: regex, value: '(a'}"),
-        'EVAL.yaml:6:30: `value`: "(a" is no regular expression: missing ) at position 2; correct it',
+        'EVAL.yaml:6:30: `value`: "(a" is not a valid regular expression: missing ) at position 2; correct it',
     ),
     "bad flag of a regular expression": (
         suite(EVALUATOR + "{type: regex, value: a, flags: g}"),
-        "EVAL.yaml:6:40: `flags`: 'g' is no flag of a regular expression; write one or more of i, m, s, x",
+        "EVAL.yaml:6:40: `flags`: 'g' is not a valid flag; write one or more of i, m, s, x",
     ),
     "unknown variable of a prompt": (
         suite(EVALUATOR + "{type: llm_judge, prompt: 'Is {{anwser}} right?'}"),
-        "EVAL.yaml:6:35: `prompt`: the prompt has the unknown variable {{anwser}} in it; did you mean {{answer}}?",
+        "EVAL.yaml:6:35: `prompt`: the prompt has the unknown variable {{anwser}}; did you mean {{answer}}?",
     ),
     "unknown variable of a prompt's file": (
         {"EVAL.yaml": EVALUATOR + "{type: rubric, rubrics: [x], prompt: p.md}", "p.md": "{{zzz}}"},
-        "EVAL.yaml:6:46: `prompt`: the prompt has the unknown variable {{zzz}} in it; known are answer, criteria, expected_messages, "
+        "EVAL.yaml:6:46: `prompt`: the prompt has the unknown variable {{zzz}}; known are answer, criteria, expected_messages, "
         "expected_output, file_changes, input, input_messages, metadata, note, output, output_messages, question, reference_answer, "
         "rubrics, tool_calls",
     ),
@@ -199,28 +199,28 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "field path absent from `expected_output`": (
         suite(EXPECTED + "{type: field_accuracy, fields: [{path: total}, {path: totl}]}"),
-        "EVAL.yaml:7:63: `field_accuracy`: the field `totl` is not in `expected_output`; write the value that is expected there",
+        "EVAL.yaml:7:63: `field_accuracy`: the field `totl` is not in `expected_output`; write the expected value there",
     ),
     "field path absent from a list of `expected_output`": (
         suite(EXPECTED + "{type: field_accuracy, fields: [{path: 'items[1].sku'}]}"),
-        "EVAL.yaml:7:48: `field_accuracy`: the field `items[1].sku` is not in `expected_output`; write the value that is expected there",
+        "EVAL.yaml:7:48: `field_accuracy`: the field `items[1].sku` is not in `expected_output`; write the expected value there",
     ),
     "field path absent, inside a composite": (
         suite(
             EXPECTED
             + "{type: composite, evaluators: [{type: field_accuracy, fields: [{path: totl}]}]}"
         ),
-        "EVAL.yaml:7:79: `field_accuracy`: the field `totl` is not in `expected_output`; write the value that is expected there",
+        "EVAL.yaml:7:79: `field_accuracy`: the field `totl` is not in `expected_output`; write the expected value there",
     ),
     "field path absent, of the suite's evaluator": (
         suite(
             "name: suite\nassert: [{type: field_accuracy, fields: [{path: totl}]}]\ntests: [{id: a, input: q, expected_output: {total: 3}}]"
         ),
-        "EVAL.yaml:3:9: `field_accuracy`: the field `totl` is not in `expected_output`; write the value that is expected there",
+        "EVAL.yaml:3:9: `field_accuracy`: the field `totl` is not in `expected_output`; write the expected value there",
     ),
     "fields with nothing to compare": (
         suite(EVALUATOR + "{type: field_accuracy, fields: [{path: total}]}"),
-        "EVAL.yaml:6:9: `field_accuracy`: `expected_output` holds no JSON to compare fields with: there is none; write an object there",
+        "EVAL.yaml:6:9: `field_accuracy`: `expected_output` has no JSON to compare fields with: there is none; write an object there",
     ),
     "unknown match": (
         suite(EXPECTED + "{type: field_accuracy, fields: [{path: total, match: exakt}]}"),
@@ -245,7 +245,7 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "limits without a limit": (
         suite(EVALUATOR + "{type: execution_metrics}"),
-        "EVAL.yaml:6:9: this evaluator: it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`",
+        "EVAL.yaml:6:9: this evaluator: it has no limit, so it checks nothing; write one, such as `max_tokens` or `max_duration_ms`",
     ),
     "operand missing": (
         suite(EVALUATOR + "{type: latency}"),
@@ -393,7 +393,7 @@ BEYOND_A_SCHEMA = {
     "field path absent, of the suite's evaluator",
     "fields with nothing to compare",
 }
-SCHEMA = jsonschema.Draft7Validator(schema(evaluators.catalog()))
+SCHEMA = jsonschema.Draft7Validator(schema(evaluators.EVALUATORS_BY_NAME))
 
 
 @pytest.mark.parametrize("case", CASES)

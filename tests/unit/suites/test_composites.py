@@ -74,7 +74,7 @@ def test_children__have_names_of_their_own_and_common_fields(root: Path) -> None
     ).evaluators
 
     assert (other.name, inside(outer)) == ("is_json-2", ["is_json", "is_json-2", "llm_judge"])
-    judge = list(base.every(outer))[3]
+    judge = list(base.walk(outer))[3]
     assert (judge.weight, judge.threshold, judge.config, judge.target, judge.origin) == (
         2,
         0.7,
@@ -131,7 +131,7 @@ def test_gates__of_the_suites_composite_stand_at_the_test(root: Path) -> None:
         child.origin
         for test in suite.tests
         for evaluator in test.evaluators
-        for child in base.every(evaluator)
+        for child in base.walk(evaluator)
     } == {"suite"}
 
 
@@ -179,7 +179,7 @@ BAD = {
     ),
     "a safety gate without required": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: {{type: safety_gate}}}}",
-        "6:70: `aggregator`: a `safety_gate` without `required` holds nothing back; name the evaluators that must reach 0.6",
+        "6:70: `aggregator`: a `safety_gate` without `required` has no effect; name the evaluators that must reach 0.6",
     ),
     "a threshold where none belongs": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: {{type: minimum, threshold: 0.7}}}}",
@@ -188,7 +188,7 @@ BAD = {
     ),
     "two ways to a score": (
         f"{{type: assert-set, assertions: {CHILD}, threshold: 0.5, aggregator: {{type: minimum}}}}",
-        "6:70: `threshold`: `aggregator` stands beside it and decides the score already; keep one of them",
+        "6:70: `threshold`: `aggregator` decides the score already; remove one of them",
     ),
     "a threshold of 0": (
         f"{{type: assert-set, assertions: {CHILD}, threshold: 0}}",
@@ -381,7 +381,7 @@ def test_strings__inside_a_composite(root: Path) -> None:
     ).evaluators
 
     assert inside(outer) == ["rubric", "is_json", "rubric-2"]
-    assert [criteria(child) for child in list(base.every(outer))[1::2]] == [
+    assert [criteria(child) for child in list(base.walk(outer))[1::2]] == [
         ["is polite", "is short"],
         ["x"],
     ]

@@ -33,8 +33,8 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(
     suites.write(tmp_path, {"EVAL.yaml": text(prompt, kind)})
     column = 58 if kind == "llm_judge" else 55
     said = (
-        f"EVAL.yaml:3:{column}: `prompt` looks like a path, but names no file, and is taken as the prompt's text; "
-        "name a file that exists, from the folder of this one; with `./` in front a missing file is a fault"
+        f"EVAL.yaml:3:{column}: `prompt` looks like a path, but there is no such file, so it is used as the prompt's text; "
+        "name an existing file, relative to the folder of this one; with `./` in front, a missing file is an error"
     )
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [said]

@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "empty plain string": (
         EVALUATORS + "''",
-        "6:9: `rubrics[0]`: the text is empty; write what is asked of the answer",
+        "6:9: `rubrics[0]`: the text is empty; write the requirement on the answer",
     ),
     "plain string that is a type": (
         EVALUATORS + "is polite\n      - is-json",
@@ -122,7 +122,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "proxy of a code judge by a name": (
         EVALUATORS + "{type: code_judge, script: [x], target: judge}",
-        "6:49: `target`: a code judge gets a proxy here, not a target by its name; write `true`, or an object with `max_calls`",
+        "6:49: `target`: a code judge has a proxy here, not the name of a target; write `true`, or an object with `max_calls`",
     ),
     "empty proxy of a code judge": (
         EVALUATORS + "{type: code_judge, script: [x], target: }",
@@ -275,7 +275,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "bad expression": (
         EVALUATORS + "{type: regex, value: '('}",
-        '6:30: `value`: "(" is no regular expression: missing ) at position 1; correct it',
+        '6:30: `value`: "(" is not a valid regular expression: missing ) at position 1; correct it',
     ),
     "missing prompt": (
         EVALUATORS + "{type: llm_judge, prompt: ./no.md}",

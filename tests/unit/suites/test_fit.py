@@ -80,23 +80,23 @@ def test_evaluator__is_read_in_every_spelling(
         ),
         (
             "{type: execution_metrics}",
-            "7:9: this evaluator: it has no limit, so it checks nothing; write one, as `max_tokens` or `max_duration_ms`",
+            "7:9: this evaluator: it has no limit, so it checks nothing; write one, such as `max_tokens` or `max_duration_ms`",
         ),
         ("{type: latency}", "7:9: `threshold` is missing; every evaluator needs it"),
         ("{type: latency, max_ms: -1}", "7:33: `max_ms` is the number -1; write a number over 0"),
         (
             "{type: field_accuracy, fields: [{path: total, tolerance: 1}]}",
-            "7:66: `fields[0].tolerance`: it is for `match: numeric_tolerance`, and this field is compared otherwise; "
+            "7:66: `fields[0].tolerance`: it has an effect with `match: numeric_tolerance` only; "
             "write that, or remove it",
         ),
         (
             "{type: field_accuracy, name: f, fields: [{path: total}, {path: items.0}]}",
-            "7:72: `f`: the field `items.0` is not in `expected_output`; write the value that is expected there",
+            "7:72: `f`: the field `items.0` is not in `expected_output`; write the expected value there",
         ),
         (
             "{type: field_accuracy, name: f, fields: [{path: name, match: date}]}",
-            '7:57: `f`: the field `name` is "Acme" in `expected_output`, which is no date; '
-            "write it as YYYY-MM-DD, or name its form in `formats`",
+            '7:57: `f`: the field `name` is "Acme" in `expected_output`, which is not a valid date; '
+            "write it as YYYY-MM-DD, or add its format to `formats`",
         ),
     ],
 )
@@ -130,10 +130,10 @@ def test_fault__of_the_suites_evaluator_is_told_at_the_test_that_does_not_suit_i
     suites.write(root, {"EVAL.yaml": text})
 
     assert suites.errors(root) == [
-        "EVAL.yaml:5:5: `f`: the field `total` is not in `expected_output`; write the value that is expected there",
-        "EVAL.yaml:6:5: `f`: `expected_output` holds no JSON to compare fields with: there is no JSON object with `total`; "
+        "EVAL.yaml:5:5: `f`: the field `total` is not in `expected_output`; write the expected value there",
+        "EVAL.yaml:6:5: `f`: `expected_output` has no JSON to compare fields with: there is no JSON object with `total`; "
         "write an object there",
-        "EVAL.yaml:7:5: `f`: `expected_output` holds no JSON to compare fields with: there is none; write an object there",
+        "EVAL.yaml:7:5: `f`: `expected_output` has no JSON to compare fields with: there is none; write an object there",
     ]
 
 
@@ -147,7 +147,7 @@ def test_fault__of_an_evaluator_inside_another_is_told_at_its_place(root: Path) 
     )
 
     assert suites.errors(root) == [
-        "EVAL.yaml:7:97: `f`: the field `sum` is not in `expected_output`; write the value that is expected there"
+        "EVAL.yaml:7:97: `f`: the field `sum` is not in `expected_output`; write the expected value there"
     ]
 
 

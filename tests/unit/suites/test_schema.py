@@ -14,7 +14,7 @@ from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import schema
 
-MADE = schema(evaluators.catalog())
+MADE = schema(evaluators.EVALUATORS_BY_NAME)
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
 
 

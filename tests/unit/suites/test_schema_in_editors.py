@@ -11,7 +11,7 @@ import pytest
 
 from agentevals_action import evaluators, resources
 from agentevals_action.entries import reading
-from agentevals_action.evaluators.base import Options
+from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
@@ -19,9 +19,9 @@ from agentevals_action.suites.json_schema import schema
 from agentevals_action.suites.schema_models import EvaluatorEntry
 from tests.support import suites
 
-MADE = schema(evaluators.catalog())
+MADE = schema(evaluators.EVALUATORS_BY_NAME)
 VALIDATOR = jsonschema.Draft7Validator(MADE)
-CATALOG = evaluators.catalog()
+CATALOG = evaluators.EVALUATORS_BY_NAME
 COMMON = set(reading.fields_of(EvaluatorEntry)) - {"target"}
 
 every_name = pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def offered(node: Any, value: Any) -> dict[str, Any]:
     }
 
 
-def own_fields(options: type[Options]) -> set[str]:
+def own_fields(options: type[EvaluatorOptions]) -> set[str]:
     return set(reading.fields_of(options)) | ({"target"} if options.asks_judge else set())
 
 
@@ -85,7 +85,7 @@ def test_evaluator__types_are_offered_once_each_with_what_they_are_for() -> None
     offers = MADE["definitions"]["Evaluator"]["properties"]["type"]["anyOf"]
 
     told = {offer["const"]: offer["description"] for offer in offers if "const" in offer}
-    assert set(told) == {options.type for options in evaluators.every()}
+    assert set(told) == {options.type for options in evaluators.EVALUATORS.values()}
     assert all(told.values())
 
 

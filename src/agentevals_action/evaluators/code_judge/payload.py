@@ -1,4 +1,4 @@
-"""What a code judge reads on standard input: one object with every wire form in use."""
+"""The JSON object on the standard input of a code judge, with every wire form in use."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,51 +8,45 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from agentevals_action.evaluators.base import Case
-from agentevals_action.model.messages import content_text, prompt_text, wire_messages
-from agentevals_action.model.suite import Evaluator, Message, Test
+from agentevals_action.model.messages import prompt_text, reference_text, wire_messages
+from agentevals_action.model.suite import Evaluator, Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.results import trace_summary
 
 
 def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
-    """The payload: today's keys in camelCase, AgentV's in snake_case, and those of its earlier
-    versions.
+    """The payload: the keys of the specification in camelCase, those of AgentV in snake_case, and
+    those of its earlier versions.
 
-    Texts that the test lacks are empty, or null for `criteria` and `note`; what a trace cannot know
-    is null. ValueError or OSError when a file of the test cannot be read."""
+    Missing texts are empty, except `criteria` and `note`, which are null; unknown figures are null.
+    ValueError or OSError if a file of the test cannot be read."""
     test, trace = case.test, case.trace
-    texts = {
-        "question": question_text(test),
-        "reference": reference_text(test),
-        "answer": trace.output,
-    }
-    lists = {
-        "input": wire_messages(test.input),
-        "expected": wire_messages(test.expected_output),
-        "output": wire_messages(trace.messages),
-    }
+    reference, answer = reference_text(test.expected_output), trace.output
+    input_messages = wire_messages(test.input)
+    expected_messages = wire_messages(test.expected_output)
+    output_messages = wire_messages(trace.messages)
     guidelines = _file_paths([message for message in test.input if message.role == "system"])
     inputs = _file_paths([message for message in test.input if message.role != "system"])
     summary = trace_summary.summary_of(trace)
     by_name = Counter(call.name for call in trace.tool_calls or ())
     return {
-        "question": texts["question"],
+        "question": prompt_text(test.input),
         "criteria": test.criteria,
-        "expectedMessages": lists["expected"],
-        "referenceAnswer": texts["reference"],
-        "candidateAnswer": texts["answer"],
-        "outputMessages": lists["output"],
+        "expectedMessages": expected_messages,
+        "referenceAnswer": reference,
+        "candidateAnswer": answer,
+        "outputMessages": output_messages,
         "guidelineFiles": guidelines,
         "inputFiles": inputs,
-        "inputMessages": lists["input"],
+        "inputMessages": input_messages,
         "traceSummary": {**to_jsonable_python(summary), "toolCallsByName": by_name},
         "config": evaluator.config,
         "metadata": test.metadata,
         "note": test.note,
-        "input": lists["input"],
-        "output": texts["answer"],
-        "messages": lists["output"],
-        "expected_output": lists["expected"],
+        "input": input_messages,
+        "output": answer,
+        "messages": output_messages,
+        "expected_output": expected_messages,
         "input_files": inputs,
         "trace_summary": {**asdict(summary), "tool_calls_by_name": by_name},
         "token_usage": _token_usage(trace),
@@ -60,29 +54,15 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "duration_ms": trace.duration_ms,
         "workspace_path": str(case.workspace) if case.workspace else None,
         "file_changes": case.file_changes,
-        "answer": texts["answer"],
-        "candidate_answer": texts["answer"],
-        "reference_answer": texts["reference"],
-        "expected_messages": lists["expected"],
-        "input_messages": lists["input"],
-        "output_messages": lists["output"],
+        "answer": answer,
+        "candidate_answer": answer,
+        "reference_answer": reference,
+        "expected_messages": expected_messages,
+        "input_messages": input_messages,
+        "output_messages": output_messages,
         "expected_outcome": test.criteria,
         "guideline_files": guidelines,
     }
-
-
-def question_text(test: Test) -> str:
-    """The test's input as text; ValueError or OSError when a file in it cannot be read."""
-    return prompt_text(test.input)
-
-
-def reference_text(test: Test) -> str:
-    """The text of the expected answer: that of the last assistant message, else of the last one;
-    empty when nothing is expected."""
-    messages = [message for message in test.expected_output if message.role == "assistant"] or list(
-        test.expected_output
-    )
-    return content_text(messages[-1]) if messages else ""
 
 
 def _file_paths(messages: Sequence[Message]) -> list[str]:

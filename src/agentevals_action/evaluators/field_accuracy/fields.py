@@ -1,4 +1,4 @@
-"""Pure: fields of JSON in an answer against those that are expected (specification, section 3)."""
+"""Comparison of fields of JSON in an answer with the expected ones."""
 
 import math
 import re
@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta
-from msgspec.structs import replace
+from pydantic import (
+    AfterValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from agentevals_action.entries.entry import Aside, Checked, Entry, Seen, Written, checks
-from agentevals_action.evaluators import patterns
 from agentevals_action.evaluators.field_accuracy import dates
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_json
+from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import FileModel, ListOf
 from agentevals_action.model.json_values import MISSING, equal, look_up, read_path, shown, text_of
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Message
@@ -27,103 +34,102 @@ Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-def _is_path(text: str) -> str:
+def _check_path(text: str) -> str:
     read_path(text)
     return text
 
 
-def _are_formats(formats: tuple[str, ...]) -> tuple[str, ...]:
+def _check_formats(formats: tuple[str, ...]) -> tuple[str, ...]:
     for text in formats:
         dates.read_format(text)
     return formats
 
 
-def _belongs(value: Any, needed: Match, seen: Seen) -> Any:
-    if value and seen.fields.get("match", needed) != needed:
-        raise ValueError(
-            f"it is for `match: {needed}`, and this field is compared otherwise; write that, or remove it"
-        )
-    return value
+#: The match for which a field has an effect.
+_MATCH_OF: Mapping[str, Match] = {
+    "tolerance": "numeric_tolerance",
+    "relative": "numeric_tolerance",
+    "formats": "date",
+}
 
 
-class Comparison(Entry):
-    """One field that is compared. `location` is where its path stands in its file, where that is
-    known."""
+class Comparison(FileModel):
+    """One field to compare."""
 
-    path: Annotated[
-        Annotated[str, Checked(_is_path)],
-        Meta(
-            description="Where the field is, in the answer and in `expected_output`: names and positions, as `items[0].name` or "
-            "`items.0.name`."
-        ),
-    ]
-    match: Annotated[
-        Match,
-        Meta(
-            description="How it is compared: `exact`, `contains` (the answer's text or list has the expected value in it), `regex` (the "
-            "expected value is the pattern), `numeric_tolerance`, `date` (the same instant, however it is written)."
-        ),
-    ] = "exact"
-    required: Annotated[
-        bool,
-        Meta(description="When this field is missing from the answer, the evaluator scores 0."),
-    ] = False
-    weight: Annotated[
-        float, Meta(ge=0, description="How much it counts in the weighted average, 0 or more.")
-    ] = 1.0
-    tolerance: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(
-            description="For `numeric_tolerance`: how far the number may be from the expected one; 0 when missing."
-        ),
-    ] = None
-    relative: Annotated[
-        bool,
-        Meta(
-            description="For `numeric_tolerance`: the tolerance is a share of the expected number."
-        ),
-    ] = False
-    formats: Annotated[
-        Annotated[tuple[str, ...], Checked(_are_formats)] | None,
-        Meta(
-            description="For `date`: how dates may be written, the first that fits decides, as `DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. "
-            "What can be read in one way only, as ISO 8601, is read besides."
-        ),
-    ] = None
+    path: Annotated[str, AfterValidator(_check_path)] = Field(
+        description="The path of the field in the answer and in `expected_output`: names "
+        "and positions, as `items[0].name` or `items.0.name`."
+    )
+    match: Match = Field(
+        default="exact",
+        description="How it is compared: `exact`, `contains` (the answer's text or list "
+        "contains the expected value), `regex` (the expected value is the "
+        "pattern), `numeric_tolerance`, `date` (the same instant in any "
+        "format).",
+    )
+    required: bool = Field(
+        default=False, description="If this field is missing in the answer, the evaluator scores 0."
+    )
+    weight: float = Field(
+        default=1.0, ge=0, description="Its weight in the weighted average, 0 or more."
+    )
+    tolerance: Annotated[float, Field(ge=0)] | None = Field(
+        default=None,
+        description="For `numeric_tolerance`: the allowed distance from the expected "
+        "number; 0 if missing.",
+    )
+    relative: bool = Field(
+        default=False,
+        description="For `numeric_tolerance`: the tolerance is a share of the expected number.",
+    )
+    formats: Annotated[ListOf[str], AfterValidator(_check_formats)] | None = Field(
+        default=None,
+        description="For `date`: allowed formats, the first that matches decides, such as "
+        "`DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. Unambiguous dates, such as "
+        "ISO 8601, are always read.",
+    )
 
-    location: Annotated[Location | None, Aside()] = None
+    _location: Location | None = PrivateAttr(None)
 
-    @checks("tolerance", "relative")
+    @field_validator("tolerance", "relative", "formats")
     @classmethod
-    def _is_of_numbers(cls, value: Any, seen: Seen) -> Any:
-        return _belongs(value, "numeric_tolerance", seen)
+    def _check_match(cls, value: Any, info: ValidationInfo) -> Any:
+        needed = _MATCH_OF[info.field_name or ""]
+        if value and info.data.get("match", needed) != needed:
+            raise ValueError(
+                f"it has an effect with `match: {needed}` only; write that, or remove it"
+            )
+        return value
 
-    @checks("formats")
+    @model_validator(mode="wrap")
     @classmethod
-    def _is_of_dates(cls, value: Any, seen: Seen) -> Any:
-        return _belongs(value, "date", seen)
+    def _keep_location(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        comparison = handler(value)
+        if location := getattr(value, "value_location", None):
+            comparison._location = location("path")
+        return comparison
 
-    def completed(self, written: Written) -> Self:
-        """With its place."""
-        place = getattr(written.data, "value_location", None)
-        return replace(self, location=place("path")) if place else self
+    @property
+    def location(self) -> Location | None:
+        """The location of the path in its file, where that is known."""
+        return self._location
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The path, step by step."""
+        """The steps of the path."""
         return read_path(self.path)
 
 
 def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
-    """The JSON in a text: all of it, or the last object in it that has one of the fields, in code
-    fences and prose or without.
+    """The JSON in a text: the complete text, or the last object in it that has one of the fields,
+    in code fences and prose or without.
 
-    Where the fields are those of a list, the last list in code fences. UnreadableReply, which says
-    why, when there is none."""
+    If the fields are those of a list, the last list in code fences. UnreadableReply if there is
+    none."""
     try:
         return read_json(text)
     except UnreadableReply as error:
-        failure = error
+        problem = error
     firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
     if not all(first.isdigit() for first in firsts):
         return find_object(text, firsts)
@@ -131,13 +137,12 @@ def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
         try:
             return read_json(fenced)
         except UnreadableReply as error:
-            failure = error
-    raise failure
+            problem = error
+    raise problem
 
 
 def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]) -> Any:
-    """The JSON that is expected: that of the last assistant message; UnreadableReply, which says
-    why, when there is none."""
+    """The JSON of the last assistant message; UnreadableReply if there is none."""
     message = next((message for message in reversed(messages) if message.role == "assistant"), None)
     if message is None:
         raise UnreadableReply("there is none")
@@ -146,175 +151,177 @@ def read_expected(messages: Sequence[Message], comparisons: Sequence[Comparison]
     return data[-1] if data else read_data(message_text(message), comparisons)
 
 
-def misfit(comparison: Comparison, expected: Any) -> str:
-    """Why a field cannot be compared with the expected data, with what to do after a semicolon;
-    empty when it can be."""
+def expected_problem(comparison: Comparison, expected: Any) -> str:
+    """Why a field cannot be compared with the expected data, and the advice after a semicolon;
+    empty if it can."""
     value = look_up(expected, comparison.steps)
     if value is MISSING:
-        return "is not in `expected_output`; write the value that is expected there"
-    return _MATCHES[comparison.match].misfit(comparison, value)
+        return "is not in `expected_output`; write the expected value there"
+    return _MATCHERS[comparison.match].problem(comparison, value)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One field compared: `missing` from the answer, or `holds` or not; `told` says it."""
+    """The comparison of one field; `text` is its hit or miss."""
 
     comparison: Comparison
     holds: bool
-    told: str
-    missing: bool = False
+    text: str
+    is_missing: bool = False
 
 
 def compare(comparison: Comparison, expected: Any, answer: Any) -> Outcome:
-    """Compares one field of the answer's data with that of the expected data, which must have it
-    (`misfit`)."""
+    """Compares one field of the answer with the expected data, which must have it."""
     wanted, given = look_up(expected, comparison.steps), look_up(answer, comparison.steps)
-    kind = _MATCHES[comparison.match]
+    matcher = _MATCHERS[comparison.match]
+    description = f"expected {matcher.describe(comparison, wanted)}"
     if given is MISSING:
         required = ", and it is required" if comparison.required else ""
-        told = f"{comparison.path} is missing{required}, expected {kind.asked(comparison, wanted)}"
-        return Outcome(comparison, False, told, missing=True)
-    holds = kind.holds(comparison, wanted, given)
-    asked = (
-        "as expected"
-        if holds and comparison.match == "exact"
-        else f"expected {kind.asked(comparison, wanted)}"
-    )
-    return Outcome(comparison, holds, f"{comparison.path} is {shown(given)}, {asked}")
+        text = f"{comparison.path} is missing{required}, {description}"
+        return Outcome(comparison, False, text, is_missing=True)
+    holds = matcher.holds(comparison, wanted, given)
+    if holds and comparison.match == "exact":
+        description = "as expected"
+    return Outcome(comparison, holds, f"{comparison.path} is {shown(given)}, {description}")
 
 
 def score_fields(
     comparisons: Sequence[Comparison], aggregation: Aggregation, expected: Any, output: str
 ) -> Score:
-    """The score of all fields of an output's JSON; without JSON all are missing. AttemptError when
-    a pattern runs away."""
+    """The score of all fields of an output's JSON; without JSON, all are missing.
+
+    AttemptError if a pattern exceeds its time limit."""
+    problems = []
     try:
-        answer, why = read_data(output, comparisons), []
+        answer = read_data(output, comparisons)
     except UnreadableReply as error:
-        answer, why = MISSING, [f"the output holds no JSON that can be read: {error}"]
+        answer = MISSING
+        problems.append(f"the output has no JSON that can be read: {error}")
     outcomes = [compare(comparison, expected, answer) for comparison in comparisons]
+    if any(outcome.is_missing and outcome.comparison.required for outcome in outcomes):
+        value = 0.0
+    elif aggregation == "weighted_average":
+        value = weighted_mean(
+            [(float(outcome.holds), outcome.comparison.weight) for outcome in outcomes]
+        )
+    else:
+        # A field scores 0 or 1, so `minimum` and `all_or_nothing` are the same.
+        value = float(all(outcome.holds for outcome in outcomes))
     return Score(
-        value=_aggregated(outcomes, aggregation),
-        hits=tuple(outcome.told for outcome in outcomes if outcome.holds),
-        misses=(*why, *(outcome.told for outcome in outcomes if not outcome.holds)),
+        value=value,
+        hits=tuple(outcome.text for outcome in outcomes if outcome.holds),
+        misses=(*problems, *(outcome.text for outcome in outcomes if not outcome.holds)),
         details={"fields": {outcome.comparison.path: float(outcome.holds) for outcome in outcomes}},
     )
-
-
-def _aggregated(outcomes: Sequence[Outcome], aggregation: Aggregation) -> float:
-    if any(outcome.missing and outcome.comparison.required for outcome in outcomes):
-        return 0.0
-    if aggregation != "weighted_average":
-        # A field scores 0 or 1, so that the smallest score is 1 when all hold.
-        return float(all(outcome.holds for outcome in outcomes))
-    return weighted_mean(
-        [(float(outcome.holds), outcome.comparison.weight) for outcome in outcomes]
-    )
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """One way of comparing: whether it holds, what is asked in words, and why an expected value
-    does not suit it (empty if it does)."""
-
-    holds: Callable[[Comparison, Any, Any], bool]
-    asked: Callable[[Comparison, Any], str]
-    misfit: Callable[[Comparison, Any], str] = lambda _, __: ""
 
 
 def _contains(_: Comparison, wanted: Any, given: Any) -> bool:
     if isinstance(given, list | tuple):
         return any(equal(item, wanted) for item in given)
-    part, whole = text_of(wanted), text_of(given)
-    return part is not None and whole is not None and part in whole
+    part, text = text_of(wanted), text_of(given)
+    return part is not None and text is not None and part in text
 
 
-def _nothing_to_contain(_: Comparison, wanted: Any) -> str:
+def _contains_problem(_: Comparison, wanted: Any) -> str:
+    if wanted != "":
+        return ""
     return (
-        "is an empty text in `expected_output`, which every text contains; write the text to look for"
-        if wanted == ""
-        else ""
+        "is an empty text in `expected_output`, which every text contains; "
+        "write the text to look for"
     )
 
 
 def _matches(comparison: Comparison, wanted: Any, given: Any) -> bool:
-    subject = text_of(given)
-    return subject is not None and patterns.found(
-        wanted, "", subject, f"the field {comparison.path}"
-    )
+    text = text_of(given)
+    return text is not None and search_pattern(wanted, "", text, f"the field {comparison.path}")
 
 
-def _no_pattern(_: Comparison, wanted: Any) -> str:
+def _pattern_problem(_: Comparison, wanted: Any) -> str:
     if not isinstance(wanted, str) or not wanted:
-        return f"is {shown(wanted)} in `expected_output`, which is no pattern; write a regular expression there"
+        return (
+            f"is {shown(wanted)} in `expected_output`, which is not a valid pattern; "
+            "write a regular expression there"
+        )
     try:
-        patterns.compile_pattern(wanted)
+        compile_pattern(wanted)
     except ValueError as error:
         return f"cannot be compared: {error}; correct the expression in `expected_output`"
     return ""
 
 
 def _number(value: Any) -> Decimal | None:
-    """A number as it is written, digit by digit, so that 100.01 is within 0.01 of 100; a text that
-    is a number is one."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    """A finite number with its decimal digits as written, so that 100.01 is within 0.01 of 100; a
+    text may be a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
         return None
     try:
-        number = Decimal(value.strip() if isinstance(value, str) else repr(value))
-        return number if math.isfinite(float(number)) and "_" not in str(value) else None
+        number = Decimal(str(value).strip())
+        return number if math.isfinite(float(number)) else None
     except (InvalidOperation, OverflowError, ValueError):
         return None
 
 
-def _near(comparison: Comparison, wanted: Any, given: Any) -> bool:
+def _is_near(comparison: Comparison, wanted: Any, given: Any) -> bool:
     one, other = _number(wanted), _number(given)
     if one is None or other is None:
         return False
-    tolerance = _number(comparison.tolerance or 0) or Decimal(0)
-    # To 9 decimals, so that the noise of a float decides nothing.
-    return abs(other - one) - tolerance * (abs(one) if comparison.relative else 1) <= Decimal(
-        "5e-10"
-    )
+    tolerance = Decimal(str(comparison.tolerance or 0)) * (abs(one) if comparison.relative else 1)
+    return round(abs(other - one) - tolerance, 9) <= 0
 
 
-def _asked_number(comparison: Comparison, wanted: Any) -> str:
+def _describe_number(comparison: Comparison, wanted: Any) -> str:
+    if not comparison.tolerance:
+        return shown(wanted)
     unit = " times it" if comparison.relative else ""
+    return f"{shown(wanted)} ± {comparison.tolerance:g}{unit}"
+
+
+def _number_problem(_: Comparison, wanted: Any) -> str:
+    if _number(wanted) is not None:
+        return ""
     return (
-        f"{shown(wanted)} ± {comparison.tolerance:g}{unit}"
-        if comparison.tolerance
-        else shown(wanted)
+        f"is {shown(wanted)} in `expected_output`, which is not a valid number; "
+        "write a number there"
     )
 
 
-def _no_number(_: Comparison, wanted: Any) -> str:
-    return (
-        ""
-        if _number(wanted) is not None
-        else f"is {shown(wanted)} in `expected_output`, which is no number; write a number there"
-    )
-
-
-def _same_date(comparison: Comparison, wanted: Any, given: Any) -> bool:
+def _is_same_date(comparison: Comparison, wanted: Any, given: Any) -> bool:
     if not isinstance(given, str):
         return False
-    mine, other = (dates.read_dates(text, comparison.formats or ()) for text in (wanted, given))
-    # What may be read in two ways is no match, not even with itself: the expected date is a clear
-    # one.
-    return len(mine) == len(other) == 1 and mine == other
+    one, other = (dates.read_dates(text, comparison.formats or ()) for text in (wanted, given))
+    # An ambiguous date does not match, not even itself.
+    return len(one) == len(other) == 1 and one == other
 
 
-def _no_date(comparison: Comparison, wanted: Any) -> str:
+def _date_problem(comparison: Comparison, wanted: Any) -> str:
     found = dates.read_dates(wanted, comparison.formats or ()) if isinstance(wanted, str) else ()
     if len(found) == 1:
         return ""
-    problem = "may be read as two dates" if found else "is no date"
-    return f"is {shown(wanted)} in `expected_output`, which {problem}; write it as YYYY-MM-DD, or name its form in `formats`"
+    problem = "may mean two dates" if found else "is not a valid date"
+    return (
+        f"is {shown(wanted)} in `expected_output`, which {problem}; "
+        "write it as YYYY-MM-DD, or add its format to `formats`"
+    )
 
 
-_MATCHES: Mapping[Match, _Kind] = {
-    "exact": _Kind(lambda _, wanted, given: equal(wanted, given), lambda _, wanted: shown(wanted)),
-    "contains": _Kind(_contains, lambda _, wanted: f"{shown(wanted)} in it", _nothing_to_contain),
-    "regex": _Kind(_matches, lambda _, wanted: f"a match of {shown(wanted)}", _no_pattern),
-    "numeric_tolerance": _Kind(_near, _asked_number, _no_number),
-    "date": _Kind(_same_date, lambda _, wanted: f"the date {shown(wanted)}", _no_date),
+@dataclass(frozen=True)
+class _Matcher:
+    """One way to compare: `holds` compares, `describe` names the expected value, `problem` states
+    why an expected value cannot be compared (empty if it can)."""
+
+    holds: Callable[[Comparison, Any, Any], bool]
+    describe: Callable[[Comparison, Any], str]
+    problem: Callable[[Comparison, Any], str]
+
+
+_MATCHERS: Mapping[Match, _Matcher] = {
+    "exact": _Matcher(
+        lambda _, wanted, given: equal(wanted, given),
+        lambda _, wanted: shown(wanted),
+        lambda *_: "",
+    ),
+    "contains": _Matcher(_contains, lambda _, wanted: f"{shown(wanted)} in it", _contains_problem),
+    "regex": _Matcher(_matches, lambda _, wanted: f"a match of {shown(wanted)}", _pattern_problem),
+    "numeric_tolerance": _Matcher(_is_near, _describe_number, _number_problem),
+    "date": _Matcher(_is_same_date, lambda _, wanted: f"the date {shown(wanted)}", _date_problem),
 }

@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""Evaluators that ask a model."""

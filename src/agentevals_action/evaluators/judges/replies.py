@@ -1,109 +1,159 @@
-"""Pure: the JSON object in what a judge says, and the score in it; what is not clear is refused,
-never guessed."""
+"""Asks a judge and reads the JSON object in its reply; an unclear reply is an error."""
 
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.base import Ask
+from agentevals_action.model.field_errors import describe
+from agentevals_action.model.json_values import MAX_DEPTH, check_depth, replace_surrogates
 from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator, Message
 
-# A brace that begins something meant as an object: a quoted or bare key follows, or nothing. `{x}`
-# in prose is none.
+Reading = TypeVar("Reading")
+Reply = TypeVar("Reply", bound="ReplyModel")
+
+#: Characters of an unreadable reply that the judge receives again.
+_REPEATED = 20_000
+#: Characters of an unreadable reply that the error quotes.
+_QUOTED = 200
+
+# The text does not end in valid JSON: a judge that only repeats its input is never read as a reply.
+_REPAIR = (
+    "Your last message could not be read: {problem}.\n\n"
+    "Give your judgement again, as one JSON object and nothing else, in the form that was asked "
+    "for; when no form was asked for, in this one:\n{form}\n"
+)
+
+# A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
 _START = re.compile(r"""\{(?=\s*(?:["'}]|\w+["']?\s*:|\Z))""")
 
-# Strings and braces; a string without an end reaches to the end of the text.
-_TOKENS = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[{}]', re.DOTALL)
+# Strings and brackets; a string without an end extends to the end of the text.
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
-# What stands around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`),
-# which is then itself broken.
+# Text around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`), which
+# is broken itself.
 _PART_BEFORE = re.compile(r"""(?:["']\s*:|\[|\}\s*,)\s*\Z""")
 _PART_AFTER = re.compile(r"\s*[,:\]}]")
-_BEFORE_LENGTH = 200  # characters before an object in which such a mark is looked for
+_BEFORE_LENGTH = 200  # characters before an object in which `_PART_BEFORE` is searched
 
 
 class UnreadableReply(ValueError):
-    """A reply that cannot be read as what was asked for; the message says why."""
+    """A reply that does not have the required form; the message states the reason."""
+
+
+async def ask_judge(
+    ask: Ask,
+    evaluator: Evaluator,
+    prompt: str,
+    form: str,
+    keys: Collection[str],
+    read: Callable[[Mapping[str, Any]], Reading],
+) -> Reading:
+    """Sends a prompt as the only user message and reads the last JSON object with one of the keys
+    in the reply.
+
+    If `read` raises UnreadableReply, the judge is asked once more, with `form` as the description
+    of the reply, which must not be valid JSON. AttemptError of kind `judge` if the second reply
+    cannot be read either."""
+    question = Message("user", prompt)
+    reply = await ask(evaluator, (question,))
+    try:
+        return read(find_object(reply, keys))
+    except UnreadableReply as error:
+        first = (Message("assistant", reply[:_REPEATED]),) if reply.strip() else ()
+        repair = Message("user", _REPAIR.format(problem=error, form=form))
+        reply = await ask(evaluator, (question, *first, repair))
+    try:
+        return read(find_object(reply, keys))
+    except UnreadableReply as error:
+        line = " ".join(reply.split())
+        end = line if len(line) <= _QUOTED else f"…{line[-_QUOTED:]}"
+        ending = f"it ended in “{end}”" if end else "it was empty"
+        raise AttemptError(
+            "judge", f"the judge's reply cannot be read, also when asked again: {error}; {ending}"
+        ) from None
 
 
 def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
     """The last JSON object in a text that has one of the keys; prose and code fences around it are
-    let be.
+    ignored.
 
-    UnreadableReply when there is none, or when it is followed by something that was meant as JSON
-    and is none: what a broken object holds inside (`{"score": 0.1, "details": {"score": 1}, …`)
-    must not pass for the reply."""
+    UnreadableReply if there is none, or if a broken object follows it: an object inside a broken
+    one (`{"score": 0.1, "details": {"score": 1}, …`) must not count as the reply."""
     found: Mapping[str, Any] | None = None
-    failure = ""
+    problem = ""
     position = 0
-    while start := _START.search(text, position):
-        value, end, problem = _object_at(text, start.start())
-        if problem:
-            failure = problem
-        elif value.keys() & set(keys):
-            found, failure = value, ""
-        position = end
-    if failure:
-        raise UnreadableReply(failure)
+    while match := _START.search(text, position):
+        start = match.start()
+        position, depth = _scan_object(text, start)
+        try:
+            value = _read_object(text, start, position, depth)
+        except ValueError as error:
+            problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        else:
+            if value.keys() & set(keys):
+                found, problem = value, ""
+    if problem:
+        raise UnreadableReply(f"the JSON object is broken ({problem})")
     if found is None:
-        raise UnreadableReply(f"there is no JSON object with {_either(keys)}")
+        named = " or ".join(f"`{key}`" for key in keys)
+        raise UnreadableReply(f"there is no JSON object with {named}")
     return found
 
 
+def _scan_object(text: str, start: int) -> tuple[int, int]:
+    """The end of the object that starts at `start`, by its braces, and its nesting depth."""
+    braces = depth = deepest = 0
+    for token in _TOKENS.finditer(text, start):
+        first = token[0][0]
+        if first in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+            braces += first == "{"
+        elif first in "}]":
+            depth -= 1
+            braces -= first == "}"
+            if braces == 0:
+                return token.end(), deepest
+    return len(text), deepest
+
+
+def _read_object(text: str, start: int, end: int, depth: int) -> Mapping[str, Any]:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    value: Mapping[str, Any] = _clean(_DECODER.decode(text[start:end]))
+    if _PART_BEFORE.search(text, max(0, start - _BEFORE_LENGTH), start) or _PART_AFTER.match(
+        text, end
+    ):
+        raise ValueError("it is part of something larger that is not a JSON object")
+    return value
+
+
 def read_json(text: str) -> Any:
-    """The one JSON value that a text is; UnreadableReply when it is none, or more."""
+    """The one JSON value that a text is; UnreadableReply if it is not exactly one."""
     try:
+        check_depth(text)
         return _clean(_DECODER.decode(text))
     except json.JSONDecodeError as error:
         raise UnreadableReply(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise UnreadableReply("it is nested too deeply") from None
     except ValueError as error:
         raise UnreadableReply(str(error)) from None
 
 
-def _either(keys: Collection[str]) -> str:
-    return " or ".join(f"`{key}`" for key in keys)
-
-
-def _object_at(text: str, start: int) -> tuple[Mapping[str, Any], int, str]:
-    """The object that begins at `start`, where it ends, and what is wrong with it (empty when
-    nothing is)."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-        cleaned = _clean(value)
-    except (ValueError, RecursionError) as error:
-        reason = (
-            error.msg
-            if isinstance(error, json.JSONDecodeError)
-            else str(error) or "it is nested too deeply"
-        )
-        return {}, _end_of_braces(text, start), f"the JSON object is broken ({reason})"
-    if _PART_BEFORE.search(text, max(0, start - _BEFORE_LENGTH), start) or _PART_AFTER.match(
-        text, end
-    ):
-        return {}, end, "the JSON object is part of something larger that is no JSON object"
-    return cleaned, end, ""
-
-
-def _end_of_braces(text: str, start: int) -> int:
-    depth = 0
-    for token in _TOKENS.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0 and token[0] == "}":
-            return token.end()
-    return len(text)
-
-
-def _pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         raise ValueError("a key is given twice")
     return data
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
@@ -114,86 +164,84 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_refuse, parse_float=_finite)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite
+)
 
 
 def _clean(value: Any) -> Any:
-    """The same data with halves of surrogate pairs, which no file can hold, replaced by question
-    marks."""
+    """The data without surrogates, which cannot be written to a UTF-8 file."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return replace_surrogates(value)
     if isinstance(value, dict):
         return {_clean(key): _clean(item) for key, item in value.items()}
     return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
-def read_number(value: Any, name: str, low: float, high: float) -> float:
-    """A number of a reply, `low` to `high`; UnreadableReply when it is none (`true` is none) or
-    outside, it is never clamped."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UnreadableReply(f"`{name}` must be a number from {low:g} to {high:g}")
-    if not low <= value <= high:
-        raise UnreadableReply(f"`{name}` is {str(value)[:20]}, it must be from {low:g} to {high:g}")
-    return float(value)
+class ReplyModel(BaseModel):
+    """Base of the objects in a judge's reply; values are never converted."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
 
 
-def read_text(value: Any, name: str) -> str:
-    """A text of a reply, empty when it is missing; UnreadableReply when it is something else."""
-    if value is not None and not isinstance(value, str):
-        raise UnreadableReply(f"`{name}` must be a string")
-    return value or ""
+def validate_reply(model: type[Reply], data: Any) -> Reply:
+    """The object as a model; UnreadableReply with all errors."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise UnreadableReply(describe(error, data)) from None
+
+
+class Assertion(ReplyModel):
+    """One statement about the answer; `evidence` is the reason if it did not pass."""
+
+    text: str
+    passed: bool
+    evidence: str | None = None
+
+    @property
+    def miss(self) -> str:
+        """The text of the miss."""
+        return f"{self.text} ({self.evidence})" if self.evidence else self.text
+
+
+class UnscoredReply(ReplyModel):
+    """A judge's object apart from its score; a null field is missing."""
+
+    hits: list[str] | None = None
+    misses: list[str] | None = None
+    reasoning: str | None = None
+    details: dict[str, Any] | None = None
+    assertions: list[Assertion] | None = None
+
+
+class ScoredReply(UnscoredReply):
+    """A judge's object with a score of 0-1."""
+
+    score: float = Field(ge=0, le=1)
+
+
+class AssertedReply(UnscoredReply):
+    """A judge's object whose score is the share of the assertions that passed."""
+
+    assertions: list[Assertion] = Field(min_length=1)
 
 
 def read_score(data: Mapping[str, Any], *, share: bool = False) -> Score:
-    """The score in a judge's object: `score` (0-1), `hits`, `misses`, `reasoning`, `details`,
-    `assertions` (each a hit or a miss).
+    """The score in a judge's object; each assertion is a hit or a miss.
 
-    With `share` an object without `score` has the share of its `assertions` that passed.
-    UnreadableReply when anything in it is not of its type."""
-    assertions = _read_assertions(data.get("assertions"))
-    if "score" in data or not share:
-        value = read_number(data.get("score"), "score", 0, 1)
-    elif assertions:
-        value = sum(passed for _, passed, _ in assertions) / len(assertions)
+    With `share`, an object without `score` has the share of its assertions that passed.
+    UnreadableReply if a field is missing or invalid."""
+    reply = validate_reply(AssertedReply if share and "score" not in data else ScoredReply, data)
+    assertions = reply.assertions or []
+    if isinstance(reply, ScoredReply):
+        value = reply.score
     else:
-        raise UnreadableReply("there is neither `score` nor an entry in `assertions`")
-    details = data.get("details")
-    if details is not None and not isinstance(details, Mapping):
-        raise UnreadableReply("`details` must be an object")
+        value = sum(assertion.passed for assertion in assertions) / len(assertions)
     return Score(
         value=value,
-        hits=_read_texts(data.get("hits"), "hits")
-        + tuple(text for text, passed, _ in assertions if passed),
-        misses=_read_texts(data.get("misses"), "misses")
-        + tuple(_told(text, evidence) for text, passed, evidence in assertions if not passed),
-        reasoning=read_text(data.get("reasoning"), "reasoning"),
-        details=details or {},
-    )
-
-
-def _told(text: str, evidence: str) -> str:
-    return f"{text} ({evidence})" if evidence else text
-
-
-def _read_texts(value: Any, name: str) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UnreadableReply(f"`{name}` must be a list of strings")
-    return tuple(value)
-
-
-def _read_assertions(value: Any) -> tuple[tuple[str, bool, str], ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise UnreadableReply("`assertions` must be a list of objects")
-    for item in value:
-        if not isinstance(item.get("text"), str) or not isinstance(item.get("passed"), bool):
-            raise UnreadableReply(
-                "each of `assertions` needs a `text` (string) and a `passed` (true or false)"
-            )
-    return tuple(
-        (item["text"], item["passed"], read_text(item.get("evidence"), "evidence"))
-        for item in value
+        hits=(*(reply.hits or ()), *(one.text for one in assertions if one.passed)),
+        misses=(*(reply.misses or ()), *(one.miss for one in assertions if not one.passed)),
+        reasoning=reply.reasoning or "",
+        details=reply.details or {},
     )

@@ -1,44 +1,286 @@
 """`rubric`: a model checks the answer against criteria, all in one call."""
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from msgspec import Meta
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    WithJsonSchema,
+    model_validator,
+)
 
-from agentevals_action.entries.entry import Before, Checked
-from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators.base import Case
-from agentevals_action.evaluators.judges.ask import ask_judge
-from agentevals_action.evaluators.judges.criteria import Criterion
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
-from agentevals_action.evaluators.judges.replies import UnreadableReply, read_number, read_text
+from agentevals_action.evaluators.judges.replies import (
+    ReplyModel,
+    UnreadableReply,
+    ask_judge,
+    validate_reply,
+)
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.result import Score
+from agentevals_action.model.file_model import FileModel, ListOf, model_schema
+from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Evaluator
-from agentevals_action.results.scoring import weighted_mean
+from agentevals_action.results.scoring import reaches, weighted_mean
 
-_MOST = 1_000  # criteria: all of them go into one prompt
-_PACKAGED = "rubric.md.j2"
-_FORM = '{"checks": [{"id": <its id>, "satisfied": <true or false>, "score": <0 to 10, where asked for>, "reasoning": <a string>}, …]}'
+#: Criteria of one rubric: all of them go into one prompt.
+_MAX_CRITERIA = 1_000
+_TEMPLATE = "rubric.md.j2"
+_FORM = (
+    '{"checks": [{"id": <its id>, "satisfied": <true or false>, "score": <0 to 10, where asked '
+    'for>, "reasoning": <a string>}, …]}'
+)
 
 
-def _few(criteria: Any) -> Any:
-    if isinstance(criteria, list | tuple) and len(criteria) > _MOST:
+def _check_not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("the text is empty; write the requirement on the answer")
+    return value
+
+
+Points = Annotated[int, Field(ge=0, le=10)]
+Requirement = Annotated[str, AfterValidator(_check_not_blank)]
+
+
+class ScoreRange(FileModel):
+    """The description of answers whose score is from `low` to `high`."""
+
+    low: Points
+    high: Points
+    outcome: Requirement
+
+
+class ScoreRangeEntry(FileModel):
+    """A range of scores as a file has it."""
+
+    score_range: ListOf[Points] = Field(
+        min_length=2, max_length=2, description="The lowest and the highest score."
+    )
+    outcome: str = Field(description="The description of an answer with a score in the range.")
+
+
+def _read_ranges(value: Any) -> Any:
+    """Reads both forms: `{0: text, 5: text}` and `[{score_range: [0, 4], outcome: text}]`."""
+    if isinstance(value, Mapping):
+        # The keys of a JSON object are strings.
+        keys = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
+        return [
+            {"low": key, "high": key, "outcome": text}
+            for key, text in zip(keys, value.values(), strict=True)
+        ]
+    if not isinstance(value, list):
+        raise ValueError("it is not an object from scores to texts; write {0: poor, 10: good}")
+    return [_read_range(entry) for entry in value]
+
+
+def _read_range(entry: Any) -> Mapping[str, Any]:
+    bounds = entry.get("score_range") if isinstance(entry, Mapping) else None
+    if not isinstance(bounds, list) or len(bounds) != 2:
         raise ValueError(
-            f"there are more than {_MOST:,} criteria; split them, as each rubric is asked about in one prompt"
+            "an entry has no two scores; write each entry as {score_range: [0, 4], outcome: poor}"
+        )
+    text = entry.get("outcome", entry.get("expected_outcome"))
+    return {"low": bounds[0], "high": bounds[1], "outcome": text}
+
+
+def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
+    if not ranges:
+        raise ValueError("it is empty; describe at least one score, or remove it")
+    in_order = sorted(ranges, key=lambda item: item.low)
+    for item in in_order:
+        if item.low > item.high:
+            raise ValueError(
+                f"it has a range from {item.low} to {item.high}; write the lower score first"
+            )
+    for before, after in itertools.pairwise(in_order):
+        if after.low <= before.high:
+            raise ValueError(f"it describes {after.low} twice; describe each score once")
+    return tuple(in_order)
+
+
+def _check_required(value: Any) -> Any:
+    if not isinstance(value, bool) and not (isinstance(value, int | float) and 0 < value <= 1):
+        raise ValueError(
+            "required is not a valid gate; "
+            "write true, false, or the score that must be reached, over 0 and up to 1"
+        )
+    return value
+
+
+_RANGES_SCHEMA = {
+    "anyOf": [
+        {
+            "type": "object",
+            "patternProperties": {
+                "^([0-9]|10)$": {"type": "string", "description": "An answer with this score."}
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+        {"type": "array", "minItems": 1, "items": model_schema(ScoreRangeEntry, {})},
+    ]
+}
+
+
+def _extend_schema(schema: dict[str, Any]) -> None:
+    """Adds the plain string, and the earlier spelling `expected_outcome`."""
+    earlier = {
+        **schema["properties"]["outcome"],
+        "deprecationMessage": "Write `outcome`.",
+        "doNotSuggest": True,
+    }
+    entry = {key: value for key, value in schema.items() if key != "required"} | {
+        "properties": {**schema["properties"], "expected_outcome": earlier},
+        "anyOf": [{"required": ["outcome"]}, {"required": ["expected_outcome"]}],
+    }
+    schema.clear()
+    schema["anyOf"] = [{"type": "string", "minLength": 1}, entry]
+
+
+class Criterion(FileModel):
+    """One criterion; a plain string is its outcome."""
+
+    model_config = ConfigDict(json_schema_extra=_extend_schema)
+
+    #: Other names of a field, as in `EvaluatorOptions`.
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"outcome": ("expected_outcome",)}
+
+    id: Requirement | None = Field(
+        default=None, description="Its name; `rubric-N` by position if missing."
+    )
+    outcome: Requirement = Field(description="The requirement on the answer.")
+    weight: float = Field(
+        default=1.0, ge=0, description="Its weight in the rubric's score, 0 or more."
+    )
+    required: Annotated[
+        bool | float,
+        BeforeValidator(_check_required),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "boolean"},
+                    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                ]
+            }
+        ),
+    ] = Field(
+        default=False,
+        description="A gate: the test fails if the criterion scores 0, or less than the "
+        "number given here.",
+    )
+    min_score: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="The score (0-1) under which a required criterion fails the test."
+    )
+    score_ranges: (
+        Annotated[
+            ListOf[ScoreRange],
+            BeforeValidator(_read_ranges),
+            AfterValidator(_check_ranges),
+            WithJsonSchema(_RANGES_SCHEMA),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Descriptions of answers by their score from 0 to 10; the judge then "
+        "gives such a score, not yes or no.",
+    )
+    operator: Literal["correctness", "contradiction"] | None = Field(
+        default=None,
+        description="`correctness`: met only if the answer states it; `contradiction`: met "
+        "unless the answer contradicts it.",
+    )
+
+    _location: Location | None = PrivateAttr(None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        criterion = handler(cls._long_form(value))
+        criterion._location = getattr(value, "location", None)
+        return criterion
+
+    @classmethod
+    def _long_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"outcome": value}
+        if not isinstance(value, Mapping):
+            return value
+        if "required_min_score" in value:
+            raise ValueError("required_min_score is not supported; write min_score, from 0 to 1")
+        if "expected_outcome" not in value:
+            return value
+        if value.get("outcome", value["expected_outcome"]) != value["expected_outcome"]:
+            raise ValueError("outcome and expected_outcome differ; remove one of them")
+        return {**value, "outcome": value["expected_outcome"]}
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Self:
+        required = None if isinstance(self.required, bool) else self.required
+        if None not in (required, self.min_score) and required != self.min_score:
+            raise ValueError(
+                "required and min_score are both thresholds and differ; remove one of them"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return self.id or ""
+
+    @property
+    def location(self) -> Location | None:
+        """Its location in its file, where that is known."""
+        return self._location
+
+    @property
+    def is_gate(self) -> bool:
+        """Whether it can fail the test alone; `min_score` without `required` is not a gate."""
+        return self.required is not False
+
+    @property
+    def threshold(self) -> float | None:
+        """The score (0-1) that it must reach; None if any score over 0 is enough."""
+        return self.min_score if isinstance(self.required, bool) else self.required
+
+    def holds(self, score: float) -> bool:
+        """Whether its gate holds at a score of 0-1; always if it is not a gate."""
+        if not self.is_gate:
+            return True
+        return reaches(score, self.threshold) if self.threshold is not None else round(score, 9) > 0
+
+    def is_hit(self, score: float) -> bool:
+        """Whether a score of 0-1 makes it a hit."""
+        return reaches(score, PASS_SCORE if self.threshold is None else self.threshold)
+
+    def describe(self, score: float) -> str:
+        """The text of the hit or miss, with the points if there are some."""
+        points = f" ({score * 10:g}/10)" if self.score_ranges else ""
+        return f"{self.name}: {self.outcome}{points}"
+
+
+def _check_count(criteria: Any) -> Any:
+    if isinstance(criteria, list | tuple) and len(criteria) > _MAX_CRITERIA:
+        raise ValueError(
+            f"there are more than {_MAX_CRITERIA:,} criteria; "
+            "split them, because all criteria of a rubric go into one prompt"
         )
     return criteria
 
 
-def _identified(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    """The criteria with an id each: `rubric-N` by position where none is given."""
+def _with_ids(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    """The criteria with an id each: `rubric-N` by position if it has none."""
     if not criteria:
-        raise ValueError(
-            "the list is empty, so there is nothing to judge by; write at least one criterion"
-        )
+        raise ValueError("the list is empty; write at least one criterion")
     named = tuple(
-        criterion.identified(f"rubric-{position}") for position, criterion in enumerate(criteria, 1)
+        criterion if criterion.id else criterion.model_copy(update={"id": f"rubric-{position}"})
+        for position, criterion in enumerate(criteria, 1)
     )
     for name, count in Counter(criterion.id for criterion in named).items():
         if count > 1:
@@ -47,44 +289,41 @@ def _identified(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
 
 
 class Rubric(PromptedOptions):
-    """A model checks each criterion as met or not, or from 0 to 10 where it has `score_ranges`; the
-    score is their weighted mean."""
+    """A model checks each criterion: met or not, or 0-10 if it has `score_ranges`; the score is
+    the weighted mean."""
 
     type = "rubric"
     aliases = ("rubrics",)
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"rubrics": ("criteria",)}
 
     rubrics: Annotated[
-        Annotated[tuple[Criterion, ...], Before(_few), Checked(_identified)],
-        Meta(
-            description="The criteria: plain strings, or objects with `outcome` and how much it counts.",
-            extra_json_schema={"minItems": 1, "maxItems": _MOST},
-        ),
-    ]
+        ListOf[Criterion], BeforeValidator(_check_count), AfterValidator(_with_ids)
+    ] = Field(
+        json_schema_extra={"minItems": 1, "maxItems": _MAX_CRITERIA},
+        description="The criteria: plain strings, or objects with `outcome`.",
+    )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """The weighted mean of the criteria; AttemptError when the judge leaves one out."""
-        variables = prompt_variables(case, [to_data(criterion) for criterion in self.rubrics])
+        """The weighted mean of the criteria; AttemptError if the judge's reply lacks one."""
+        variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
 
         def read(data: Mapping[str, Any]) -> Score:
             return read_checks(data, self.rubrics)
 
-        return await ask_judge(
-            case.ask, evaluator, self.compose(_PACKAGED, variables, _FORM), _FORM, ("checks",), read
-        )
+        prompt = self.compose(_TEMPLATE, variables, _FORM)
+        return await ask_judge(case.ask, evaluator, prompt, _FORM, ("checks",), read)
 
-    def doubts(self) -> Sequence[tuple[str, str, str]]:
-        """As for every prompt, and thresholds of criteria that are no gates."""
-        alone = [
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """Those of every prompt, and thresholds of criteria that are not gates."""
+        names = [
             criterion.name
             for criterion in self.rubrics
             if criterion.min_score is not None and not criterion.is_gate
         ]
-        problem = f"has a `min_score` without `required` ({', '.join(alone)}), which gates nothing"
-        return (
-            *super().doubts(),
-            *((("rubrics", problem, "write `required: true` beside it"),) if alone else ()),
-        )
+        if not names:
+            return super().warnings()
+        problem = f"has a `min_score` without `required` ({', '.join(names)}), which has no effect"
+        return (*super().warnings(), ("rubrics", problem, "add `required: true`"))
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The required criteria, by id."""
@@ -93,54 +332,59 @@ class Rubric(PromptedOptions):
         )
 
 
+class Check(ReplyModel):
+    """A judge's opinion on one criterion; `satisfied` or `score` is read by the criterion."""
+
+    id: str
+    satisfied: Any = None
+    score: Any = None
+    reasoning: str | None = None
+
+
+class ChecksReply(ReplyModel):
+    """A judge's object for a rubric."""
+
+    checks: list[Check]
+    overall_reasoning: str | None = None
+
+
+class _Satisfied(ReplyModel):
+    satisfied: bool
+
+
+class _Points(ReplyModel):
+    score: float = Field(ge=0, le=10)
+
+
 def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score:
-    """The score of a judge's `checks`; UnreadableReply when a criterion is missing or given twice,
-    or a check is not of its type."""
-    checks = _by_id(data["checks"])
-    missing = [criterion.name for criterion in criteria if criterion.name not in checks]
-    if missing:
-        raise UnreadableReply(f"`checks` leaves out {', '.join(missing)}")
+    """The score of a judge's `checks`; UnreadableReply if a criterion is missing or given twice, or
+    a check is invalid."""
+    reply = validate_reply(ChecksReply, data)
+    checks = {check.id: check for check in reply.checks}
+    if len(checks) < len(reply.checks):
+        raise UnreadableReply("`checks` has a criterion twice")
+    if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
+        raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
     scored = [(criterion, _score_of(checks[criterion.name], criterion)) for criterion in criteria]
     return Score(
         value=weighted_mean([(score, criterion.weight) for criterion, score in scored]),
-        hits=tuple(criterion.told(score) for criterion, score in scored if criterion.is_hit(score)),
-        misses=tuple(
-            criterion.told(score) for criterion, score in scored if not criterion.is_hit(score)
-        ),
-        reasoning=read_text(data.get("overall_reasoning"), "overall_reasoning"),
-        details={"checks": [_detail(criterion.name, score, checks) for criterion, score in scored]},
-        gates_failed=tuple(
-            criterion.name for criterion, score in scored if not criterion.holds(score)
-        ),
+        hits=tuple(each.describe(score) for each, score in scored if each.is_hit(score)),
+        misses=tuple(each.describe(score) for each, score in scored if not each.is_hit(score)),
+        reasoning=reply.overall_reasoning or "",
+        details={
+            "checks": [
+                {"id": each.name, "score": score, "reasoning": checks[each.name].reasoning or ""}
+                for each, score in scored
+            ]
+        },
+        gates_failed=tuple(each.name for each, score in scored if not each.holds(score)),
     )
 
 
-def _detail(name: str, score: float, checks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    return {
-        "id": name,
-        "score": score,
-        "reasoning": read_text(checks[name].get("reasoning"), f"reasoning of {name}"),
-    }
-
-
-def _by_id(checks: Any) -> Mapping[str, Mapping[str, Any]]:
-    if not isinstance(checks, list) or not all(isinstance(check, Mapping) for check in checks):
-        raise UnreadableReply("`checks` must be a list of objects")
-    found: dict[str, Mapping[str, Any]] = {}
-    for check in checks:
-        name = check.get("id")
-        if not isinstance(name, str):
-            raise UnreadableReply("each of `checks` needs the `id` of its criterion, a string")
-        if name in found:
-            raise UnreadableReply(f"`checks` has {name[:100]!r} twice")
-        found[name] = check
-    return found
-
-
-def _score_of(check: Mapping[str, Any], criterion: Criterion) -> float:
-    if criterion.score_ranges:
-        return read_number(check.get("score"), f"score of {criterion.name}", 0, 10) / 10
-    satisfied = check.get("satisfied")
-    if not isinstance(satisfied, bool):
-        raise UnreadableReply(f"`satisfied` of {criterion.name} must be true or false")
-    return float(satisfied)
+def _score_of(check: Check, criterion: Criterion) -> float:
+    try:
+        if criterion.score_ranges:
+            return validate_reply(_Points, {"score": check.score}).score / 10
+        return float(validate_reply(_Satisfied, {"satisfied": check.satisfied}).satisfied)
+    except UnreadableReply as error:
+        raise UnreadableReply(f"the check of {criterion.name}: {error}") from None

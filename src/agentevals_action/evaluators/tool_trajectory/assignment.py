@@ -1,141 +1,82 @@
-"""Pure: which column goes with which row of a table of values, each at most once, so that the sum
-is largest."""
+"""Optimal pairs of rows and columns of a table of values, each used at most once."""
 
-from collections import Counter
+import math
 from collections.abc import Sequence
 
 Values = Sequence[Sequence[int]]
-#: For each row its column, None where it has none.
+#: For each row its column, or None.
 Pairs = list[int | None]
 
 
 def best_assignment(values: Values) -> Pairs:
-    """Columns given to rows in any order so that the sum of their values is largest; 0 is no pair.
-    Values are 0 or more.
+    """Columns for rows in any order, with the largest sum of values; a value of 0 is not a pair.
 
-    This is the Hungarian method, O(rows² * columns), over no more columns of a kind than there are
-    rows."""
-    columns = _columns(values)
-    return _paired(
-        values,
-        columns,
-        _cheapest([[-values[row][column] for column in columns] for row in range(len(values))]),
-    )
-
-
-def _columns(values: Values) -> list[int]:
-    """The columns that can matter: of those that are alike, as many as there are rows, the first
-    ones."""
-    seen: Counter[tuple[int, ...]] = Counter()
-    kept = []
-    for column, kind in enumerate(zip(*values, strict=True)):
-        seen[kind] += 1
-        if any(kind) and seen[kind] <= len(values):
-            kept.append(column)
-    return kept
-
-
-def _paired(values: Values, columns: Sequence[int], chosen: Sequence[int]) -> Pairs:
-    real = (columns[choice] if choice < len(columns) else None for choice in chosen)
-    return [
-        column if column is not None and values[row][column] else None
-        for row, column in enumerate(real)
-    ]
-
-
-def _cheapest(costs: Sequence[Sequence[int]]) -> list[int]:
-    """For each row a column of its own, so that the sum of the costs is smallest; columns from
-    `len(costs[0])` on cost nothing."""
-    table = _Table(costs)
-    for row in range(len(costs)):
-        table.place(row)
-    return table.columns()
-
-
-class _Table:
-    """The Hungarian method, row by row; column 0 is a place of work, the real ones count from 1,
-    and each row has one that is free."""
-
-    def __init__(self, costs: Sequence[Sequence[int]]) -> None:
-        self._costs = [[*row, *([0] * len(costs))] for row in costs]
-        self._width = len(self._costs[0]) if costs else 0
-        self._owners: list[int | None] = [None] * (self._width + 1)
-        self._row_prices = [0] * len(costs)
-        self._column_prices = [0] * (self._width + 1)
-
-    def columns(self) -> list[int]:
-        """The column, from 0, of each row."""
-        owned = {
-            row: column - 1 for column, row in enumerate(self._owners) if column and row is not None
-        }
-        return [owned[row] for row in range(len(self._costs))]
-
-    def place(self, row: int) -> None:
-        """Gives one more row a column; rows before it may move to others."""
-        self._owners[0] = row
-        before = [0] * (self._width + 1)
-        distances: dict[int, int] = {}
-        visited = [0]
-        while (owner := self._owners[visited[-1]]) is not None:
-            self._measure(owner, visited, distances, before)
-            nearest = min(distances, key=lambda column: distances[column])
-            self._reprice(visited, distances, distances[nearest])
-            del distances[nearest]
-            visited.append(nearest)
-        column = visited[-1]
+    This is the Hungarian method, O(rows² · columns): rows are added one by one along the cheapest
+    path, with prices that keep all reduced costs at 0 or more. Column 0 is the start of each path;
+    `len(values)` columns that cost nothing stand for "no pair"."""
+    rows = len(values)
+    costs = [[0, *(-value for value in row), *[0] * rows] for row in values]
+    owners: list[int | None] = [None] * (len(costs[0]) if costs else 0)
+    row_prices, column_prices = [0] * rows, [0] * len(owners)
+    for row in range(rows):
+        owners[0] = row
+        column, previous = _cheapest_path(costs, owners, row_prices, column_prices)
         while column:
-            self._owners[column] = self._owners[before[column]]
-            column = before[column]
+            owners[column] = owners[previous[column]]
+            column = previous[column]
+    pairs: Pairs = [None] * rows
+    for column, owner in enumerate(owners):
+        if column and owner is not None and costs[owner][column]:
+            pairs[owner] = column - 1
+    return pairs
 
-    def _measure(
-        self, row: int, visited: Sequence[int], distances: dict[int, int], before: list[int]
-    ) -> None:
-        last, done = visited[-1], set(visited)
-        for column in range(1, self._width + 1):
-            if column not in done:
-                distance = (
-                    self._costs[row][column - 1]
-                    - self._row_prices[row]
-                    - self._column_prices[column]
-                )
-                if column not in distances or distance < distances[column]:
-                    distances[column] = distance
-                    before[column] = last
 
-    def _reprice(self, visited: Sequence[int], distances: dict[int, int], step: int) -> None:
+def _cheapest_path(
+    costs: Values, owners: Sequence[int | None], row_prices: list[int], column_prices: list[int]
+) -> tuple[int, Sequence[int]]:
+    """The free column at the end of the cheapest path from column 0, and each column's
+    predecessor; updates the prices."""
+    distances, previous = [math.inf] * len(owners), [0] * len(owners)
+    visited, left = [0], list(range(1, len(owners)))
+    while (row := owners[visited[-1]]) is not None:
+        for column in left:
+            distance = costs[row][column] - row_prices[row] - column_prices[column]
+            if distance < distances[column]:
+                distances[column], previous[column] = distance, visited[-1]
+        nearest = min(left, key=distances.__getitem__)
+        step = int(distances[nearest])
         for column in visited:
-            owner = self._owners[column]
-            if owner is not None:
-                self._row_prices[owner] += step
-                self._column_prices[column] -= step
-        for column in distances:
+            column_prices[column] -= step
+            if (owner := owners[column]) is not None:
+                row_prices[owner] += step
+        for column in left:
             distances[column] -= step
+        left.remove(nearest)
+        visited.append(nearest)
+    return visited[-1], previous
 
 
 def best_subsequence(values: Values) -> Pairs:
-    """Columns given to rows in order, each after the one before, so that the sum of their values is
-    largest; 0 is no pair.
+    """Columns for rows in order, each after the one before, with the largest sum of values; a value
+    of 0 is not a pair.
 
-    The longest common subsequence when all values are 0 or 1; O(rows * columns)."""
-    rows, columns = (
-        len(values),
-        [column for column, kind in enumerate(zip(*values, strict=True)) if any(kind)],
-    )
-    best = [[0] * (len(columns) + 1) for _ in range(rows + 1)]
+    The longest common subsequence if all values are 0 or 1; O(rows · columns)."""
+    rows, columns = len(values), len(values[0]) if values else 0
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in reversed(range(rows)):
-        for place in reversed(range(len(columns))):
-            value = values[row][columns[place]]
-            paired = value + best[row + 1][place + 1] if value else 0
-            best[row][place] = max(paired, best[row + 1][place], best[row][place + 1])
+        for column in reversed(range(columns)):
+            value = values[row][column]
+            paired = value + best[row + 1][column + 1] if value else 0
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
     pairs: Pairs = [None] * rows
-    row = place = 0
-    while row < rows and place < len(columns):
-        value = values[row][columns[place]]
-        if value and best[row][place] == value + best[row + 1][place + 1]:
-            pairs[row] = columns[place]
-            row, place = row + 1, place + 1
-        elif best[row][place] == best[row + 1][place]:
+    row = column = 0
+    while row < rows and column < columns:
+        value = values[row][column]
+        if value and best[row][column] == value + best[row + 1][column + 1]:
+            pairs[row] = column
+            row, column = row + 1, column + 1
+        elif best[row][column] == best[row + 1][column]:
             row += 1
         else:
-            place += 1
+            column += 1
     return pairs

@@ -1,94 +1,87 @@
-"""Pure: the tool calls of an agent against those that were expected of it (specification, section
-3)."""
+"""Comparison of the agent's tool calls with those expected, by mode."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from pydantic import Field, ValidationInfo, field_validator
 
-from agentevals_action.entries.entry import Entry, NonEmpty, Seen, checks
-from agentevals_action.evaluators.metrics import amount
+from agentevals_action.evaluators.metric_checks import amount, within
 from agentevals_action.evaluators.tool_trajectory.assignment import (
     Pairs,
     best_assignment,
     best_subsequence,
 )
 from agentevals_action.formatting import quoted
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.json_values import MISSING, equal, look_up, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
-_Names = Annotated[tuple[NonEmpty, ...], Meta(extra_json_schema={"minItems": 1})]
+_Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
 
 
-def check_names(args_match: ArgsMatch | None, known: Sequence[Mapping[str, Any]]) -> None:
-    """ValueError when a list of arguments to look at names one that no expected call has."""
+def check_argument_names(
+    args_match: ArgsMatch | None, expected_args: Sequence[Mapping[str, Any]]
+) -> None:
+    """ValueError if a list of arguments is empty or names one that no expected call has."""
     if not isinstance(args_match, tuple):
         return
     if not args_match:
-        raise ValueError(
-            "the list is empty, so no argument is looked at; write the arguments to look at, or `ignore`"
-        )
+        raise ValueError("the list is empty; write the arguments to compare, or `ignore`")
     for name in args_match:
-        if all(argument(args, name) is MISSING for args in known):
+        if all(argument(args, name) is MISSING for args in expected_args):
             raise ValueError(
-                f"{quoted(name)} is no argument of an expected call; write it in `args` as well"
+                f"{quoted(name)} is not an argument of an expected call; write it in `args` as well"
             )
 
 
-class Expectation(Entry):
-    """One call that is expected of the agent."""
+class Expectation(FileModel):
+    """One expected tool call."""
 
-    tool: Annotated[NonEmpty, Meta(description="Name of the tool.")]
-    args: Annotated[
-        Literal["any"] | dict[str, Any],
-        Meta(description="The arguments that it must be called with; `any` looks at none."),
-    ] = "any"
-    args_match: Annotated[
-        ArgsMatch | None,
-        Meta(
-            description="How the arguments are compared: `superset` (the call has all of `args`, and may have more; the default), `exact`, "
-            "`subset` (it has none but those of `args`), `ignore`, or the list of those that must be equal, as dotted paths."
-        ),
-    ] = None
-    max_duration_ms: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
-        Meta(
-            description="The longest that the call may take, in milliseconds: one more thing that is asked."
-        ),
-    ] = None
+    tool: NonEmpty = Field(description="Name of the tool.")
+    args: Literal["any"] | dict[str, Any] = Field(
+        default="any", description="The expected arguments; `any` compares none."
+    )
+    args_match: ArgsMatch | None = Field(
+        default=None,
+        description="How the arguments are compared: `superset` (the call has all of "
+        "`args`, and may have more; the default), `exact`, `subset` (the call "
+        "has no others), `ignore`, or a list of the arguments that must be "
+        "equal, as dotted paths.",
+    )
+    max_duration_ms: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="The longest duration of the call, in milliseconds: one more requirement.",
+    )
 
-    @checks("args_match")
+    @field_validator("args_match")
     @classmethod
-    def _names_arguments(cls, value: ArgsMatch | None, seen: Seen) -> ArgsMatch | None:
-        args = seen.fields.get("args")
-        check_names(value, [args] if isinstance(args, dict) else [])
+    def _check_names(cls, value: ArgsMatch | None, info: ValidationInfo) -> ArgsMatch | None:
+        args = info.data.get("args")
+        check_argument_names(value, [args] if isinstance(args, dict) else [])
         return value
 
-    def wanted(self) -> str:
-        """The call in words, with the arguments that are asked for."""
-        return (
-            quoted(self.tool)
-            if self.args == "any" or self.args_match == "ignore"
-            else f"{quoted(self.tool)} with {shown(self.args)}"
-        )
+    def describe(self) -> str:
+        """The tool, with the arguments that are compared."""
+        if self.args == "any" or self.args_match == "ignore":
+            return quoted(self.tool)
+        return f"{quoted(self.tool)} with {shown(self.args)}"
 
 
 def argument(arguments: Mapping[str, Any], name: str) -> Any:
-    """An argument by its name, or by a dotted path into one; MISSING when there is none."""
+    """An argument by its name, or by a dotted path into one; MISSING if there is none."""
     return arguments[name] if name in arguments else look_up(arguments, name.split("."))
 
 
 def fits(expected: Expectation, call: ToolCall, default: ArgsMatch | None = None) -> bool:
-    """Whether a call is the expected one, by tool and arguments; `default` is the comparison where
-    the item names none.
+    """Whether a call is the expected one, by tool and arguments.
 
-    Of a list of arguments those are compared that the item has. A call without arguments has none:
-    `{}`."""
+    `default` is the comparison for an item that has none. Of a list of arguments, those are
+    compared that the item has. A call without arguments has `{}`."""
     if call.name != expected.tool:
         return False
     how = expected.args_match or default or "superset"
@@ -98,21 +91,51 @@ def fits(expected: Expectation, call: ToolCall, default: ArgsMatch | None = None
     if not isinstance(given, Mapping):
         return False
     if isinstance(how, tuple):
-        asked = [name for name in how if argument(args, name) is not MISSING]
-        return all(_same(argument(args, name), argument(given, name)) for name in asked)
+        names = [name for name in how if argument(args, name) is not MISSING]
+        return all(_same(argument(args, name), argument(given, name)) for name in names)
     if how == "exact" and given.keys() != args.keys():
         return False
-    looked_at = given if how == "subset" else args
-    return all(_same(args.get(name, MISSING), given.get(name, MISSING)) for name in looked_at)
+    compared = given if how == "subset" else args
+    return all(_same(args.get(name, MISSING), given.get(name, MISSING)) for name in compared)
 
 
 def _same(left: Any, right: Any) -> bool:
     return left is not MISSING and right is not MISSING and equal(left, right)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The expected calls, the least counts of calls by tool, and how arguments are compared."""
+
+    mode: Mode
+    expected: tuple[Expectation, ...] = ()
+    minimums: Mapping[str, int] = field(default_factory=dict)
+    args_match: ArgsMatch | None = None
+
+    def fits(self, expected: Expectation, call: ToolCall) -> bool:
+        """Whether a call is the expected one."""
+        return fits(expected, call, self.args_match)
+
+
+def score_calls(plan: Plan, calls: Sequence[ToolCall] | None) -> Score:
+    """The score of the calls by the plan's mode; unknown calls (None) are misses."""
+    if calls is None:
+        unknown = [
+            f"{item.describe()}: unknown whether it was called, the reply shows no tool calls"
+            for item in plan.expected
+        ]
+        unknown += [
+            f"{quoted(tool)}: unknown how often it was called, the reply shows no tool calls"
+            for tool in plan.minimums
+        ]
+        nothing = "unknown which tools were called, the reply shows no tool calls"
+        return Score(0.0, misses=tuple(unknown) or (nothing,), known=False)
+    return _MODES[plan.mode](plan, calls)
+
+
 @dataclass
 class _Tally:
-    """What was asked and what of it was satisfied; each a hit or a miss in words."""
+    """The requirements that were counted and those satisfied; each is a hit or a miss."""
 
     asked: int = 0
     satisfied: int = 0
@@ -121,14 +144,13 @@ class _Tally:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, holds: bool, hit: str, miss: str, count: int = 1) -> None:
-        """Notes one thing asked (or `count` that are told as one)."""
+        """Counts one requirement, or `count` that share one text."""
         self.asked += count
         self.satisfied += count if holds else 0
         (self.hits if holds else self.misses).append(hit if holds else miss)
 
-    def time(self, expected: Expectation, call: ToolCall | None) -> None:
-        """Notes the limit of time of an item, where it has one and the duration of its call can be
-        told."""
+    def add_duration(self, expected: Expectation, call: ToolCall | None) -> None:
+        """Counts the duration limit of an item, unless the duration of its call is unknown."""
         limit = expected.max_duration_ms
         if limit is None:
             return
@@ -142,16 +164,15 @@ class _Tally:
         else:
             took = f"{tool} took {amount(call.duration_ms, 'ms')}"
             self.add(
-                _in_time(call.duration_ms, limit),
+                within(call.duration_ms, limit),
                 f"{took}, at most {most} asked",
                 f"{took}, more than the {most} asked",
             )
 
-    def score(self, value: float | None = None) -> Score:
-        """The share that was satisfied (1 when nothing was asked), or `value` instead."""
-        share = self.satisfied / self.asked if self.asked else 1.0
+    def score(self) -> Score:
+        """The satisfied share; 1 if nothing was required."""
         return Score(
-            value=share if value is None else value,
+            value=self.satisfied / self.asked if self.asked else 1.0,
             hits=tuple(self.hits),
             misses=tuple(self.misses),
             reasoning="; ".join(self.warnings),
@@ -159,74 +180,34 @@ class _Tally:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is expected: calls in an order that may matter, counts of calls by tool, and how
-    arguments are compared."""
-
-    mode: Mode
-    expected: tuple[Expectation, ...] = ()
-    minimums: Mapping[str, int] = field(default_factory=dict)
-    args_match: ArgsMatch | None = None
-
-    def fits(self, expected: Expectation, call: ToolCall) -> bool:
-        """Whether a call is the expected one."""
-        return fits(expected, call, self.args_match)
-
-
-def score_calls(plan: Plan, calls: Sequence[ToolCall] | None) -> Score:
-    """The score of a trajectory by its mode; unknown tool calls (None) are misses that say so."""
-    if calls is None:
-        asked = [
-            f"{item.wanted()}: unknown whether it was called, the reply shows no tool calls"
-            for item in plan.expected
-        ]
-        asked += [
-            f"{quoted(tool)}: unknown how often it was called, the reply shows no tool calls"
-            for tool in plan.minimums
-        ]
-        return Score(
-            0.0,
-            misses=tuple(asked)
-            or ("unknown which tools were called, the reply shows no tool calls",),
-            known=False,
-        )
-    return _MODES[plan.mode](plan, calls)
-
-
 def _values(plan: Plan, calls: Sequence[ToolCall]) -> list[list[int]]:
-    """What each call is worth to each item: as many items as possible come first, then as many
-    limits of time, then unknown times."""
+    """The value of each call for each item: first as many items as possible, then as many duration
+    limits, then unknown durations."""
     base = len(plan.expected) + 1
-    return [[_worth(plan, item, call, base) for call in calls] for item in plan.expected]
+    return [[_value(plan, item, call, base) for call in calls] for item in plan.expected]
 
 
-def _worth(plan: Plan, item: Expectation, call: ToolCall, base: int) -> int:
+def _value(plan: Plan, item: Expectation, call: ToolCall, base: int) -> int:
     if not plan.fits(item, call):
         return 0
     limit = item.max_duration_ms
     if limit is None:
         return base * base
-    return base * base + (
-        1 if call.duration_ms is None else base if _in_time(call.duration_ms, limit) else 0
-    )
-
-
-def _in_time(duration: float, limit: float) -> bool:
-    return round(duration, 9) <= round(limit, 9)
+    if call.duration_ms is None:
+        return base * base + 1
+    return base * base + (base if within(call.duration_ms, limit) else 0)
 
 
 def _tally_items(
     plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, why: Callable[[Expectation], str]
 ) -> _Tally:
     tally = _Tally()
-    for item, place in zip(plan.expected, pairs, strict=True):
-        tally.add(
-            place is not None,
-            f"called {item.wanted()}",
-            f"did not call {item.wanted()}{why(item) if place is None else ''}",
-        )
-        tally.time(item, None if place is None else calls[place])
+    for item, index in zip(plan.expected, pairs, strict=True):
+        call = None if index is None else calls[index]
+        called = item.describe()
+        miss = f"did not call {called}{why(item)}" if call is None else ""
+        tally.add(call is not None, f"called {called}", miss)
+        tally.add_duration(item, call)
     return tally
 
 
@@ -264,7 +245,7 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
         )
 
     def why(item: Expectation) -> str:
-        return " in its place" if any(plan.fits(item, call) for call in calls) else ""
+        return " in this order" if any(plan.fits(item, call) for call in calls) else ""
 
     return _tally_items(plan, calls, pairs, why).score()
 
@@ -273,20 +254,18 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     tally = _Tally()
     for number, (item, call) in enumerate(zip(plan.expected, calls, strict=False), 1):
         same = plan.fits(item, call)
-        is_what = (
-            f"is {quoted(call.name)}"
-            if call.name != item.tool
-            else f"is {quoted(call.name)} with {shown(call.arguments or {})}"
-        )
+        made = quoted(call.name)
+        if call.name == item.tool:
+            made += f" with {shown(call.arguments or {})}"
         tally.add(
             same,
-            f"call {number} is {item.wanted()}",
-            f"call {number} {is_what}, expected {item.wanted()}",
+            f"call {number} is {item.describe()}",
+            f"call {number} is {made}, expected {item.describe()}",
         )
-        tally.time(item, call if same else None)
+        tally.add_duration(item, call if same else None)
     for number, item in enumerate(plan.expected[len(calls) :], len(calls) + 1):
-        tally.add(False, "", f"call {number} is missing, expected {item.wanted()}")
-        tally.time(item, None)
+        tally.add(False, "", f"call {number} is missing, expected {item.describe()}")
+        tally.add_duration(item, None)
     more = calls[len(plan.expected) :]
     if more:
         names = ", ".join(dict.fromkeys(call.name for call in more))
@@ -302,8 +281,8 @@ def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
         items = [item for item in plan.expected if plan.fits(item, call)]
         (allowed if items else other)[call.name] += 1
         if items:
-            # Where several items allow a call, the limit that it keeps is the one that is told of.
-            tally.time(min(items, key=lambda item: _strictness(item, call)), call)
+            # If several items allow a call, the most favourable duration limit counts.
+            tally.add_duration(min(items, key=lambda item: _strictness(item, call)), call)
     names = {item.tool for item in plan.expected}
     for tool, count in allowed.items():
         tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", "", count)
@@ -320,7 +299,7 @@ def _strictness(item: Expectation, call: ToolCall) -> int:
         return 1
     if call.duration_ms is None:
         return 2
-    return 0 if _in_time(call.duration_ms, item.max_duration_ms) else 3
+    return 0 if within(call.duration_ms, item.max_duration_ms) else 3
 
 
 _MODES: Mapping[Mode, Callable[[Plan, Sequence[ToolCall]], Score]] = {

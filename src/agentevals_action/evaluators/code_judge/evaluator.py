@@ -1,0 +1,263 @@
+"""`code_judge`: a program reads the case on standard input and prints the score."""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.code_judge.payload import judge_payload
+from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
+from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, model_schema
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator, NamedFile
+from agentevals_action.system import process
+from agentevals_action.system.paths import Folder
+
+_QUOTED_LINES = 5  # last lines of standard error that an error quotes
+_QUOTED_CHARACTERS = 1_000
+_MAX_WORDS = 10_000  # of a command: each may name a file of the judge
+
+_QUOTES = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_SHELL_OPERATOR = re.compile(r"&&|\|\||[|&;<>\n]")
+
+
+def _read_command(script: Any) -> Any:
+    """The words of a command: a list unchanged, a string split as a shell would."""
+    if isinstance(script, str):
+        script = _split(script)
+    if not isinstance(script, list | tuple):
+        raise ValueError("it is not a command; write a list of words, or one string")
+    if not script or not isinstance(script[0], str) or not script[0].strip():
+        raise ValueError("the command names no program; write it as its first word")
+    if len(script) > _MAX_WORDS:
+        raise ValueError(f"the command has more than {_MAX_WORDS:,} words; put it into a script")
+    if any(isinstance(word, str) and "\0" in word for word in script):
+        raise ValueError("the command has a NUL character in it; remove it")
+    return script
+
+
+def _split(text: str) -> list[str]:
+    line = text.strip().replace("\\\n", " ")
+    # Split into plain words, `true && ./check` would run `true`, and pass.
+    if operator := _SHELL_OPERATOR.search(_QUOTES.sub("", line)):
+        found = "a line break" if operator[0] == "\n" else operator[0]
+        raise ValueError(
+            f"the command has {found} in it, but no shell runs it; quote it, or write [sh, -c, '…']"
+        )
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise ValueError(
+            f"the command cannot be split into words ({error}); write a list of words"
+        ) from None
+
+
+_COMMAND_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    ]
+}
+
+
+class Proxy(FileModel):
+    """The limits of the proxy through which a judge's program calls targets."""
+
+    max_calls: int = Field(
+        default=50, ge=0, description="The most calls that the judge may make for one answer."
+    )
+
+
+def _read_proxy(value: Any) -> Any:
+    if value is True:
+        return {}
+    if value is False:
+        return None
+    if value is None:
+        raise ValueError("it is empty; write `true`, or an object with `max_calls`")
+    if isinstance(value, str):
+        raise ValueError(
+            "a code judge has a proxy here, not the name of a target; "
+            "write `true`, or an object with `max_calls`"
+        )
+    return value
+
+
+_PROXY_SCHEMA = {"anyOf": [{"type": "boolean"}, model_schema(Proxy, {})]}
+
+
+class CodeJudge(EvaluatorOptions):
+    """A program reads the case as JSON and prints the score, or only exits with 0 (met) or another
+    code (not met)."""
+
+    type = "code_judge"
+    aliases = ("code_grader", "script")
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("command",)}
+    deterministic = False
+
+    script: Annotated[
+        ListOf[str], BeforeValidator(_read_command), WithJsonSchema(_COMMAND_SCHEMA)
+    ] = Field(
+        description="The command to run: a list of words, or one string that is split as a "
+        "shell would; no shell runs it."
+    )
+    cwd: NonEmpty | None = Field(
+        default=None,
+        description="The folder in which it runs, relative to the file that declares it "
+        "(the default); a leading / is the repository root.",
+    )
+    timeout_seconds: Annotated[float, Field(gt=0, le=3600)] | None = Field(
+        default=None, description="Its own time limit in seconds; the test's if missing."
+    )
+    target: Annotated[Proxy | None, BeforeValidator(_read_proxy), WithJsonSchema(_PROXY_SCHEMA)] = (
+        Field(
+            default=None,
+            description="Lets the program call the judge target, and others by name, through a "
+            "proxy on the loopback: `true`, or `max_calls`.",
+        )
+    )
+
+    _folder: Path = PrivateAttr(Path())
+
+    @field_validator("cwd")
+    @classmethod
+    def _check_folder(cls, cwd: str | None, info: ValidationInfo) -> str | None:
+        _resolve_folder(cwd, info.context)
+        return cwd
+
+    @model_validator(mode="after")
+    def _set_folder(self, info: ValidationInfo) -> Self:
+        self._folder = _resolve_folder(self.cwd, info.context)
+        return self
+
+    def files(self, folder: Folder) -> Sequence[NamedFile]:
+        """The words that are files of the repository, and all files next to one in a folder named
+        `judges`, which it may import."""
+        words = (_file_of(self._folder, word, folder.root) for word in self.script)
+        found: dict[Path, None] = {}
+        for path in words:
+            if path is None:
+                continue
+            neighbours = sorted(path.parent.iterdir()) if path.parent.name == "judges" else []
+            # Both a link and the file that it leads to are part of the judge.
+            found.update(
+                (file, None) for each in (path, *neighbours) for file in (each, each.resolve())
+            )
+        return tuple(
+            NamedFile(folder.relative(path), "judge script")
+            for path in found
+            if path.is_file() and path.resolve().is_relative_to(folder.root)
+        )
+
+    def needs_judge(self) -> bool:
+        """Whether its program may call targets."""
+        return self.target is not None
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """The score that the program prints; AttemptError if it cannot be read."""
+        try:
+            payload = json.dumps(judge_payload(case, evaluator), allow_nan=False)
+        except (OSError, ValueError) as error:
+            raise AttemptError(
+                "evaluator", f"the case cannot be written for the judge: {error}"
+            ) from None
+        if not self._folder.is_dir():
+            raise AttemptError("evaluator", f"the judge's folder {self.cwd or '.'} does not exist")
+        if self.target is None:
+            return await self._run(case, case.environment, payload)
+        async with target_proxy(case.judges(evaluator), self.target.max_calls) as proxy:
+            try:
+                return await self._run(case, {**case.environment, **proxy.environment}, payload)
+            except AttemptError as error:
+                if not proxy.last_error:
+                    raise
+                message = f"{error} (the target proxy had refused: {proxy.last_error})"
+                raise AttemptError(error.kind, message, error.hint) from None
+
+    async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
+        limit = self.timeout_seconds or case.timeout
+        try:
+            completed = await process.run(
+                self.script, cwd=self._folder, environment=environment, timeout=limit, stdin=payload
+            )
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise AttemptError(
+                "evaluator", f"the judge {self.script[0]!r} cannot be started ({reason})"
+            ) from None
+        hint = withheld_hint(case.withheld)
+        if completed.timed_out:
+            stderr = _last_lines(completed.stderr)
+            raise AttemptError("evaluator", f"the judge ran for over {limit:g} s{stderr}", hint)
+        if completed.truncated:
+            raise AttemptError("evaluator", "the judge's output is longer than the limit", hint)
+        return read_output(completed, hint)
+
+
+def _resolve_folder(cwd: str | None, folder: Folder | None) -> Path:
+    if folder is None:
+        raise TypeError("a code judge is read with the folder of the declaring file")
+    return folder.path if cwd is None else folder.resolve(cwd)
+
+
+def _file_of(folder: Path, word: str, root: Path) -> Path | None:
+    """The file in the repository that a word names, links unresolved; None if there is none."""
+    path = Path(os.path.normpath(folder / word))
+    try:
+        return path if path.is_relative_to(root) and path.is_file() else None
+    except (OSError, ValueError):  # too long for a path
+        return None
+
+
+def withheld_hint(names: Sequence[str]) -> str:
+    """The hint for a program that may have failed without a variable; empty if none was
+    withheld."""
+    if not names:
+        return ""
+    return (
+        f"Withheld from its environment: {', '.join(names)}; "
+        "what it needs can be named in the workflow's input `env`."
+    )
+
+
+def read_output(completed: process.Completed, hint: str = "") -> Score:
+    """The score that a program printed, or that of its exit code if it printed no `{`; AttemptError
+    if neither is clear."""
+    code, stderr = completed.returncode, _last_lines(completed.stderr)
+    if code < 0:
+        raise AttemptError("evaluator", f"the judge was killed by signal {-code}{stderr}", hint)
+    has_object = "{" in completed.stdout
+    if code != 0 and (has_object or completed.stderr):
+        raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}", hint)
+    if not has_object:
+        text = completed.stdout.strip()[:_QUOTED_CHARACTERS] or f"exit code {code}"
+        if code == 0:
+            return Score(1.0, hits=(text,))
+        return Score(0.0, misses=(text,), reasoning=hint)
+    try:
+        return read_score(find_object(completed.stdout, ("score", "assertions")), share=True)
+    except UnreadableReply as error:
+        raise AttemptError(
+            "evaluator", f"the judge's output cannot be read: {error}{stderr}", hint
+        ) from None
+
+
+def _last_lines(stderr: str) -> str:
+    lines = stderr.strip().splitlines()[-_QUOTED_LINES:]
+    return ": " + "\n".join(lines)[-_QUOTED_CHARACTERS:] if lines else ""

@@ -1,0 +1,269 @@
+"""Evaluators that compare figures of the trace with limits.
+
+They score 1 or 0. A figure that the trace lacks is a miss, also when negated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator, ToolCall
+from agentevals_action.model.trace import Trace
+
+#: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
+EXPLORATION_TOOLS = frozenset(
+    [
+        "read",
+        "readfile",
+        "viewfile",
+        "notebookread",
+        "grep",
+        "grepsearch",
+        "search",
+        "searchfiles",
+        "filesearch",
+        "codebasesearch",
+        "semanticsearch",
+        "glob",
+        "list",
+        "ls",
+        "listdir",
+        "listdirectory",
+        "listfiles",
+        "websearch",
+        "webfetch",
+    ]
+)
+
+#: The default distance of the exploration ratio from its target.
+_TOLERANCE = 0.2
+
+_Count = Annotated[int, Field(ge=0)]
+_Amount = Annotated[float, Field(ge=0)]
+_Duration = Annotated[float, Field(gt=0)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One limit and its figure: `holds` is None if the trace lacks the figure; `text` has both
+    numbers."""
+
+    holds: bool | None
+    text: str
+
+
+def amount(number: float, unit: str = "") -> str:
+    """A figure with its unit (`ms`, `USD`, none for a count), with up to 9 decimals."""
+    text = f"{number:.9f}".rstrip("0").rstrip(".") if isinstance(number, float) else str(number)
+    return f"{text} {unit}".rstrip()
+
+
+def within(figure: float, limit: float) -> bool:
+    """Whether a figure is at most a limit, both rounded to 9 decimals."""
+    return round(figure, 9) <= round(limit, 9)
+
+
+def at_most(
+    name: str, figure: float | None, limit: float | None, unit: str = ""
+) -> tuple[Check, ...]:
+    """The check that a figure is at most a limit; empty without a limit."""
+    if limit is None:
+        return ()
+    most = amount(limit, unit)
+    if figure is None:
+        return (Check(None, f"{name}: unknown, at most {most} asked"),)
+    holds = within(figure, limit)
+    relation = "at most" if holds else "more than the"
+    return (Check(holds, f"{name}: {amount(figure, unit)}, {relation} {most} asked"),)
+
+
+def about(
+    name: str, figure: float | None, target: float | None, tolerance: float
+) -> tuple[Check, ...]:
+    """The check that a figure is within a tolerance of a target; empty without a target."""
+    if target is None:
+        return ()
+    asked = f"{amount(target)} ± {amount(tolerance)} asked"
+    if figure is None:
+        return (Check(None, f"{name}: unknown, {asked}"),)
+    text = f"{name}: {amount(round(figure, 4))}, {asked}"
+    return (Check(within(abs(figure - target), tolerance), text),)
+
+
+def score_checks(checks: Sequence[Check]) -> Score:
+    """1 if every check holds, else 0; each is a hit or a miss.
+
+    The score is unknown if a figure is missing and no other check fails."""
+    return Score(
+        value=1.0 if all(check.holds for check in checks) else 0.0,
+        hits=tuple(check.text for check in checks if check.holds),
+        misses=tuple(check.text for check in checks if not check.holds),
+        known=any(check.holds is False for check in checks)
+        or all(check.holds is not None for check in checks),
+    )
+
+
+def total_tokens(trace: Trace) -> int | None:
+    """Input and output tokens; None if either is unknown."""
+    if trace.input_tokens is None or trace.output_tokens is None:
+        return None
+    return trace.input_tokens + trace.output_tokens
+
+
+def exploration_ratio(calls: Sequence[ToolCall] | None) -> float | None:
+    """The share (0-1) of calls to `EXPLORATION_TOOLS`; None if it is unknown or there is no
+    call."""
+    if not calls:
+        return None
+    names = (call.name.casefold().replace("_", "").replace("-", "") for call in calls)
+    return sum(name in EXPLORATION_TOOLS for name in names) / len(calls)
+
+
+class Latency(EvaluatorOptions):
+    """Passes if the agent took at most `threshold` milliseconds; an unknown duration is a miss."""
+
+    type = "latency"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"threshold": ("max_ms",)}
+
+    threshold: _Duration = Field(description="The longest time allowed, in milliseconds.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 if the duration is within the limit, else 0."""
+        return score_checks(at_most("duration", case.trace.duration_ms, self.threshold, "ms"))
+
+
+class Cost(EvaluatorOptions):
+    """Passes if the answer cost at most `budget`; an unknown cost is a miss."""
+
+    type = "cost"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"budget": ("max_usd",)}
+
+    budget: _Amount = Field(description="The highest cost allowed, in US dollars.")
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 if the cost is within the budget, else 0."""
+        return score_checks(at_most("cost", case.trace.cost_usd, self.budget, "USD"))
+
+
+class TokenUsage(EvaluatorOptions):
+    """Passes if the tokens are within every limit; unknown tokens are a miss."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": [name]} for name in ("max_total", "max_input", "max_output")]
+        }
+    )
+
+    type = "token_usage"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "max_total": ("max_total_tokens",),
+        "max_input": ("max_input_tokens",),
+        "max_output": ("max_output_tokens",),
+    }
+
+    max_total: _Count | None = Field(default=None, description="The most tokens, in and out.")
+    max_input: _Count | None = Field(default=None, description="The most input tokens.")
+    max_output: _Count | None = Field(default=None, description="The most output tokens.")
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        if self.max_total is None and self.max_input is None and self.max_output is None:
+            raise ValueError(
+                "it has no limit, so it checks nothing; "
+                "write `max_total`, `max_input` or `max_output`"
+            )
+        return self
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 if all limits hold, else 0."""
+        trace = case.trace
+        return score_checks(
+            (
+                *at_most("tokens", total_tokens(trace), self.max_total),
+                *at_most("input tokens", trace.input_tokens, self.max_input),
+                *at_most("output tokens", trace.output_tokens, self.max_output),
+            )
+        )
+
+
+_LIMITS = (
+    "max_tool_calls",
+    "max_llm_calls",
+    "max_tokens",
+    "max_input_tokens",
+    "max_output_tokens",
+    "max_cost_usd",
+    "max_duration_ms",
+    "target_exploration_ratio",
+)
+
+
+class ExecutionMetrics(EvaluatorOptions):
+    """Passes if every limit holds; a limit whose figure the trace lacks is a miss."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": [name]} for name in _LIMITS],
+            "dependencies": {"exploration_tolerance": ["target_exploration_ratio"]},
+        }
+    )
+
+    type = "execution_metrics"
+
+    max_tool_calls: _Count | None = Field(default=None, description="The most tool calls.")
+    max_llm_calls: _Count | None = Field(default=None, description="The most model calls.")
+    max_tokens: _Count | None = Field(default=None, description="The most tokens, in and out.")
+    max_input_tokens: _Count | None = Field(default=None, description="The most input tokens.")
+    max_output_tokens: _Count | None = Field(default=None, description="The most output tokens.")
+    max_cost_usd: _Amount | None = Field(
+        default=None, description="The highest cost in US dollars."
+    )
+    max_duration_ms: _Duration | None = Field(
+        default=None, description="The longest time in milliseconds."
+    )
+    target_exploration_ratio: _Share | None = Field(
+        default=None,
+        description="The expected share (0-1) of tool calls that only look: those of tools that "
+        "read, search, grep, glob, list, or fetch from the web. Unknown without a tool call.",
+    )
+    exploration_tolerance: _Share | None = Field(
+        default=None,
+        description="The allowed distance of the share from `target_exploration_ratio`; "
+        f"{_TOLERANCE} if missing.",
+    )
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        if self.exploration_tolerance is not None and self.target_exploration_ratio is None:
+            raise ValueError(
+                "`exploration_tolerance` has no effect alone; add `target_exploration_ratio`"
+            )
+        if all(getattr(self, name) is None for name in _LIMITS):
+            raise ValueError(
+                "it has no limit, so it checks nothing; "
+                "write one, such as `max_tokens` or `max_duration_ms`"
+            )
+        return self
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 if all limits hold, else 0; each is a hit or a miss."""
+        trace, calls = case.trace, case.trace.tool_calls
+        tolerance = _TOLERANCE if self.exploration_tolerance is None else self.exploration_tolerance
+        ratio, target = exploration_ratio(calls), self.target_exploration_ratio
+        call_count = None if calls is None else len(calls)
+        return score_checks(
+            (
+                *at_most("tool calls", call_count, self.max_tool_calls),
+                *at_most("model calls", trace.llm_call_count, self.max_llm_calls),
+                *at_most("tokens", total_tokens(trace), self.max_tokens),
+                *at_most("input tokens", trace.input_tokens, self.max_input_tokens),
+                *at_most("output tokens", trace.output_tokens, self.max_output_tokens),
+                *at_most("cost", trace.cost_usd, self.max_cost_usd, "USD"),
+                *at_most("duration", trace.duration_ms, self.max_duration_ms, "ms"),
+                *about("exploration ratio", ratio, target, tolerance),
+            )
+        )

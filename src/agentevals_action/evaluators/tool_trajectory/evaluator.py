@@ -1,0 +1,85 @@
+"""`tool_trajectory`: the agent's tool calls are compared with those expected."""
+
+from typing import Annotated, Self
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.tool_trajectory.matching import (
+    ArgsMatch,
+    Expectation,
+    Mode,
+    Plan,
+    check_argument_names,
+    score_calls,
+)
+from agentevals_action.model.file_model import ListOf, NonEmpty
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import Evaluator
+
+_NOTHING = "it checks nothing; write the calls under `expected`, or counts under `minimums`"
+
+
+class ToolTrajectory(EvaluatorOptions):
+    """Compares the agent's tool calls with those expected; one call satisfies one of them. Unknown
+    tool calls are misses."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["expected"]}, {"required": ["minimums"]}]}
+    )
+
+    type = "tool_trajectory"
+
+    mode: Mode = Field(
+        default="any_order",
+        description="`any_order` (every expected call and every minimum), `in_order` (the "
+        "expected calls in their order, others between them), `exact` (these "
+        "calls and no others), `superset` (these calls, and any others), "
+        "`subset` (no calls but these).",
+    )
+    expected: ListOf[Expectation] | None = Field(
+        default=None,
+        description="The expected calls; an empty list expects none (with `exact` or `subset`).",
+    )
+    minimums: dict[NonEmpty, Annotated[int, Field(ge=1)]] | None = Field(
+        default=None,
+        description="The least number of calls of a tool, by its name; for the mode `any_order`.",
+    )
+    args_match: ArgsMatch | None = Field(
+        default=None,
+        description="How arguments are compared unless an expected call has its own "
+        "`args_match`: `superset`, `exact`, `subset`, `ignore`, or a list.",
+    )
+
+    @field_validator("minimums")
+    @classmethod
+    def _check_mode(
+        cls, value: dict[str, int] | None, info: ValidationInfo
+    ) -> dict[str, int] | None:
+        mode = info.data.get("mode")
+        if value and mode not in (None, "any_order"):
+            raise ValueError(
+                f"the mode `{mode}` has no minimums; "
+                "write `mode: any_order`, or a second evaluator for them"
+            )
+        return value
+
+    @field_validator("args_match")
+    @classmethod
+    def _check_names(cls, value: ArgsMatch | None, info: ValidationInfo) -> ArgsMatch | None:
+        expected = info.data.get("expected") or ()
+        check_argument_names(value, [each.args for each in expected if isinstance(each.args, dict)])
+        return value
+
+    @model_validator(mode="after")
+    def _check_something(self) -> Self:
+        if self.expected is None and not self.minimums:
+            raise ValueError(f"it has neither `expected` nor `minimums`, so {_NOTHING}")
+        if not self.expected and not self.minimums and self.mode not in ("exact", "subset"):
+            raise ValueError(f"`expected` is empty, so {_NOTHING}")
+        return self
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """The satisfied share, by the mode."""
+        plan = Plan(self.mode, self.expected or (), self.minimums or {}, self.args_match)
+        return score_calls(plan, case.trace.tool_calls)

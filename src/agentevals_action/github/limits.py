@@ -1,0 +1,56 @@
+"""What GitHub takes at most, and text cut to it where a reader sees that it was."""
+
+# https://docs.github.com/en/rest/checks/runs#create-a-check-run
+ANNOTATIONS_A_REQUEST = 50
+ANNOTATION_TITLE = 255
+ANNOTATION_MESSAGE_BYTES = 64 * 1024
+CHECK_TITLE = 255
+CHECK_SUMMARY = 65_535
+# https://docs.github.com/en/rest/issues/comments#create-an-issue-comment answers 422 beyond it
+COMMENT = 65_536
+# https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files
+PULL_FILES = 3_000
+# https://docs.github.com/en/rest/commits/commits#compare-two-commits
+COMPARED_FILES = 300
+# https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api
+PAGE = 100
+# https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api#pause-between-mutative-requests
+SECONDS_BETWEEN_WRITES = 1.0
+# https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
+SECONDARY_LIMIT_SECONDS = 60.0
+# https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+COMMANDS_A_STEP = 10
+STEP_SUMMARY_BYTES = 1024 * 1024
+
+
+def characters(text: str) -> int:
+    """Length in UTF-16 units, the largest that GitHub's `characters` can mean."""
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
+def cut_characters(text: str, limit: int) -> str:
+    """The longest beginning of at most `limit` UTF-16 units."""
+    if characters(text) <= limit:
+        return text
+    kept = text[:limit]
+    while (over := characters(kept) - limit) > 0:
+        kept = kept[: len(kept) - max(1, over // 2)]
+    return kept
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """The longest beginning of at most `limit` bytes of UTF-8; lone surrogates become `?`."""
+    return text.encode("utf-8", "replace")[: max(0, limit)].decode("utf-8", "ignore")
+
+
+def fitting(text: str, limit: int, room: int = 0) -> str:
+    """Markdown of at most `limit` UTF-16 units with `room` left; what is cut ends at a line, and
+    its first line says so.
+
+    The note stands first because the end may lie inside a fence or a fold that the cut leaves open.
+    """
+    if characters(text) + room <= limit:
+        return text
+    note = f"**This text is longer than the {limit:,} characters that GitHub takes: its end is cut off.**\n\n"
+    kept = cut_characters(text, limit - room - len(note))
+    return note + (kept[: kept.rfind("\n")] if "\n" in kept else kept)

@@ -1,0 +1,413 @@
+"""`code_judge` with real programs: what they are given, and every way in which they can answer or
+fail to."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.evaluators import base
+from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.system.paths import Folder
+from tests.support import cases
+
+
+def judged(code: str, tmp_path: Path, **given: Any) -> EvaluatorResult:
+    """What comes of a judge written in Python."""
+    common = {key: given.pop(key) for key in ("negate", "config", "threshold") if key in given}
+    fields = {key: given.pop(key) for key in ("timeout_seconds",) if key in given}
+    return cases.run(
+        "code_judge",
+        {"script": [sys.executable, "-c", code], **fields},
+        cases.case(root=tmp_path, **given),
+        **common,
+    )
+
+
+def refused(result: EvaluatorResult) -> str:
+    """The message of a result that must be an error, and no score."""
+    assert (result.score, result.passed, result.gates_failed) == (None, None, ())
+    assert result.error is not None
+    assert result.error.kind == "evaluator"
+    return result.error.message
+
+
+def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
+    code = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"
+    messages = (
+        Message(
+            "assistant",
+            "",
+            tool_calls=(ToolCall("search", {"camelCase_key": 1}, id="c1", duration_ms=5),),
+        ),
+        Message("tool", "found", tool_call_id="c1"),
+        Message("assistant", "the answer"),
+    )
+    trace = Trace(
+        messages,
+        tool_calls=messages[0].tool_calls,
+        llm_call_count=2,
+        input_tokens=10,
+        output_tokens=5,
+        cost_usd=0.5,
+        duration_ms=9.0,
+    )
+    result = judged(
+        code,
+        tmp_path,
+        trace=trace,
+        asked=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+        expected=[
+            {"role": "assistant", "content": "first"},
+            {"role": "assistant", "content": "hi"},
+        ],
+        criteria="greets",
+        note="read me",
+        metadata={"someKey": {"innerKey": 1}},
+        config={"myKey": 1},
+    )
+    got = result.details
+    texts = {
+        "question": "@[System]:\nBe brief.\n\n@[User]:\nhello",
+        "answer": "the answer",
+        "reference": "hi",
+    }
+    assert got["question"] == texts["question"]
+    assert {got[key] for key in ("candidateAnswer", "output", "answer", "candidate_answer")} == {
+        texts["answer"]
+    }
+    assert {got[key] for key in ("referenceAnswer", "reference_answer")} == {texts["reference"]}
+    assert {got[key] for key in ("criteria", "expected_outcome")} == {"greets"}
+    assert got["input"] == got["inputMessages"] == got["input_messages"]
+    assert [message["role"] for message in got["input"]] == ["system", "user"]
+    assert got["expected_output"] == got["expectedMessages"] == got["expected_messages"]
+    assert [message["content"] for message in got["expected_output"]] == ["first", "hi"]
+    assert got["messages"] == got["outputMessages"] == got["output_messages"]
+    assert got["messages"][0]["tool_calls"][0]["input"] == {"camelCase_key": 1}
+    assert (got["config"], got["metadata"], got["note"]) == (
+        {"myKey": 1},
+        {"someKey": {"innerKey": 1}},
+        "read me",
+    )
+    assert got["traceSummary"] == {
+        "eventCount": 1,
+        "toolNames": ["search"],
+        "toolCallCount": 1,
+        "toolCallsByName": {"search": 1},
+        "llmCallCount": 2,
+        "inputTokens": 10,
+        "outputTokens": 5,
+        "totalTokens": 15,
+        "costUsd": 0.5,
+        "durationMs": 9.0,
+    }
+    assert got["trace_summary"]["event_count"] == 1
+    assert got["trace_summary"]["tool_calls_by_name"] == {"search": 1}
+    assert got["token_usage"] == {"input": 10, "output": 5, "cached": None}
+    assert (got["cost_usd"], got["duration_ms"]) == (0.5, 9.0)
+    assert {got["workspace_path"], got["file_changes"]} == {None}
+    assert [got[key] for key in ("guidelineFiles", "inputFiles", "input_files")] == [[], [], []]
+
+
+def test_payload__names_the_files_of_the_input(tmp_path: Path) -> None:
+    code = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"
+    (tmp_path / "a.txt").write_text("content")
+    details = judged(code, tmp_path, asked=(cases.file_message(tmp_path / "a.txt"),)).details
+    assert details["inputFiles"] == details["input_files"] == [str(tmp_path / "a.txt")]
+    assert details["guidelineFiles"] == []
+    assert details["question"] == '<file path="a.txt">\ncontent\n</file>'
+
+
+def test_payload__unreadable_file_is_an_error(tmp_path: Path) -> None:
+    assert "gone.txt" in refused(
+        judged("pass", tmp_path, asked=(cases.file_message(tmp_path / "gone.txt"),))
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "score", "hits", "misses"),
+    [
+        ('{"score": 0.25, "hits": ["a"], "misses": ["b"], "reasoning": "r"}', 0.25, ("a",), ("b",)),
+        ('{"score": 1}', 1.0, (), ()),
+        ('log {x} and {"step": 1}\n{"score": 0.5}\nbye', 0.5, (), ()),
+        ('{"score": 0.1}\n{"score": 0.9}', 0.9, (), ()),
+        ('{"score": 0.1}\n{"step": 2}', 0.1, (), ()),
+        (
+            '{"score": 0.75, "assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false, "evidence": "no b"}]}',
+            0.75,
+            ("a",),
+            ("b (no b)",),
+        ),
+        (
+            '{"assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false}]}',
+            0.5,
+            ("a",),
+            ("b",),
+        ),
+        ('{"score": 0.3, "details": {"score": 1.0}}', 0.3, (), ()),
+    ],
+)
+def test_object__counts_as_printed(
+    tmp_path: Path, printed: str, score: float, hits: tuple[str, ...], misses: tuple[str, ...]
+) -> None:
+    result = judged(f"print({printed!r})", tmp_path)
+    assert (result.score, result.hits, result.misses, result.error) == (score, hits, misses, None)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"score": 85}',
+        '{"score": -0.1}',
+        '{"score": 1.0000001}',
+        '{"score": NaN}',
+        '{"score": Infinity}',
+        '{"score": 1e999}',
+        '{"score": true}',
+        '{"score": "1"}',
+        '{"score": null}',
+        '{"score": ' + "9" * 5000 + "}",
+        '{"score": 1, "score": 0}',
+        '{"score": 1',
+        '{"score": 1,}',
+        "{'score': 1}",
+        '{"score": 0.1, "details": {"score": 1.0}, }',
+        '{"score": 0.1, "details": {"score": 1.0}',
+        '[{"score": 1}]',
+        '{"score": 1}\n{"score": 0.2, ',
+        '{"assertions": []}',
+        '{"assertions": [{"text": "a", "passed": "yes"}]}',
+        '{"score": 1, "hits": "a"}',
+        '{"score": 1, "misses": [1]}',
+        '{"score": 1, "details": []}',
+        '{"score": 1, "reasoning": 7}',
+        '{"result": {"score": 1}}',
+        "{",
+        "no such thing as {braces}",
+    ],
+)
+@pytest.mark.parametrize("negate", [False, True])
+def test_object__that_cannot_be_read_is_an_error_also_negated(
+    tmp_path: Path, printed: str, negate: bool
+) -> None:
+    message = refused(
+        judged(
+            f"import sys; print('the reason', file=sys.stderr); print({printed!r})",
+            tmp_path,
+            negate=negate,
+            threshold=0.8,
+        )
+    )
+    assert "the reason" in message
+
+
+def test_exit_code__decides_where_nothing_is_printed(tmp_path: Path) -> None:
+    passed, failed = (judged(f"raise SystemExit({code})", tmp_path) for code in (0, 3))
+    assert (passed.score, passed.hits) == (1.0, ("exit code 0",))
+    assert (failed.score, failed.misses, failed.error) == (0.0, ("exit code 3",), None)
+
+
+def test_exit_code__takes_the_text_for_a_hit_or_miss(tmp_path: Path) -> None:
+    passed = judged("print('long enough')", tmp_path)
+    failed = judged("print('too short'); raise SystemExit(1)", tmp_path)
+    warned = judged("import sys; print('deprecated', file=sys.stderr)", tmp_path)
+    assert (passed.score, passed.hits) == (1.0, ("long enough",))
+    assert (failed.score, failed.misses) == (0.0, ("too short",))
+    assert (warned.score, warned.error) == (1.0, None)
+
+
+@pytest.mark.parametrize("negate", [False, True])
+def test_crash__is_an_error_also_negated(tmp_path: Path, negate: bool) -> None:
+    message = refused(judged("raise ValueError('of mine')", tmp_path, negate=negate, threshold=0.8))
+    assert "exited with code 1" in message
+    assert "ValueError: of mine" in message
+
+
+def test_crash__after_an_object_is_an_error(tmp_path: Path) -> None:
+    assert "exited with code 2" in refused(
+        judged("print('{\"score\": 1}'); raise SystemExit(2)", tmp_path)
+    )
+
+
+def test_crash__by_a_signal_is_an_error(tmp_path: Path) -> None:
+    assert "signal 9" in refused(
+        judged("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", tmp_path, negate=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "told"), [({}, "over 0.5 s"), ({"timeout_seconds": 0.25}, "over 0.25 s")]
+)
+def test_time_limit__is_the_tests_or_its_own(
+    tmp_path: Path, own: dict[str, Any], told: str
+) -> None:
+    code = "import sys, time; print('{\"score\": 1}', flush=True); print('still here', file=sys.stderr, flush=True); time.sleep(60)"
+    message = refused(judged(code, tmp_path, timeout=0.5, negate=True, **own))
+    assert told in message
+
+
+def test_program__missing_is_an_error(tmp_path: Path) -> None:
+    message = refused(
+        cases.run(
+            "code_judge", {"script": ["./no-such-judge"]}, cases.case(root=tmp_path), negate=True
+        )
+    )
+    assert "'./no-such-judge' cannot be started (No such file or directory)" in message
+
+
+def test_folder__missing_is_an_error(tmp_path: Path) -> None:
+    message = refused(
+        cases.run("code_judge", {"script": ["true"], "cwd": "build"}, cases.case(root=tmp_path))
+    )
+    assert "folder build does not exist" in message
+
+
+@pytest.mark.parametrize(
+    ("cwd", "where"),
+    [(None, "evals"), ("judges", "evals/judges"), ("/", "."), ("../other", "other")],
+)
+def test_folder__is_that_of_the_file_that_declares_it(
+    tmp_path: Path, cwd: str | None, where: str
+) -> None:
+    for name in ("evals/judges", "other"):
+        (tmp_path / name).mkdir(parents=True)
+    code = "import json, os; print(json.dumps({'score': 1, 'hits': [os.getcwd()]}))"
+    fields = {"script": [sys.executable, "-c", code]} | ({"cwd": cwd} if cwd else {})
+    made = cases.declared(cases.options("code_judge", fields, tmp_path, "evals"))
+    result = asyncio.run(base.run_evaluator(made, cases.case(root=tmp_path)))
+    assert result.hits == (str((tmp_path / where).resolve()),)
+
+
+def test_folder__outside_the_repository_is_refused(tmp_path: Path) -> None:
+    (error,) = cases.errors("code_judge", {"script": ["true"], "cwd": "../.."}, tmp_path)
+    assert error.steps == ("cwd",)
+    assert "leaves the repository" in str(error)
+
+
+def test_environment__is_what_the_case_allows(tmp_path: Path) -> None:
+    code = "import json, os; print(json.dumps({'score': 1, 'hits': sorted(os.environ)}))"
+    result = judged(code, tmp_path, environment={"ALLOWED": "1", "PATH": "/usr/bin:/bin"})
+    assert set(result.hits) - {"LC_CTYPE"} == {"ALLOWED", "PATH"}
+
+
+@pytest.mark.parametrize("code", ["raise ValueError", "print('{')", "import os; os.abort()"])
+def test_failure__with_names_withheld_says_how_to_let_them_through(
+    tmp_path: Path, code: str
+) -> None:
+    message = refused(judged(code, tmp_path, withheld=("MY_API_KEY", "OTHER_TOKEN")))
+    assert "MY_API_KEY, OTHER_TOKEN" in message
+    assert "input `env`" in message
+
+
+def test_failure__by_exit_code_with_names_withheld_says_so_too(tmp_path: Path) -> None:
+    result = judged("raise SystemExit(1)", tmp_path, withheld=("MY_API_KEY",))
+    assert (result.score, "MY_API_KEY" in result.reasoning) == (0.0, True)
+
+
+def test_success__says_nothing_of_withheld_names(tmp_path: Path) -> None:
+    assert "KEY" not in repr(judged("pass", tmp_path, withheld=("MY_API_KEY",)))
+
+
+def test_output__of_half_a_surrogate_pair_can_be_written_down(tmp_path: Path) -> None:
+    result = judged(
+        r"""print('{"score": 1, "hits": ["\\ud800"], "details": {"a": ["\\udfff"]}}')""", tmp_path
+    )
+    assert (result.score, result.hits, result.details) == (1.0, ("?",), {"a": ["?"]})
+
+
+def test_output__beyond_what_is_kept_is_an_error(tmp_path: Path) -> None:
+    code = "import sys; sys.stdout.write('x' * (11 << 20)); print('{\"score\": 1}')"
+    assert "longer than the limit" in refused(judged(code, tmp_path))
+
+
+def test_metadata__that_is_no_json_is_an_error(tmp_path: Path) -> None:
+    assert "cannot be written" in refused(judged("pass", tmp_path, metadata={"a": float("nan")}))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (
+            "python3 judge.py --level 'very strict'",
+            ("python3", "judge.py", "--level", "very strict"),
+        ),
+        ('grep -q "a|b && c"', ("grep", "-q", "a|b && c")),
+        ("python3 \\\n  judge.py\n", ("python3", "judge.py")),
+        (["grep", "-q", "a | b"], ("grep", "-q", "a | b")),
+    ],
+)
+def test_script__is_split_as_a_shell_would(script: object, words: tuple[str, ...]) -> None:
+    assert cases.options("code_judge", {"script": script}).model_dump()["script"] == words
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("", "names no program"),
+        ([], "names no program"),
+        (["", "x"], "names no program"),
+        (7, "a list of words"),
+        (["head", 5], "write a text"),
+        ("python3 'judge.py", "cannot be split"),
+        ("true && ./check", "has && in it"),
+        ("echo start; ./check", "has ; in it"),
+        ("cat x | ./check", "has | in it"),
+        ("./check > out", "has > in it"),
+        ("./one\n./two", "a line break"),
+        (["a\0b"], "NUL"),
+    ],
+)
+def test_script__that_is_no_single_command_is_refused(script: object, told: str) -> None:
+    (error,) = cases.errors("code_judge", {"script": script})
+    assert error.steps[0] == "script"
+    assert told in str(error)
+
+
+def test_files__are_the_words_that_exist_and_what_lies_beside_judges(tmp_path: Path) -> None:
+    root, evals = tmp_path / "repo", tmp_path / "repo" / "evals"
+    (evals / "judges" / "deep").mkdir(parents=True)
+    for name in (
+        "judges/check.py",
+        "judges/shared.py",
+        "judges/deep/far.py",
+        "tool.sh",
+        "beside_tool.sh",
+    ):
+        (evals / name).write_text("")
+    (tmp_path / "outside.py").write_text("")
+    (evals / "judges" / "link_out.py").symlink_to(tmp_path / "outside.py")
+    folder = Folder(root, evals)
+    script = [
+        "python3",
+        "judges/check.py",
+        "./tool.sh",
+        "../../outside.py",
+        str(tmp_path / "outside.py"),
+        "judges/link_out.py",
+        "--flag",
+        "judges",
+        "x" * 5000,
+    ]
+    options = cases.options("code_judge", {"script": script}, root, "evals")
+    assert cases.named(options, folder) == {
+        "evals/judges/check.py": "judge script",
+        "evals/judges/shared.py": "judge script",
+        "evals/tool.sh": "judge script",
+    }
+
+
+def test_options__keep_no_absolute_path_in_what_is_fingerprinted(tmp_path: Path) -> None:
+    options = cases.options("code_judge", {"script": "python3 judge.py", "cwd": "/"}, tmp_path)
+    dumped = options.model_dump(mode="json")
+    assert dumped == {
+        "script": ["python3", "judge.py"],
+        "cwd": "/",
+        "timeout_seconds": None,
+        "target": None,
+    }
+    assert str(tmp_path) not in json.dumps(dumped)

@@ -1,0 +1,192 @@
+"""`is_json` with a JSON Schema: mismatches, invalid schemas, and the files that it reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.entries.reading import to_data
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.model.suite import NamedFile, Suite
+from agentevals_action.system.paths import Folder
+from tests.support import cases, suites
+
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "items"],
+    "properties": {
+        "name": {"type": "string", "pattern": "^[A-Z]"},
+        "items": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+        "kind": {"enum": ["a", "b"]},
+        "either": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["z"]}]},
+    },
+    "additionalProperties": False,
+    "$defs": {"item": {"properties": {"price": {"type": "number", "minimum": 0}}}},
+}
+GOOD = {"name": "Acme", "items": [{"price": 1}, {"price": 0.5}]}
+
+
+def misses(schema: Any, answer: Any) -> tuple[str, ...]:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    result = cases.run("is_json", {"schema": schema}, cases.case(text))
+    assert result.error is None, result.error
+    assert result.score == (0 if result.misses else 1)
+    return result.misses
+
+
+def test_schema__that_matches_is_a_hit() -> None:
+    result = cases.run("is_json", {"schema": SCHEMA}, cases.case(json.dumps(GOOD)))
+    assert (result.score, result.hits) == (1, ("is valid JSON that matches the schema",))
+    negated = cases.run("is_json", {"schema": SCHEMA}, cases.case(json.dumps(GOOD)), negate=True)
+    assert (negated.score, negated.misses) == (0, ("is valid JSON that matches the schema",))
+
+
+@pytest.mark.parametrize(
+    ("change", "miss"),
+    [
+        ({"items": [{"price": "12"}]}, '$.items[0].price is "12", expected `type`: "number"'),
+        ({"items": [{}, {"price": -1}]}, "$.items[1].price is -1, expected `minimum`: 0"),
+        ({"kind": "c"}, '$.kind is "c", expected `enum`: ["a", "b"]'),
+        ({"name": "acme"}, '$.name is "acme", expected `pattern`: "^[A-Z]"'),
+        ({"more": 1}, "$: Additional properties are not allowed ('more' was unexpected)"),
+        ({"either": {"y": 1}}, "$.either: 'z' is a required property"),
+    ],
+)
+def test_schema__names_the_path_and_what_was_expected(change: dict[str, Any], miss: str) -> None:
+    assert misses(SCHEMA, GOOD | change) == (miss,)
+
+
+def test_schema__names_every_mismatch_up_to_a_limit() -> None:
+    assert misses(SCHEMA, {}) == (
+        "$: 'name' is a required property",
+        "$: 'items' is a required property",
+    )
+    assert len(misses({"items": {"type": "string"}}, list(range(100)))) == 10
+
+
+def test_schema__output_that_is_not_json_is_a_miss() -> None:
+    assert misses(SCHEMA, "no") == ("is not valid JSON: Expecting value at line 1, column 1",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer", "matches"),
+    [
+        ({"prefixItems": [{"type": "string"}]}, [1], False),
+        ({"items": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], False),
+        ({"prefixItems": [{"type": "string"}], "$schema": "http://json-schema.org/draft-07/schema#"}, [1], True),
+        ({"$defs": {"a": {"$anchor": "here", "type": "string"}}, "$ref": "#here"}, 1, False),
+        ({}, None, True),
+    ],
+)  # fmt: skip
+def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> None:
+    assert (misses(schema, json.dumps(answer)) == ()) is matches
+
+
+@pytest.mark.parametrize(
+    ("schema", "steps", "problem"),
+    [
+        ({"type": "strin"}, ("schema", "type"), "'strin' is not valid under any of the given"),
+        ({"properties": {"a": {"minimum": "x"}}}, ("schema", "properties", "a", "minimum"), "'x' is not of type 'number'"),
+        ({"pattern": "("}, ("schema", "pattern"), "'(' is not a 'regex'"),
+        ({"$schema": "https://example.com/own"}, ("schema", "$schema"), "is unknown; write https"),
+        ({"$ref": "https://example.com/other.json"}, ("schema",), "`$ref: https://example.com/other.json` leads to nothing in the schema"),
+        ({"properties": {"a": {"$ref": "other.json#/$defs/a"}}}, ("schema",), "`$ref: other.json#/$defs/a` leads"),
+        ({"items": {"$ref": "#/$defs/none"}}, ("schema",), "`$ref: #/$defs/none` leads to nothing"),
+        (None, ("schema",), "it is empty"),
+        (7, ("schema",), "write an object or a text"),
+        ("gone.json", ("schema",), "there is no file 'gone.json'"),
+        ("../outside.json", ("schema",), "leaves the repository"),
+    ],
+)  # fmt: skip
+def test_schema__that_is_not_valid_is_an_error_of_the_suite(
+    tmp_path: Path, schema: Any, steps: tuple[str, ...], problem: str
+) -> None:
+    (error,) = cases.errors("is_json", {"schema": schema}, tmp_path)
+    assert error.steps == steps
+    assert problem in str(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "is not valid JSON"),
+        ("[]", "is not an object"),
+        ("[" * 1000, "is not valid JSON: it is nested"),
+        ('{"properties": {"a": {"type": 1}}}', "is not valid at $.properties.a.type"),
+        ('{"$ref": "b.json"}', "is not valid at $: `$ref: b.json` leads to nothing"),
+        ('{"a": "' + "x" * 1_000_001 + '"}', "longer than 1,000,000 bytes"),
+    ],
+)
+def test_schema_file__that_is_not_valid(tmp_path: Path, content: str, problem: str) -> None:
+    (tmp_path / "a.json").write_text(content)
+    (error,) = cases.errors("is_json", {"schema": "a.json"}, tmp_path)
+    assert error.steps == ("schema",)
+    assert problem in str(error)
+
+
+def test_schema_file__is_named_for_selection_and_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "a.json").write_text('{"type": "object"}')
+    folder = Folder(tmp_path, tmp_path / "evals")
+    made = cases.options("is_json", {"schema": "/schemas/a.json"}, tmp_path, "evals")
+    assert made.files(folder) == (NamedFile("schemas/a.json", "JSON schema"),)
+    assert made.model_dump() == {"json_schema": "/schemas/a.json"}
+    assert cases.options("is_json", {}).model_dump() == {}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"$ref": "#/$defs/0", "$defs": {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(40)} | {"40": {}}},
+    ],
+)  # fmt: skip
+def test_schema__whose_references_do_not_end_is_an_evaluator_error(schema: Any) -> None:
+    result = cases.run("is_json", {"schema": schema}, cases.case("1"), negate=True)
+    assert result.score is None
+    assert result.error is not None
+    assert (result.error.kind, "do not end" in result.error.message) == ("evaluator", True)
+
+
+def test_schema__with_a_runaway_pattern_is_an_evaluator_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentevals_action.evaluators.text_checks.TIME_LIMIT", 0.1)
+    case = cases.case(json.dumps("a" * 60 + "b"))
+    result = cases.run("is_json", {"schema": {"pattern": "(a|aa)+$"}}, case)
+    assert result.error is not None
+    assert "ran for over 0.1 s" in result.error.message
+
+
+def load(folder: Path, fields: str) -> Any:
+    text = f"name: suite\ntests:\n  - id: t\n    input: q\n    assert:\n      - {fields}\n"
+    return suites.load(suites.write(folder, {"EVAL.yaml": text}))
+
+
+def test_suite__an_invalid_schema_has_its_line(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "{type: is-json, schema: {type: object, properties: {a: {type: 5}}}}")
+    (error,) = map(str, loaded.errors)
+    assert error.startswith("EVAL.yaml:6:")
+    assert "`schema.properties.a.type`" in error
+
+
+def test_suite__value_is_another_name_of_schema(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "{type: is-json, value: {type: object}}")
+    assert isinstance(loaded, Suite), loaded
+    (test,) = loaded.tests
+    assert test.evaluators[0].name == "is_json"
+    assert to_data(test.evaluators[0].options) == {"json_schema": {"type": "object"}}
+
+
+def test_suite__the_schema_file_is_part_of_the_suite_and_of_the_grading(tmp_path: Path) -> None:
+    def grading(schema: str) -> str:
+        (tmp_path / "a.json").write_text(schema)
+        loaded = load(tmp_path, "{type: is-json, schema: a.json}")
+        assert isinstance(loaded, Suite), loaded
+        assert "a.json" in {file.path for file in loaded.files}
+        (test,) = loaded.tests
+        return Fingerprints().of(loaded, test).grading
+
+    assert grading('{"type": "object"}') == grading('{"type": "object"}')
+    assert grading('{"type": "object"}') != grading('{"type": "array"}')

@@ -1,0 +1,62 @@
+"""Figures against limits, and which tools explore."""
+
+import pytest
+
+from agentevals_action.evaluators import metric_checks as metrics
+from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.trace import Trace
+
+
+def test_limit__is_told_with_both_numbers() -> None:
+    assert metrics.at_most("cost", 0.12, 0.1, "USD") == (
+        metrics.Check(False, "cost: 0.12 USD, more than the 0.1 USD asked"),
+    )
+    assert metrics.at_most("tokens", 1100, 2000) == (
+        metrics.Check(True, "tokens: 1100, at most 2000 asked"),
+    )
+    assert metrics.at_most("tokens", None, 2000) == (
+        metrics.Check(None, "tokens: unknown, at most 2000 asked"),
+    )
+    assert metrics.at_most("tokens", 3, None) == ()
+
+
+def test_limit__is_not_decided_by_float_noise() -> None:
+    (check,) = metrics.at_most("cost", 0.1 + 0.2, 0.3, "USD")
+    assert (check.holds, check.text) == (True, "cost: 0.3 USD, at most 0.3 USD asked")
+    (check,) = metrics.about("ratio", 0.6 + 0.2, 0.6, 0.2)
+    assert check.holds
+
+
+@pytest.mark.parametrize(
+    ("holds", "value", "known"),
+    [
+        ((True, True), 1, True),
+        ((True, False), 0, True),
+        ((True, None), 0, False),
+        # One that is broken decides, whatever is unknown.
+        ((None, False), 0, True),
+    ],
+)
+def test_checks__make_a_score(holds: tuple[bool | None, ...], value: float, known: bool) -> None:
+    score = metrics.score_checks(
+        [metrics.Check(one, str(place)) for place, one in enumerate(holds)]
+    )
+    assert (score.value, score.known) == (value, known)
+    assert sorted(score.hits + score.misses) == ["0", "1"]
+
+
+def test_total_tokens__need_both() -> None:
+    assert metrics.total_tokens(Trace((), input_tokens=3, output_tokens=4)) == 7
+    assert metrics.total_tokens(Trace((), input_tokens=3)) is None
+    assert metrics.total_tokens(Trace((), output_tokens=3)) is None
+
+
+def test_exploration_ratio__is_the_share_of_calls_that_look() -> None:
+    def ratio(*tools: str) -> float | None:
+        return metrics.exploration_ratio([ToolCall(tool) for tool in tools])
+
+    assert ratio("Read", "grep", "WebSearch", "Edit") == 3 / 4
+    assert ratio("read_file", "list-files", "Bash") == 2 / 3
+    assert ratio("Write") == 0
+    assert ratio() is None
+    assert metrics.exploration_ratio(None) is None

@@ -1,0 +1,310 @@
+"""The evaluators of a trace and of fields: what they ask, what they refuse, and that what is
+unknown never passes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.trace import Trace
+from tests.support import cases
+
+UNKNOWN = Trace(())
+
+
+def run(
+    kind: str, fields: dict[str, Any], trace: Trace = UNKNOWN, **common: Any
+) -> EvaluatorResult:
+    return cases.run(kind, fields, cases.case(trace=trace), **common)
+
+
+def calling(*calls: ToolCall) -> Trace:
+    return Trace((), tool_calls=calls)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "miss"),
+    [
+        ("latency", {"threshold": 100}, "duration: unknown, at most 100 ms asked"),
+        ("cost", {"budget": 0.5}, "cost: unknown, at most 0.5 USD asked"),
+        ("token_usage", {"max_total": 5}, "tokens: unknown, at most 5 asked"),
+        ("token_usage", {"max_input": 5}, "input tokens: unknown, at most 5 asked"),
+        ("token_usage", {"max_output": 5}, "output tokens: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_tool_calls": 5}, "tool calls: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_llm_calls": 5}, "model calls: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_tokens": 5}, "tokens: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_input_tokens": 5}, "input tokens: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_output_tokens": 5}, "output tokens: unknown, at most 5 asked"),
+        ("execution_metrics", {"max_cost_usd": 0.5}, "cost: unknown, at most 0.5 USD asked"),
+        ("execution_metrics", {"max_duration_ms": 5}, "duration: unknown, at most 5 ms asked"),
+        (
+            "execution_metrics",
+            {"target_exploration_ratio": 0.5},
+            "exploration ratio: unknown, 0.5 ± 0.2 asked",
+        ),
+        (
+            "tool_trajectory",
+            {"minimums": {"a": 1}},
+            '"a": unknown how often it was called, the reply shows no tool calls',
+        ),
+        (
+            "tool_trajectory",
+            {"mode": "subset", "expected": []},
+            "unknown which tools were called, the reply shows no tool calls",
+        ),
+        (
+            "skill_trigger",
+            {"skill": "x"},
+            'whether the skill "x" came first is unknown: the reply shows no tool calls',
+        ),
+        (
+            "skill_trigger",
+            {"skill": "x", "should_trigger": False},
+            'whether the skill "x" came first is unknown: the reply shows no tool calls',
+        ),
+    ],
+)
+def test_unknown__is_a_miss_even_when_negated(kind: str, fields: dict[str, Any], miss: str) -> None:
+    for negate in (False, True):
+        result = run(kind, fields, negate=negate, threshold=0.5)
+        assert (result.score, result.passed, result.gates_failed) == (0, False, ("e",))
+        assert (result.hits, result.misses) == ((), (miss,))
+
+
+def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
+    trace = Trace((), (ToolCall("Read"), ToolCall("Edit")), 3, 900, 200, None, 0.12, 1500)
+    limits = {
+        "max_tool_calls": 2,
+        "max_llm_calls": 2,
+        "max_tokens": 2000,
+        "max_cost_usd": 0.1,
+        "max_duration_ms": 5000,
+    }
+    result = run(
+        "execution_metrics",
+        {**limits, "target_exploration_ratio": 0.6, "exploration_tolerance": 0.1},
+        trace,
+    )
+    assert result.score == 0
+    assert result.hits == (
+        "tool calls: 2, at most 2 asked",
+        "tokens: 1100, at most 2000 asked",
+        "duration: 1500 ms, at most 5000 ms asked",
+        "exploration ratio: 0.5, 0.6 ± 0.1 asked",
+    )
+    assert result.misses == (
+        "model calls: 3, more than the 2 asked",
+        "cost: 0.12 USD, more than the 0.1 USD asked",
+    )
+
+
+def test_execution_metrics__exploration_is_unknown_without_a_call() -> None:
+    assert run("execution_metrics", {"target_exploration_ratio": 0}, calling()).score == 0
+
+
+@pytest.mark.parametrize(
+    ("calls", "opened"),
+    [
+        ((ToolCall("Skill", {"skill": "tools:commit"}), ToolCall("Bash")), True),
+        ((ToolCall("Read", {"file_path": "/skills/commit/SKILL.md"}),), True),
+        ((ToolCall("Bash", {}), ToolCall("Skill", {"skill": "commit"})), False),
+        ((ToolCall("Skill", {"skill": "review"}),), False),
+        ((ToolCall("Skill", {"name": "commit"}),), False),
+        ((ToolCall("Skill", "commit"),), False),
+        ((ToolCall("Read", {"file_path": 3}),), False),
+        ((ToolCall("Bash", {"command": "commit"}),), False),
+        ((), False),
+    ],
+)
+def test_skill_trigger__looks_at_the_first_call_alone(
+    calls: tuple[ToolCall, ...], opened: bool
+) -> None:
+    assert run("skill_trigger", {"skill": "commit"}, calling(*calls)).score == (1 if opened else 0)
+    assert run(
+        "skill_trigger", {"skill": "commit", "should_trigger": False}, calling(*calls)
+    ).score == (0 if opened else 1)
+
+
+def test_skill_trigger__says_what_came_first() -> None:
+    assert run("skill_trigger", {"skill": "x"}, calling(ToolCall("Bash"))).misses == (
+        'the skill "x" did not come first: the first tool call is "Bash"',
+    )
+    assert run("skill_trigger", {"skill": "x"}, calling()).misses == (
+        'the skill "x" did not come first: no tool was called',
+    )
+    assert cases.options("skill_trigger", {"skill": "x"}).label() == "x"
+
+
+def test_tool_trajectory__asks_in_any_order_by_default() -> None:
+    fields = {
+        "expected": [{"tool": "a", "args": {"n": 1}}, {"tool": "b"}],
+        "minimums": {"b": 1},
+        "args_match": "exact",
+    }
+    result = run("tool_trajectory", fields, calling(ToolCall("b"), ToolCall("a", {"n": 1, "m": 2})))
+    assert result.score == pytest.approx(2 / 3)
+    assert result.hits == ('called "b"', 'called "b" once, at least 1 asked')
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "said"),
+    [
+        ("tool_trajectory", {}, "it has neither `expected` nor `minimums`, so it checks nothing"),
+        ("tool_trajectory", {"minimums": {}}, "it has neither `expected` nor `minimums`"),
+        ("tool_trajectory", {"mode": "exact"}, "it has neither `expected` nor `minimums`"),
+        ("tool_trajectory", {"expected": []}, "`expected` is empty, so it checks nothing"),
+        ("tool_trajectory", {"expected": [], "mode": "in_order"}, "`expected` is empty"),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a"}], "minimums": {"a": 1}, "mode": "exact"},
+            "the mode `exact` has no minimums",
+        ),
+        (
+            "tool_trajectory",
+            {"minimums": {"a": 1}, "mode": "in_order"},
+            "the mode `in_order` has no minimums",
+        ),
+        ("tool_trajectory", {"minimums": {"a": 0}}, "1 or more"),
+        ("tool_trajectory", {"minimums": {"a": -1}}, "1 or more"),
+        ("tool_trajectory", {"minimums": {"a": True}}, "a whole number"),
+        ("tool_trajectory", {"minimums": {"": 1}}, "a text that is not empty"),
+        (
+            "tool_trajectory",
+            {"mode": "any", "minimums": {"a": 1}},
+            "`any_order`, `in_order`, `exact`, `superset` or `subset`",
+        ),
+        ("tool_trajectory", {"expected": [{"args": {}}]}, "it is missing"),
+        ("tool_trajectory", {"expected": [{"tool": ""}]}, "a text that is not empty"),
+        ("tool_trajectory", {"expected": [{"tool": "a", "args": "all"}]}, "`any`"),
+        ("tool_trajectory", {"expected": [{"tool": "a", "args": None}]}, "`any`"),
+        ("tool_trajectory", {"expected": [{"tool": "a", "max_duration_ms": 0}]}, "over 0"),
+        ("tool_trajectory", {"expected": [{"tool": "a", "max_duration_ms": -5}]}, "over 0"),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a"}], "args_match": "same"},
+            "`exact`, `superset`, `subset` or `ignore`",
+        ),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a"}], "args_match": []},
+            "the list is empty; write the arguments to compare",
+        ),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a", "args": {"n": 1}}], "args_match": ["m"]},
+            '"m" is not an argument of an expected call',
+        ),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a", "args": {"n": 1}, "args_match": ["m"]}]},
+            '"m" is not an argument of an expected call',
+        ),
+        (
+            "tool_trajectory",
+            {"expected": [{"tool": "a", "args_match": ["m"]}]},
+            '"m" is not an argument of an expected call',
+        ),
+        ("execution_metrics", {}, "it has no limit, so it checks nothing"),
+        (
+            "execution_metrics",
+            {"exploration_tolerance": 0.1},
+            "`exploration_tolerance` has no effect alone",
+        ),
+        (
+            "execution_metrics",
+            {"max_tokens": 1, "exploration_tolerance": 0.1},
+            "`exploration_tolerance` has no effect alone",
+        ),
+        ("execution_metrics", {"max_tool_calls": -1}, "0 or more"),
+        ("execution_metrics", {"max_tokens": 1.5}, "a whole number"),
+        ("execution_metrics", {"max_cost_usd": -0.1}, "0 or more"),
+        ("execution_metrics", {"max_duration_ms": 0}, "over 0"),
+        ("execution_metrics", {"target_exploration_ratio": 1.1}, "1 or less"),
+        ("latency", {}, "it is missing"),
+        ("latency", {"threshold": 0}, "over 0"),
+        ("latency", {"threshold": float("inf")}, "finite"),
+        ("latency", {"threshold": True}, "a number"),
+        ("cost", {}, "it is missing"),
+        ("cost", {"budget": -1}, "0 or more"),
+        ("token_usage", {}, "it has no limit, so it checks nothing"),
+        ("token_usage", {"max_total": -1}, "0 or more"),
+        ("skill_trigger", {}, "it is missing"),
+        ("skill_trigger", {"skill": " "}, "the text is empty after trimming"),
+        ("field_accuracy", {}, "it is missing"),
+        ("field_accuracy", {"fields": []}, "the list is empty; write at least one field"),
+        ("field_accuracy", {"fields": [{"path": "a..b"}]}, "is not a valid path"),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "match": "fuzzy"}]},
+            "`exact`, `contains`, `regex`, `numeric_tolerance` or `date`",
+        ),
+        ("field_accuracy", {"fields": [{"path": "a", "weight": -1}]}, "0 or more"),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "tolerance": 0.1}]},
+            "it has an effect with `match: numeric_tolerance`",
+        ),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "relative": True}]},
+            "it has an effect with `match: numeric_tolerance`",
+        ),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "formats": ["YYYY-MM-DD"]}]},
+            "it has an effect with `match: date`",
+        ),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "match": "date", "formats": ["MM/YYYY"]}]},
+            "is not a valid date format",
+        ),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "match": "numeric_tolerance", "tolerance": -1}]},
+            "0 or more",
+        ),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a"}], "aggregation": "mean"},
+            "`weighted_average`, `minimum` or `all_or_nothing`",
+        ),
+    ],
+)
+def test_options__that_ask_nothing_or_make_no_sense_are_refused(
+    kind: str, fields: dict[str, Any], said: str
+) -> None:
+    assert said in "; ".join(map(str, cases.errors(kind, fields)))
+
+
+def test_field_accuracy__compares_the_answer_with_what_is_expected() -> None:
+    fields = {
+        "fields": [
+            {"path": "total", "match": "numeric_tolerance", "tolerance": 1, "weight": 3},
+            {"path": "name"},
+        ]
+    }
+    answer = "Sure!\n```json\n" + json.dumps({"total": 100.5, "name": "x"}) + "\n```"
+    result = cases.run(
+        "field_accuracy", fields, cases.case(answer, expected='{"total": 100, "name": "y"}')
+    )
+    assert result.score == 0.75
+    assert (result.hits, result.misses) == (
+        ("total is 100.5, expected 100 ± 1",),
+        ('name is "x", expected "y"',),
+    )
+
+
+def test_field_accuracy__with_nothing_to_compare_with_is_an_error() -> None:
+    result = cases.run(
+        "field_accuracy", {"fields": [{"path": "a"}]}, cases.case('{"a": 1}', expected='{"b": 1}')
+    )
+    assert result.score is None
+    assert result.error is not None
+    assert (result.error.kind, result.passed) == ("evaluator", None)
+    assert (
+        result.error.message
+        == "the field `a` is not in `expected_output`; write the expected value there"
+    )

@@ -1,0 +1,326 @@
+"""Trajectories: each mode's score, arguments, durations, and the best way to give calls to what is
+expected."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevals_action.evaluators.tool_trajectory import matching
+from agentevals_action.model.result import Score
+from agentevals_action.model.suite import ToolCall
+
+
+def item(tool: str, **fields: Any) -> matching.Expectation:
+    return matching.Expectation(tool=tool, **fields)
+
+
+def call(tool: str, duration: float | None = None, **arguments: Any) -> ToolCall:
+    return ToolCall(tool, arguments, duration_ms=duration)
+
+
+def named(tools: str) -> tuple[ToolCall, ...]:
+    return tuple(call(tool) for tool in tools)
+
+
+def score(
+    mode: Any,
+    expected: str | Sequence[matching.Expectation],
+    calls: str | Sequence[ToolCall],
+    **more: Any,
+) -> Score:
+    items = tuple(item(tool) for tool in expected) if isinstance(expected, str) else tuple(expected)
+    plan = matching.Plan(mode, items, **more)
+    return matching.score_calls(plan, named(calls) if isinstance(calls, str) else calls)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected", "calls", "value"),
+    [
+        ("any_order", "ab", "ba", 1),
+        ("any_order", "abc", "xab", 2 / 3),
+        ("any_order", "aa", "a", 1 / 2),
+        ("any_order", "a", "", 0),
+        ("superset", "ab", "xbya", 1),
+        ("superset", "aab", "ab", 2 / 3),
+        ("in_order", "ab", "xaxbx", 1),
+        ("in_order", "ab", "ba", 0),
+        ("in_order", "abc", "cab", 0),
+        ("in_order", "abc", "ab", 2 / 3),
+        ("in_order", "abc", "ba", 1 / 3),
+        ("in_order", "abc", "", 0),
+        ("exact", "ab", "ab", 1),
+        ("exact", "ab", "abc", 2 / 3),
+        ("exact", "abc", "ab", 2 / 3),
+        ("exact", "ab", "ba", 0),
+        ("exact", "ab", "ax", 1 / 2),
+        ("exact", "", "", 1),
+        ("exact", "", "a", 0),
+        ("subset", "ab", "aab", 1),
+        ("subset", "ab", "", 1),
+        ("subset", "ab", "axb", 2 / 3),
+        ("subset", "", "a", 0),
+        ("subset", "", "", 1),
+    ],
+)
+def test_mode__scores(mode: str, expected: str, calls: str, value: float) -> None:
+    assert score(mode, expected, calls).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+def test_unknown_trace__is_misses_that_say_so(mode: str) -> None:
+    scored = matching.score_calls(matching.Plan(mode, (item("a"), item("b"))), None)  # type: ignore[arg-type]  # each of the words
+    assert (scored.value, scored.hits, len(scored.misses), scored.known) == (0, (), 2, False)
+    assert all(
+        "unknown whether it was called, the reply shows no tool calls" in miss
+        for miss in scored.misses
+    )
+
+
+def test_unknown_trace__where_no_call_is_expected_is_a_miss() -> None:
+    scored = matching.score_calls(matching.Plan("exact"), None)
+    assert (scored.value, scored.misses) == (
+        0,
+        ("unknown which tools were called, the reply shows no tool calls",),
+    )
+
+
+def test_minimums__count_every_call_of_the_tool() -> None:
+    scored = score("any_order", "a", "aab", minimums={"a": 2, "b": 2, "c": 1})
+    assert scored.value == 1 / 2
+    assert scored.hits == ('called "a"', 'called "a" 2 times, at least 2 asked')
+    assert scored.misses == (
+        'called "b" once, fewer than the 2 asked',
+        'called "c" 0 times, fewer than the 1 asked',
+    )
+
+
+def test_misses__say_why() -> None:
+    expected = [item("a", args={"n": 1}), item("b"), item("b"), item("c")]
+    scored = score("any_order", expected, [call("a", n=2), call("b")])
+    assert scored.hits == ('called "b"',)
+    assert scored.misses == (
+        'did not call "a" with {"n": 1} (only with other arguments)',
+        'did not call "b" often enough',
+        'did not call "c"',
+    )
+    assert score("in_order", "ab", "ba").misses == (
+        'all the expected tools were called, but not in the order "a", "b"',
+    )
+    assert score("exact", "ab", "ba").misses == (
+        'call 1 is "b", expected "a"',
+        'call 2 is "a", expected "b"',
+    )
+    assert score("exact", "a", "abb").misses == ('2 more calls than expected: "b"',)
+    assert score("exact", "ab", "a").misses == ('call 2 is missing, expected "b"',)
+    assert score("exact", [item("a", args={"n": 1})], [call("a", n=2)]).misses == (
+        'call 1 is "a" with {"n": 2}, expected "a" with {"n": 1}',
+    )
+    assert score(
+        "subset", [item("a", args={"n": 1})], [call("a", n=2), call("x"), call("x")]
+    ).misses == (
+        '"a" is allowed with other arguments only (called once)',
+        '"x" is not allowed (called 2 times)',
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "how", "arguments", "same"),
+    [
+        ("any", None, {"n": 1}, True),
+        ("any", "exact", {"n": 1}, True),
+        ({"n": 1}, None, {"n": 1.0, "more": True}, True),
+        ({"n": 1}, None, {"n": True}, False),
+        ({"n": 1}, None, {}, False),
+        ({"n": None}, None, {}, False),
+        ({"n": {"a": [1]}}, None, {"n": {"a": [1], "b": 2}}, False),
+        ({"n": 1}, "exact", {"n": 1, "more": True}, False),
+        ({"n": 1, "m": 2}, "exact", {"m": 2, "n": 1}, True),
+        ({}, "exact", {"n": 1}, False),
+        ({}, "exact", None, True),
+        ({"n": 1}, "superset", {"n": 1, "more": True}, True),
+        ({"n": 1, "m": 2}, "subset", {"n": 1}, True),
+        ({"n": 1}, "subset", {"n": 1, "more": True}, False),
+        ({"n": 1}, "subset", {}, True),
+        ({"n": 1}, "ignore", {"n": 2}, True),
+        ({"n": 1, "m": 2}, ("n",), {"n": 1, "m": 3}, True),
+        ({"n": 1, "m": 2}, ("n", "m"), {"n": 1, "m": 3}, False),
+        ({"deep": {"a": 1, "b": 2}}, ("deep.a",), {"deep": {"a": 1, "b": 3}}, True),
+        ({"deep": {"a": 1}}, ("deep.a",), {"deep": 1}, False),
+        ({"n": 1}, None, "n=1", False),
+        ("any", None, "n=1", True),
+    ],
+)
+def test_arguments__are_compared(args: Any, how: Any, arguments: Any, same: bool) -> None:
+    called = ToolCall("a", arguments)
+    assert matching.fits(item("a", args=args, args_match=how), called) is same
+    assert matching.fits(item("a", args=args), called, how) is same
+    assert not matching.fits(item("b", args=args, args_match=how), called)
+
+
+def test_arguments__by_the_item_before_the_default() -> None:
+    assert matching.fits(
+        item("a", args={"n": 1}, args_match="superset"), call("a", n=1, m=2), "exact"
+    )
+    assert not matching.fits(
+        item("a", args={"n": 1}, args_match="exact"), call("a", n=1, m=2), "ignore"
+    )
+
+
+def test_one_call__satisfies_one_item_and_the_best_way_is_found() -> None:
+    # The first item would take the only call that fits the second.
+    expected = [item("a"), item("a", args={"n": 1})]
+    assert score("any_order", expected, [call("a", n=1), call("a", n=2)]).value == 1
+    assert score("superset", expected, [call("a", n=1)]).value == 1 / 2
+    assert score("in_order", expected, [call("a", n=1), call("a", n=1)]).value == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "duration", "value"),
+    [
+        *((mode, 100, 1) for mode in ("any_order", "in_order", "exact", "superset", "subset")),
+        *(
+            (mode, 100.5, 1 / 2)
+            for mode in ("any_order", "in_order", "exact", "superset", "subset")
+        ),
+    ],
+)
+def test_duration__is_one_more_thing_asked(mode: str, duration: float, value: float) -> None:
+    scored = score(mode, [item("a", max_duration_ms=100)], [call("a", duration)])
+    assert scored.value == value
+    told = f'"a" took {duration:g} ms, ' + (
+        "at most 100 ms asked" if value == 1 else "more than the 100 ms asked"
+    )
+    assert told in scored.hits + scored.misses
+
+
+@pytest.mark.parametrize("mode", ["any_order", "in_order", "exact", "superset", "subset"])
+def test_duration__unknown_is_a_warning_and_no_miss(mode: str) -> None:
+    scored = score(mode, [item("a", max_duration_ms=100)], [call("a")])
+    warning = 'how long "a" took is unknown, so its limit of 100 ms is not checked'
+    assert (scored.value, scored.misses, scored.reasoning, scored.details) == (
+        1,
+        (),
+        warning,
+        {"warnings": [warning]},
+    )
+
+
+def test_duration__of_a_call_that_was_not_made_is_a_miss() -> None:
+    scored = score("any_order", [item("a", max_duration_ms=100), item("b")], "b")
+    assert scored.value == 1 / 3
+    assert scored.misses == ('did not call "a"', 'no such call of "a" took at most 100 ms')
+
+
+def test_duration__goes_to_the_item_that_asks_for_it() -> None:
+    expected = [item("a"), item("a", max_duration_ms=100)]
+    assert score("any_order", expected, [call("a", 10), call("a", 500)]).value == 1
+    assert score("in_order", expected, [call("a", 500), call("a", 500), call("a", 10)]).value == 1
+    assert score("subset", expected, [call("a", 500)]).value == 1
+
+
+def test_out_of_order__is_0_whatever_the_durations() -> None:
+    assert (
+        score(
+            "in_order", [item("a", max_duration_ms=9), item("b")], [call("b"), call("a", 1)]
+        ).value
+        == 0
+    )
+
+
+items = st.builds(
+    matching.Expectation,
+    tool=st.sampled_from("ab"),
+    args=st.sampled_from(["any", {"n": 1}, {"n": 1, "m": 1}]),
+    max_duration_ms=st.sampled_from([None, None, 5.0]),
+)
+calls = st.builds(
+    ToolCall,
+    name=st.sampled_from("abx"),
+    arguments=st.sampled_from([{}, {"n": 1}, {"n": 1, "m": 1}, {"n": 2}]),
+    duration_ms=st.sampled_from([None, 1.0, 9.0]),
+)
+
+
+def ways(
+    expected: Sequence[matching.Expectation], made: Sequence[ToolCall], *, ordered: bool
+) -> list[tuple[int, int, int, int]]:
+    """Of every way to give calls to items: items that have one, limits kept, durations unknown,
+    limits asked."""
+    found = []
+    for places in itertools.product([None, *range(len(made))], repeat=len(expected)):
+        taken = [place for place in places if place is not None]
+        fitting = all(
+            place is None or matching.fits(one, made[place])
+            for one, place in zip(expected, places, strict=True)
+        )
+        if len(set(taken)) < len(taken) or not fitting or (ordered and taken != sorted(taken)):
+            continue
+        timed = [
+            (one.max_duration_ms, made[place].duration_ms)
+            for one, place in zip(expected, places, strict=True)
+            if place is not None
+        ]
+        kept = sum(most is not None and took is not None and took <= most for most, took in timed)
+        unknown = sum(most is not None and took is None for most, took in timed)
+        found.append(
+            (len(taken), kept, unknown, sum(one.max_duration_ms is not None for one in expected))
+        )
+    return found
+
+
+def share(way: tuple[int, int, int, int], count: int) -> float:
+    paired, kept, unknown, limits = way
+    return (paired + kept) / (count + limits - unknown)
+
+
+@given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
+def test_any_order__is_the_best_way_of_all(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
+    scored = score("any_order", expected, made)
+    assert scored.value == pytest.approx(
+        share(max(ways(expected, made, ordered=False)), len(expected))
+    )
+    assert score("superset", expected, made) == scored
+
+
+@given(st.lists(items, min_size=1, max_size=4), st.lists(calls, max_size=4))
+def test_in_order__is_the_best_subsequence_or_0(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
+    best, anyhow = max(ways(expected, made, ordered=True)), max(ways(expected, made, ordered=False))
+    wrong_order = best[0] < anyhow[0] == len(expected)
+    assert score("in_order", expected, made).value == pytest.approx(
+        0 if wrong_order else share(best, len(expected))
+    )
+
+
+@given(st.lists(items, max_size=4), st.lists(calls, max_size=4))
+def test_exact__is_1_for_the_same_calls_alone(
+    expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
+    same = len(expected) == len(made) and all(map(matching.fits, expected, made))
+    kept = same and all(
+        one.max_duration_ms is None
+        or done.duration_ms is None
+        or done.duration_ms <= one.max_duration_ms
+        for one, done in zip(expected, made, strict=True)
+    )
+    assert (score("exact", expected, made).value == 1) is kept
+
+
+@given(
+    st.sampled_from(["any_order", "in_order", "exact", "superset", "subset"]),
+    st.lists(items, max_size=4),
+    st.lists(calls, max_size=6),
+)
+def test_score__is_1_exactly_when_nothing_is_missed(
+    mode: str, expected: list[matching.Expectation], made: list[ToolCall]
+) -> None:
+    scored = score(mode, expected, made)
+    assert 0 <= scored.value <= 1  # type: ignore[operator]  # there is always a value
+    assert (scored.value == 1) is (not scored.misses)

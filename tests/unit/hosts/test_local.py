@@ -1,0 +1,20 @@
+"""The host that is none."""
+
+import io
+
+from agentevals_action.github.base import CheckReport, CommentReport, Host
+from agentevals_action.github.local import LocalHost
+from agentevals_action.model.comparison import Outcome
+
+
+def test_local__prints_the_comment_and_does_nothing_else() -> None:
+    stream = io.StringIO()
+    host: Host = LocalHost(stream)
+    assert (host.changed_files(), host.merge_base(), host.start_check()) == (None, None, None)
+    assert host.finish_check(CheckReport("failure", "t", "s")) is None
+    assert (
+        host.publish_comment(CommentReport("# Two tests regressed ü", Outcome.FAILED, wanted=False))
+        is None
+    )
+    assert stream.getvalue() == "# Two tests regressed ü\n"
+    assert host.notices == ()

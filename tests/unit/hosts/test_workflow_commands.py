@@ -1,0 +1,152 @@
+"""Commands, outputs and summary as GitHub's runner reads them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.github import workflow_commands
+from agentevals_action.github.base import Annotation
+from tests.support.runner import read_outputs
+
+#: Characters that a comparison by culture passes over, and white space that the runner trims.
+WEIGHTLESS = ["\u200b", "\u00ad", "\ufeff", "\x01", "\u2060", "\x1b"]
+SPACES = [" ", "\t", "\u00a0", "\u2003", "\x0b", "\x0c", "\x85", "\u2028"]
+
+
+def runner_takes(line: str) -> bool:
+    """Whether the runner may take a line for a command: `::` first after white space, or `##[`
+    anywhere; characters without weight count as absent, as in a comparison by culture."""
+    seen = "".join(char for char in line if char not in WEIGHTLESS)
+    return seen.lstrip().startswith("::") or "##[" in seen
+
+
+def test_command__encodes_its_parts() -> None:
+    line = workflow_commands.command(
+        "error", "50% done:\r\nsee, there", file="evals/a,b:c.yaml", line=3, title="x\ny%"
+    )
+    assert (
+        line
+        == "::error file=evals/a%2Cb%3Ac.yaml,line=3,title=x%0Ay%25::50%25 done:%0D%0Asee, there"
+    )
+
+
+def test_command__leaves_out_what_is_empty() -> None:
+    assert workflow_commands.command("warning", "m", file="a", title="") == "::warning file=a::m"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (workflow_commands.group("a\n::error::b"), "::group::a%0A::error::b"),
+        (workflow_commands.endgroup(), "::endgroup::"),
+        (workflow_commands.add_mask("se\ncret%"), "::add-mask::se%0Acret%25"),
+        (workflow_commands.notice("n"), "::notice::n"),
+        (workflow_commands.warning("w"), "::warning::w"),
+        (workflow_commands.error("e"), "::error::e"),
+    ],
+)
+def test_command__of_every_kind(line: str, expected: str) -> None:
+    assert line == expected
+
+
+def test_annotations__are_ten_of_each_level_and_the_rest_is_counted() -> None:
+    found = [Annotation("a.yaml", number, "failure", "t", "m") for number in range(1, 13)]
+    found += [Annotation("a.yaml", number, "warning", "t", "m") for number in range(1, 12)]
+    lines = list(workflow_commands.annotations(found))
+    assert [line.split()[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10 + ["Not"]
+    assert lines[0] == "::error file=a.yaml,line=1,title=t::m"
+    assert lines[-1] == "Not shown as annotations: 2 errors and 1 warning more."
+
+
+def test_annotations__of_none_are_no_lines() -> None:
+    assert list(workflow_commands.annotations([])) == []
+
+
+@pytest.mark.parametrize("before", ["", *SPACES, *WEIGHTLESS, " \u200b \x85", "é "])
+@pytest.mark.parametrize("between", ["", "\u200b", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_safe_log_line__begins_no_command(before: str, between: str, end: str) -> None:
+    raw = f"fine{end}{before}:{between}:error::pwned"
+    safe = workflow_commands.safe_log_line(raw)
+    lines = re.split(r"\r\n|\r|\n", safe)
+    assert not any(runner_takes(line) for line in lines)
+    assert lines == ["fine", f"| {before}:{between}:error::pwned"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["##[error]x", "text ##[set-env name=A]b", "###[group]", "#\u200b##[x]", "#\ufeff#\u00ad[x]"],
+)
+def test_safe_log_line__holds_no_old_command(raw: str) -> None:
+    safe = workflow_commands.safe_log_line(raw)
+    assert not runner_takes(safe)
+    assert safe.replace(" ", "") == raw.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["std::vector<int>", "a: b", "## [heading]", "# #", "evals/EVAL.yaml:3:1: fault", "", "100%"],
+)
+def test_safe_log_line__leaves_other_lines_alone(line: str) -> None:
+    assert workflow_commands.safe_log_line(line) == line
+
+
+def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text("earlier=1\n")
+    hostile = "x\nend_0\npass-rate=1\noutcome<<EOF\npassed\nEOF"
+    workflow_commands.write_outputs(path, {"outcome": "failed", "reason": hostile, "empty": ""})
+    assert dict(read_outputs(path.read_text())) == {
+        "earlier": "1",
+        "outcome": "failed",
+        "reason": hostile,
+        "empty": "",
+    }
+
+
+def test_outputs__have_another_delimiter_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    workflow_commands.write_outputs(path, {"a": "1", "b": "2"})
+    assert len(set(re.findall("<<(.+)", path.read_text()))) == 2
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a\nb", "a<<b", "1a"])
+def test_outputs__of_no_name_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        workflow_commands.write_outputs(tmp_path / "output", {name: "x"})
+    assert not (tmp_path / "output").exists()
+
+
+def test_summary__is_added_to_what_stands(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    path.write_text("# Earlier\n")
+    workflow_commands.append_summary(path, "# Ours 😀")
+    assert path.read_text(encoding="utf-8") == "# Earlier\n# Ours 😀\n"
+
+
+@pytest.mark.parametrize("before", [0, 500_000, 1024 * 1024 - 200])
+def test_summary__stays_under_a_mebibyte_and_says_so(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "summary"
+    path.write_text("x" * before)
+    workflow_commands.append_summary(path, "zeile ü😀\n" * 200_000)
+    written = path.read_bytes()
+    assert len(written) <= 1024 * 1024
+    added = written[before:].decode()
+    assert added.endswith(
+        "\n\n**The summary is longer than the 1 MiB that GitHub takes: the rest is cut off.**\n"
+    )
+    assert set(added.split("\n\n**")[0].splitlines()) == {"zeile ü😀"}
+
+
+def test_summary__of_a_full_file_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    path.write_text("x" * 1024 * 1024)
+    workflow_commands.append_summary(path, "more")
+    assert path.stat().st_size == 1024 * 1024
+
+
+def test_summary__with_a_broken_character_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    workflow_commands.append_summary(path, "a\ud800b")
+    assert path.read_text() == "a?b\n"
