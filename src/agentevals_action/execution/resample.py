@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import EvaluatorOptions
-from agentevals_action.evaluators.base import walk
+from agentevals_action.evaluators.base import EvaluatorOptions, walk
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.runner import Runner
