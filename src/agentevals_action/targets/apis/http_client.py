@@ -85,7 +85,7 @@ class HttpClient:
 
     def reply_error(self, error: Exception) -> AttemptError:
         """The error for a reply with an unexpected structure."""
-        problem = f"{host(httpx.URL(self.service.url))}: {self.service.quote(str(error))}"
+        problem = f"{host(self._server)}: {self.service.quote(str(error))}"
         return AttemptError("target", problem)
 
     async def send(
@@ -141,14 +141,18 @@ class HttpClient:
             raise
         self._idle.append(client)
 
-    def _url(self, path: str) -> httpx.URL:
-        base, field_name = self.service.url, self.service.url_field
+    @functools.cached_property
+    def _server(self) -> httpx.URL:
         try:
-            server = httpx.URL(check_url(base))
+            return httpx.URL(check_url(self.service.url))
         except ValueError as error:
-            raise AttemptError("configuration", f"`{field_name}` cannot be used: {error}") from None
+            problem = f"`{self.service.url_field}` cannot be used: {error}"
+            raise AttemptError("configuration", problem) from None
+
+    def _url(self, path: str) -> httpx.URL:
+        server = self._server
         if not path.lower().startswith(("http://", "https://")):
-            path = base.rstrip("/") + "/" + path.lstrip("/")
+            path = self.service.url.rstrip("/") + "/" + path.lstrip("/")
         try:
             url = httpx.URL(path)
         except (httpx.InvalidURL, ValueError) as error:
