@@ -1,5 +1,4 @@
-"""A stand-in for Anthropic's Messages API, on loopback: it asks of a request what the API asks, and
-answers by pattern.
+"""Anthropic's Messages API on loopback: it validates requests as the API does, and replies by pattern.
 
 https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/api/errors
 and, for what a version takes and how a key is sent,
@@ -147,7 +146,7 @@ class AnthropicServer(StandIn):
             self._otherwise,
         )
         if found is None:
-            return failure(400, "the stand-in has no answer to this")
+            return failure(400, "there is no answer to this")
         return Sent(message(found) if isinstance(found, str) else found)
 
 
@@ -181,23 +180,23 @@ def _error(received: Received) -> str | None:
     return next(
         (
             problem
-            for place in range(len(body["messages"]))
-            if (problem := _turn_error(body["messages"], place))
+            for index in range(len(body["messages"]))
+            if (problem := _turn_error(body["messages"], index))
         ),
         None,
     )
 
 
-def _turn_error(messages: Sequence[Mapping[str, Any]], place: int) -> str | None:
-    turn = messages[place]
+def _turn_error(messages: Sequence[Mapping[str, Any]], index: int) -> str | None:
+    turn = messages[index]
     if turn["role"] not in ("user", "assistant"):
-        return f'messages.{place}: Unexpected role "{turn["role"]}"'
+        return f'messages.{index}: Unexpected role "{turn["role"]}"'
     if not turn["content"]:
-        return f"messages.{place}: {turn['role']} messages must have non-empty content"
+        return f"messages.{index}: {turn['role']} messages must have non-empty content"
     blocks = turn["content"] if isinstance(turn["content"], list) else []
     if any(block["type"] == "text" and not block["text"] for block in blocks):
-        return f"messages.{place}: text content blocks must be non-empty"
-    before = messages[place - 1]["content"] if place else []
+        return f"messages.{index}: text content blocks must be non-empty"
+    before = messages[index - 1]["content"] if index else []
     called = {
         block["id"]
         for block in before
@@ -205,7 +204,7 @@ def _turn_error(messages: Sequence[Mapping[str, Any]], place: int) -> str | None
     }
     answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
     if answered - called:
-        return f"messages.{place}: unexpected `tool_use_id` found in `tool_result` blocks: {min(answered - called)}"
+        return f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {min(answered - called)}"
     if called - answered:
-        return f"messages.{place - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: {min(called - answered)}"
+        return f"messages.{index - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: {min(called - answered)}"
     return None

@@ -1,5 +1,4 @@
-"""A stand-in for Google's Gemini API, on loopback: it asks of a request what the API asks, and
-answers by pattern.
+"""Google's Gemini API on loopback: it validates requests as the API does, and replies by pattern.
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/troubleshooting
 """
@@ -72,14 +71,14 @@ def bad_key() -> Sent:
         "domain": "googleapis.com",
         "metadata": {"service": "generativelanguage.googleapis.com"},
     }
-    told = "API key not valid. Please pass a valid API key."
+    problem = "API key not valid. Please pass a valid API key."
     localized = {
         "@type": "type.googleapis.com/google.rpc.LocalizedMessage",
         "locale": "en-US",
-        "message": told,
+        "message": problem,
     }
     return failure(
-        400, told, {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason}, localized
+        400, problem, {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason}, localized
     )
 
 
@@ -166,10 +165,10 @@ class GeminiServer(StandIn):
             return bad_key()
         model = found_path.group(1)
         if self._model is not None and model != self._model:
-            told = f"models/{model} is not found for API version v1beta, or is not supported for generateContent."
+            problem = f"models/{model} is not found for API version v1beta, or is not supported for generateContent."
             return failure(
                 404,
-                f"{told} Call ListModels to see the list of available models and their supported methods.",
+                f"{problem} Call ListModels to see the list of available models and their supported methods.",
             )
         problem = _error(received.body, model)
         if problem is not None:
@@ -183,7 +182,7 @@ class GeminiServer(StandIn):
             self._otherwise,
         )
         if found is None:
-            return failure(400, "the stand-in has no answer to this")
+            return failure(400, "there is no answer to this")
         return Sent(content(found) if isinstance(found, str) else found)
 
 

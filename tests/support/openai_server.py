@@ -231,25 +231,27 @@ class OpenAIServer:
     def _refusal(self, received: Received) -> Reply | None:
         azure = received.at_azure
         if not received.asked:
-            told = f"Invalid URL (POST {received.path})"
-            return azure_failure(404, "Resource not found", "404") if azure else failure(404, told)
-        if self._key is not None and self._key not in _keys(received):
-            told = "Access denied due to invalid subscription key or wrong API endpoint."
+            message = f"Invalid URL (POST {received.path})"
             return (
-                azure_failure(401, told, "401")
+                azure_failure(404, "Resource not found", "404") if azure else failure(404, message)
+            )
+        if self._key is not None and self._key not in _keys(received):
+            message = "Access denied due to invalid subscription key or wrong API endpoint."
+            return (
+                azure_failure(401, message, "401")
                 if azure
                 else failure(401, "Incorrect API key provided", "invalid_api_key")
             )
         if self._model is not None and received.model != self._model:
-            told = "The API deployment for this resource does not exist."
+            message = "The API deployment for this resource does not exist."
             unknown = failure(
                 404, f"The model `{received.model}` does not exist", "model_not_found"
             )
-            return azure_failure(404, told, "DeploymentNotFound") if azure else unknown
+            return azure_failure(404, message, "DeploymentNotFound") if azure else unknown
         for name in self._refused:
             if name in received.body:
-                told = f"Unsupported parameter: '{name}' is not supported with this model."
-                return failure(400, told, "unsupported_parameter", param=name)
+                message = f"Unsupported parameter: '{name}' is not supported with this model."
+                return failure(400, message, "unsupported_parameter", param=name)
         problem = next(
             _chat_errors(received.body)
             if received.asked == "chat"
@@ -263,7 +265,7 @@ class OpenAIServer:
             if re.search(pattern, received.prompt):
                 return _reply(reply)
         if self._otherwise is None:
-            return failure(400, "the stand-in has no answer to this")
+            return failure(400, "there is no answer to this")
         return _reply(self._otherwise)
 
 

@@ -1,5 +1,4 @@
-"""A server that knows no HTTP: what a test scripts goes out byte by byte, and every connection is
-counted."""
+"""A server that sends the bytes of a test and counts connections."""
 
 import base64
 import contextlib
@@ -12,11 +11,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 30  # seconds that a test may hang before it fails
+TIMEOUT = 30  # seconds that a test may hang before it fails
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request as it came."""
 
     line: str
@@ -28,14 +27,14 @@ class Asked:
         return base64.b64decode(self.headers["proxy-authorization"].removeprefix("Basic ")).decode()
 
 
-class Talk:
+class Connection:
     """One connection, from the server's side."""
 
     def __init__(self, server: "RawServer", connection: socket.socket) -> None:
         self._server, self.socket = server, connection
         self._ahead = b""
 
-    def request(self) -> Asked:
+    def request(self) -> Request:
         """Waits for a request and keeps it; ConnectionError when the client closes instead."""
         while (end := self._ahead.find(b"\r\n\r\n")) < 0:
             self._more()
@@ -48,7 +47,7 @@ class Talk:
         length = int(headers.get("content-length", 0))
         while len(self._ahead) < length:
             self._more()
-        asked = Asked(first, headers, self._ahead[:length])
+        asked = Request(first, headers, self._ahead[:length])
         self._ahead = self._ahead[length:]
         self._server.requests.append(asked)
         return asked
@@ -72,20 +71,20 @@ class Talk:
                 pass
 
 
-Play = Callable[[Talk], None]
+Script = Callable[[Connection], None]
 
 
-def playing(*replies: bytes) -> Play:
+def replies(*replies: bytes) -> Script:
     """Answers the requests of each connection with these replies in turn, then waits for the client
     to close it."""
 
-    def play(talk: Talk) -> None:
+    def script(connection: Connection) -> None:
         for reply in replies:
-            talk.request()
-            talk.send(reply)
-        talk.until_closed()
+            connection.request()
+            connection.send(reply)
+        connection.until_closed()
 
-    return play
+    return script
 
 
 def reply(body: bytes = b"hi", *headers: str, status: str = "200 OK") -> bytes:
@@ -98,16 +97,16 @@ def reply(body: bytes = b"hi", *headers: str, status: str = "200 OK") -> bytes:
 
 
 class RawServer:
-    """`with RawServer(play) as server:`; `play` is called for each connection, in a thread of its
+    """`with RawServer(script) as server:`; `script` is called for each connection, in a thread of its
     own. `closed` counts those that are over, whoever closed them."""
 
     def __init__(
-        self, play: Play, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+        self, script: Script, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
     ) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[Request] = []
         self.connections = 0
         self.closed = threading.Semaphore(0)
-        self._play, self._tls = play, tls
+        self._script, self._tls = script, tls
         self._socket = socket.create_server(
             (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
         )
@@ -128,11 +127,11 @@ class RawServer:
     ) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
         self._socket.close()
 
     def wait_closed(self) -> None:
-        assert self.closed.acquire(timeout=PATIENCE), "the connection was not closed"
+        assert self.closed.acquire(timeout=TIMEOUT), "the connection was not closed"
 
     def _accept(self) -> None:
         while True:
@@ -141,43 +140,43 @@ class RawServer:
             except OSError:  # the server was shut down
                 return
             self.connections += 1
-            connection.settimeout(PATIENCE)
+            connection.settimeout(TIMEOUT)
             thread = threading.Thread(target=self._serve, args=(connection,))
             self._threads.append(thread)
             thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        talk = Talk(self, connection)
+    def _serve(self, accepted: socket.socket) -> None:
+        connection = Connection(self, accepted)
         try:
-            # A client that closes, or trusts no certificate of ours, ends a play like any other.
+            # A client that closes, or trusts no certificate of ours, ends a script like any other.
             with contextlib.suppress(ConnectionError, ssl.SSLError):
                 if self._tls is not None:
-                    talk.secure(self._tls)
-                self._play(talk)
+                    connection.secure(self._tls)
+                self._script(connection)
         finally:
-            talk.socket.close()
+            connection.socket.close()
             self.closed.release()
 
 
-def proxy_to(servers: dict[str, int], refusal: bytes = b"") -> Play:
+def proxy_to(servers: dict[str, int], refusal: bytes = b"") -> Script:
     """A proxy that connects clients with servers by the names it knows, to their ports on the
     loopback, or refuses all."""
 
-    def play(talk: Talk) -> None:
-        asked = talk.request()
+    def script(connection: Connection) -> None:
+        asked = connection.request()
         found = re.fullmatch(r"CONNECT (\S+) HTTP/1\.1", asked.line)
         if refusal or found is None:
-            talk.send(refusal or reply(b"no tunnel was asked for", status="400 Bad Request"))
-            return talk.until_closed()
-        with socket.create_connection(("127.0.0.1", servers[found[1]]), PATIENCE) as server:
-            talk.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(target=_pour, args=(server, talk.socket))
+            connection.send(refusal or reply(b"no tunnel was asked for", status="400 Bad Request"))
+            return connection.until_closed()
+        with socket.create_connection(("127.0.0.1", servers[found[1]]), TIMEOUT) as server:
+            connection.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_pour, args=(server, connection.socket))
             back.start()
-            _pour(talk.socket, server)
-            back.join(PATIENCE)
+            _pour(connection.socket, server)
+            back.join(TIMEOUT)
         return None
 
-    return play
+    return script
 
 
 def _pour(source: socket.socket, target: socket.socket) -> None:

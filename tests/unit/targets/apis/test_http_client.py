@@ -14,7 +14,7 @@ import pytest
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.targets.apis.http_client import REPLY_LIMIT, HttpClient, HttpReply
 from agentevals_action.targets.apis.http_errors import Service
-from tests.support.raw_server import Play, RawServer, Talk, playing, reply
+from tests.support.raw_server import Connection, RawServer, Script, replies, reply
 
 HI = reply()
 
@@ -37,13 +37,13 @@ async def ask(client: HttpClient, content: bytes = b"{}", timeout: float = 30) -
     return await client.send("POST", "ask", content, timeout)
 
 
-def answered(play: Play) -> bytes:
-    with RawServer(play) as server:
+def answered(script: Script) -> bytes:
+    with RawServer(script) as server:
         return during(server, ask).body
 
 
-def failed(play: Play, kind: type[AttemptError] = AttemptError) -> AttemptError:
-    with RawServer(play) as server, pytest.raises(AttemptError) as caught:
+def failed(script: Script, kind: type[AttemptError] = AttemptError) -> AttemptError:
+    with RawServer(script) as server, pytest.raises(AttemptError) as caught:
         during(server, ask)
     assert type(caught.value) is kind
     return caught.value
@@ -59,7 +59,7 @@ async def thrice(client: HttpClient) -> list[bytes]:
 
 
 def test_connection__is_kept_for_the_next_request() -> None:
-    with RawServer(playing(reply(b"1"), reply(b"2"), reply(b"3"))) as server:
+    with RawServer(replies(reply(b"1"), reply(b"2"), reply(b"3"))) as server:
         assert during(server, thrice) == [b"1", b"2", b"3"]
         server.wait_closed()
     assert server.connections == 1
@@ -68,22 +68,22 @@ def test_connection__is_kept_for_the_next_request() -> None:
 def test_connection__one_for_each_request_at_once() -> None:
     meeting = threading.Barrier(3)
 
-    def play(talk: Talk) -> None:
-        while talk.request():
+    def script(connection: Connection) -> None:
+        while connection.request():
             meeting.wait(30)
-            talk.send(HI)
+            connection.send(HI)
 
     async def twice_three(client: HttpClient) -> None:
         for _ in range(2):
             await asyncio.gather(ask(client), ask(client), ask(client))
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, twice_three)
     assert (server.connections, len(server.requests)) == (3, 6)
 
 
 def test_request__as_it_is_written() -> None:
-    with RawServer(playing(HI, HI)) as server:
+    with RawServer(replies(HI, HI)) as server:
 
         async def both(client: HttpClient) -> None:
             await client.send("GET", "/a b/%20/ü?q=1 2#part", None, 30)
@@ -99,15 +99,15 @@ def test_request__as_it_is_written() -> None:
 
 
 def test_cookies__of_one_call_are_not_sent_with_the_next() -> None:
-    play = playing(reply(b"hi", "Set-Cookie: session=1; Path=/"), HI)
-    with RawServer(play) as server:
+    script = replies(reply(b"hi", "Set-Cookie: session=1; Path=/"), HI)
+    with RawServer(script) as server:
         during(server, twice)
     assert [("cookie" in asked.headers) for asked in server.requests] == [False, False]
 
 
 def test_request__a_url_of_another_server_is_not_asked() -> None:
     with (
-        RawServer(playing(HI)) as server,
+        RawServer(replies(HI)) as server,
         pytest.raises(AttemptError, match="leads to another server"),
     ):
         during(server, lambda client: client.send("GET", "http://127.0.0.2/", None, 30))
@@ -116,9 +116,9 @@ def test_request__a_url_of_another_server_is_not_asked() -> None:
 
 @pytest.mark.parametrize("in_loop", [True, False], ids=["before the loop knows", "while idle"])
 def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
-    def play(talk: Talk) -> None:
-        talk.request()
-        talk.send(HI)
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.send(HI)
 
     async def asked(client: HttpClient) -> None:
         await ask(client)
@@ -128,7 +128,7 @@ def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
             await asyncio.to_thread(server.wait_closed)
         await ask(client)
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, asked)
     assert (server.connections, len(server.requests)) == (2, 2)
 
@@ -142,16 +142,16 @@ def test_connection__that_the_server_closed_is_not_used(in_loop: bool) -> None:
     ids=["told", "HTTP/1.0"],
 )
 def test_connection__that_the_server_will_close_is_not_used(ending: bytes) -> None:
-    with RawServer(playing(ending, ending)) as server:
+    with RawServer(replies(ending, ending)) as server:
         assert during(server, thrice) == [b"hi"] * 3
     assert server.connections == 3
 
 
 def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_here() -> None:
-    def play(talk: Talk) -> None:
-        talk.request()
-        talk.send(HI)
-        talk.request()
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.send(HI)
+        connection.request()
 
     async def twice(client: HttpClient) -> None:
         await ask(client)
@@ -159,7 +159,7 @@ def test_connection__closed_without_a_reply_is_worth_repeating_and_not_repeated_
             await ask(client)
         assert (await ask(client)).body == b"hi"
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, twice)
     assert (server.connections, len(server.requests)) == (2, 3)
 
@@ -168,35 +168,35 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;a
 
 
 def test_reply__in_chunks_and_again() -> None:
-    with RawServer(playing(CHUNKED, CHUNKED, CHUNKED)) as server:
+    with RawServer(replies(CHUNKED, CHUNKED, CHUNKED)) as server:
         assert during(server, thrice) == [b"hello"] * 3
     assert server.connections == 1
 
 
 def test_reply__byte_by_byte() -> None:
-    def play(talk: Talk) -> None:
-        talk.request()
-        talk.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         for byte in CHUNKED:
-            talk.send(bytes([byte]))
-        talk.until_closed()
+            connection.send(bytes([byte]))
+        connection.until_closed()
 
-    assert answered(play) == b"hello"
+    assert answered(script) == b"hello"
 
 
 def test_reply__until_the_connection_closes() -> None:
-    def play(talk: Talk) -> None:
-        talk.request()
-        talk.send(b"HTTP/1.1 200 OK\r\n\r\nhel")
-        talk.send(b"lo")
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.send(b"HTTP/1.1 200 OK\r\n\r\nhel")
+        connection.send(b"lo")
 
-    assert answered(play) == b"hello"
+    assert answered(script) == b"hello"
 
 
 def test_reply__after_replies_that_are_not_yet_one() -> None:
     assert (
         answered(
-            playing(
+            replies(
                 b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HI
             )
         )
@@ -205,16 +205,16 @@ def test_reply__after_replies_that_are_not_yet_one() -> None:
 
 
 def test_reply__before_all_of_the_request_was_taken() -> None:
-    def play(talk: Talk) -> None:
-        talk.socket.recv(1024)
-        talk.send(reply(b"enough", status="413 Content Too Large"))
-        talk.until_closed()
+    def script(connection: Connection) -> None:
+        connection.socket.recv(1024)
+        connection.send(reply(b"enough", status="413 Content Too Large"))
+        connection.until_closed()
 
     async def much(client: HttpClient) -> None:
         with pytest.raises(AttemptError, match="answered 413: enough"):
             await ask(client, b"x" * 30_000_000)
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, much)
 
 
@@ -252,11 +252,11 @@ def test_reply__before_all_of_the_request_was_taken() -> None:
     ],
 )
 def test_reply__that_is_no_whole_one_is_worth_repeating(data: bytes, words: str) -> None:
-    def play(talk: Talk) -> None:
-        talk.request()
-        talk.send(data)
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.send(data)
 
-    error = failed(play, TransientError)
+    error = failed(script, TransientError)
     assert re.match(r"the connection to 127\.0\.0\.1:\d+ failed: ", str(error))
     assert words in str(error)
     assert len(str(error)) <= 500
@@ -276,11 +276,11 @@ BODY = b'{"said": "' + b"hi" * 1000 + b'"}'
     ids=["gzip", "zlib", "bare", "as it is"],
 )
 def test_reply__packed(encoding: str, body: bytes) -> None:
-    assert answered(playing(reply(body, f"Content-Encoding: {encoding}"))) == BODY
+    assert answered(replies(reply(body, f"Content-Encoding: {encoding}"))) == BODY
 
 
 def test_reply__packed_and_empty() -> None:
-    assert answered(playing(reply(b"", "Content-Encoding: gzip"))) == b""
+    assert answered(replies(reply(b"", "Content-Encoding: gzip"))) == b""
 
 
 @pytest.mark.parametrize(
@@ -309,26 +309,26 @@ def test_reply__packed_and_empty() -> None:
     ],
 )
 def test_reply__that_cannot_be_unpacked(encoding: str, body: bytes, words: str) -> None:
-    error = failed(playing(reply(body, f"Content-Encoding: {encoding}")))
+    error = failed(replies(reply(body, f"Content-Encoding: {encoding}")))
     assert error.kind == "target"
     assert words in str(error)
 
 
 def test_reply__as_large_as_it_may_be() -> None:
     assert (
-        len(answered(playing(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip"))))
+        len(answered(replies(reply(gzip.compress(b"0" * REPLY_LIMIT), "Content-Encoding: gzip"))))
         == REPLY_LIMIT
     )
 
 
 def test_refusal__that_cannot_be_unpacked_is_still_one() -> None:
-    error = failed(playing(reply(b"x", "Content-Encoding: br", status="503 Busy")), TransientError)
+    error = failed(replies(reply(b"x", "Content-Encoding: br", status="503 Busy")), TransientError)
     assert 'answered 503: the reply is compressed with "br", which was not requested' in str(error)
 
 
 def test_refusal__without_a_body_is_told_by_its_reason() -> None:
-    assert "answered 400: Too Shy" in str(failed(playing(reply(b"", status="400 Too Shy"))))
-    assert "answered 400: Bad Request" in str(failed(playing(reply(b"", status="400 "))))
+    assert "answered 400: Too Shy" in str(failed(replies(reply(b"", status="400 Too Shy"))))
+    assert "answered 400: Bad Request" in str(failed(replies(reply(b"", status="400 "))))
 
 
 @pytest.mark.parametrize(
@@ -337,10 +337,10 @@ def test_refusal__without_a_body_is_told_by_its_reason() -> None:
     ids=["nothing came", "half came"],
 )
 def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: bytes) -> None:
-    def play(talk: Talk) -> None:
-        asked = talk.request()
-        talk.send(begun if asked.body == b"slow" else HI)
-        talk.until_closed()
+    def script(connection: Connection) -> None:
+        asked = connection.request()
+        connection.send(begun if asked.body == b"slow" else HI)
+        connection.until_closed()
 
     async def both(client: HttpClient) -> None:
         with pytest.raises(AttemptError, match=r"no answer within 0\.2 s") as caught:
@@ -349,7 +349,7 @@ def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: byte
         await asyncio.to_thread(server.wait_closed)
         assert (await ask(client)).body == b"hi"
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, both)
     assert server.connections == 2
 
@@ -357,12 +357,12 @@ def test_time_limit__closes_the_connection_and_the_next_is_a_new_one(begun: byte
 def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None:
     arrived = threading.Event()
 
-    def play(talk: Talk) -> None:
-        if talk.request().body == b"slow":
+    def script(connection: Connection) -> None:
+        if connection.request().body == b"slow":
             arrived.set()
         else:
-            talk.send(HI)
-        talk.until_closed()
+            connection.send(HI)
+        connection.until_closed()
 
     async def both(client: HttpClient) -> None:
         call = asyncio.create_task(ask(client, b"slow"))
@@ -373,14 +373,14 @@ def test_cancellation__closes_the_connection_and_the_next_is_a_new_one() -> None
         await asyncio.to_thread(server.wait_closed)
         assert (await ask(client)).body == b"hi"
 
-    with RawServer(play) as server:
+    with RawServer(script) as server:
         during(server, both)
     assert server.connections == 2
 
 
 def test_address__of_ipv6() -> None:
     try:
-        server = RawServer(playing(HI), host="::1")
+        server = RawServer(replies(HI), host="::1")
     except OSError:
         pytest.skip("there is no IPv6 here")
     with server:
@@ -389,7 +389,7 @@ def test_address__of_ipv6() -> None:
 
 
 def test_address__with_a_password_is_asked_with_it() -> None:
-    with RawServer(playing(HI)) as server:
+    with RawServer(replies(HI)) as server:
 
         async def asked() -> None:
             client = HttpClient(

@@ -9,7 +9,7 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.targets.apis.http_client import HttpClient
 from agentevals_action.targets.apis.http_errors import Service
 from tests.support.certificates import Identity, identity
-from tests.support.raw_server import Asked, RawServer, Talk, playing, proxy_to, reply
+from tests.support.raw_server import Connection, RawServer, Request, proxy_to, replies, reply
 
 HI = reply()
 #: A host that no name server knows: what is asked there can only have gone by a proxy.
@@ -61,11 +61,11 @@ def test_tls__with_a_certificate_that_is_trusted(
     trust(environment, known)
     protocols = []
 
-    def play(talk: Talk) -> None:
-        protocols.append(talk.socket.selected_alpn_protocol())  # type: ignore[attr-defined]  # it is a socket of TLS here
-        playing(HI, HI, HI)(talk)
+    def script(connection: Connection) -> None:
+        protocols.append(connection.socket.selected_alpn_protocol())  # type: ignore[attr-defined]  # it is a socket of TLS here
+        replies(HI, HI, HI)(connection)
 
-    with RawServer(play, known.server_side()) as server:
+    with RawServer(script, known.server_side()) as server:
         assert ask(server.url, 3) == [b"hi"] * 3
         server.wait_closed()
     assert (server.connections, protocols) == (1, ["http/1.1"])
@@ -73,7 +73,7 @@ def test_tls__with_a_certificate_that_is_trusted(
 
 def test_tls__a_long_reply(environment: pytest.MonkeyPatch, known: Identity) -> None:
     trust(environment, known)
-    with RawServer(playing(reply(b"x" * 9_000_000)), known.server_side()) as server:
+    with RawServer(replies(reply(b"x" * 9_000_000)), known.server_side()) as server:
         assert ask(server.url) == [b"x" * 9_000_000]
 
 
@@ -83,7 +83,7 @@ def test_tls__with_a_certificate_that_is_not_trusted(
 ) -> None:
     if trusting == "another":
         trust(environment, identity(tmp_path / "another.pem", "127.0.0.1"))
-    with RawServer(playing(HI), known.server_side()) as server:
+    with RawServer(replies(HI), known.server_side()) as server:
         error = failed(server.url, TargetDead)
     assert f"the certificate of {server.netloc} is not trusted: self-signed certificate" in str(
         error
@@ -97,23 +97,25 @@ def test_tls__with_a_certificate_of_another_host(
 ) -> None:
     other = identity(tmp_path / "other.pem", ELSEWHERE)
     trust(environment, other)
-    with RawServer(playing(HI), other.server_side()) as server:
+    with RawServer(replies(HI), other.server_side()) as server:
         assert "is not trusted: IP address mismatch" in str(failed(server.url, TargetDead))
     assert server.requests == []
 
 
 def test_tls__to_a_server_that_has_none(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(lambda talk: talk.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as server:
+    with RawServer(
+        lambda connection: connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    ) as server:
         error = failed(server.url.replace("http:", "https:"), TransientError)
     assert f"the connection to {server.netloc} failed: " in str(error)
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
 def test_proxy__is_told_the_whole_address(environment: pytest.MonkeyPatch, variable: str) -> None:
-    with RawServer(playing(HI, HI)) as proxy:
+    with RawServer(replies(HI, HI)) as proxy:
         environment.setenv(variable, proxy.url.replace("//", "//me:h%40sh@"))
         assert ask(f"http://{ELSEWHERE}:8080", 2) == [b"hi"] * 2
-    asked: Asked = proxy.requests[1]
+    asked: Request = proxy.requests[1]
     assert asked.line == f"POST http://{ELSEWHERE}:8080/v1/ask HTTP/1.1"
     assert (asked.headers["host"], asked.proxy_user, asked.headers["authorization"]) == (
         f"{ELSEWHERE}:8080",
@@ -124,7 +126,7 @@ def test_proxy__is_told_the_whole_address(environment: pytest.MonkeyPatch, varia
 
 
 def test_proxy__without_a_scheme_or_a_user(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(playing(HI)) as proxy:
+    with RawServer(replies(HI)) as proxy:
         environment.setenv("HTTP_PROXY", proxy.netloc)
         assert ask(f"http://{ELSEWHERE}") == [b"hi"]
     (asked,) = proxy.requests
@@ -134,7 +136,7 @@ def test_proxy__without_a_scheme_or_a_user(environment: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("named", ["*", "127.0.0.1", "other, 127.0.0.1:PORT"])
 def test_no_proxy__is_asked_straight(environment: pytest.MonkeyPatch, named: str) -> None:
-    with RawServer(playing(HI)) as server, RawServer(playing(HI)) as proxy:
+    with RawServer(replies(HI)) as server, RawServer(replies(HI)) as proxy:
         environment.setenv("ALL_PROXY", proxy.url)
         environment.setenv("NO_PROXY", named.replace("PORT", str(server.port)))
         assert ask(server.url) == [b"hi"]
@@ -146,7 +148,7 @@ def test_no_proxy__is_asked_straight(environment: pytest.MonkeyPatch, named: str
 def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(
     environment: pytest.MonkeyPatch, named: str
 ) -> None:
-    with RawServer(playing(HI)) as server, RawServer(playing(HI)) as proxy:
+    with RawServer(replies(HI)) as server, RawServer(replies(HI)) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         environment.setenv("NO_PROXY", named)
         assert ask(server.url) == [b"hi"]
@@ -155,7 +157,7 @@ def test_no_proxy__of_others_changes_nothing_on_the_loopback_either(
 
 def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> None:
     with RawServer(
-        playing(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))
+        replies(reply(b"", status="407 Who are you? Not Basic dXNlcjpwYXNzd29yZA=="))
     ) as proxy:
         environment.setenv("HTTP_PROXY", proxy.url)
         error = failed(f"http://{ELSEWHERE}", TargetDead)
@@ -167,7 +169,7 @@ def test_proxy__that_wants_to_know_who_asks(environment: pytest.MonkeyPatch) -> 
 
 
 def test_proxy__that_is_not_there(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(playing()) as proxy:
+    with RawServer(replies()) as proxy:
         pass
     environment.setenv("HTTP_PROXY", proxy.url.replace("//", "//me:hush@"))
     error = failed(f"http://{ELSEWHERE}", TransientError)
@@ -193,7 +195,7 @@ def test_tunnel__with_tls_behind_the_proxy(
     environment: pytest.MonkeyPatch, known: Identity, is_secure: bool
 ) -> None:
     trust(environment, known)
-    with RawServer(playing(HI, HI), known.server_side()) as server:
+    with RawServer(replies(HI, HI), known.server_side()) as server:
         tunnel = proxy_to({f"{ELSEWHERE}:443": server.port})
         with RawServer(tunnel, known.server_side() if is_secure else None) as proxy:
             environment.setenv("https_proxy", proxy.url.replace("//", "//me:hush@"))
@@ -215,7 +217,7 @@ def test_tunnel__to_a_server_that_is_not_trusted(
     environment: pytest.MonkeyPatch, known: Identity
 ) -> None:
     with (
-        RawServer(playing(HI), known.server_side()) as server,
+        RawServer(replies(HI), known.server_side()) as server,
         RawServer(proxy_to({f"{ELSEWHERE}:443": server.port})) as proxy,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url)
@@ -245,6 +247,6 @@ def test_tunnel__that_is_refused(
 
 
 def test_tunnel__by_what_is_no_proxy(environment: pytest.MonkeyPatch) -> None:
-    with RawServer(lambda talk: talk.send(b"SSH-2.0\r\n\r\n")) as proxy:
+    with RawServer(lambda connection: connection.send(b"SSH-2.0\r\n\r\n")) as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
         assert "illegal status line" in str(failed(f"https://{ELSEWHERE}", TransientError))
