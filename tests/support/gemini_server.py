@@ -165,10 +165,10 @@ class GeminiServer(StandIn):
             return bad_key()
         model = found_path.group(1)
         if self._model is not None and model != self._model:
-            problem = f"models/{model} is not found for API version v1beta, or is not supported for generateContent."
+            unknown = f"models/{model} is not found for API version v1beta, or is not supported for generateContent."
             return failure(
                 404,
-                f"{problem} Call ListModels to see the list of available models and their supported methods.",
+                f"{unknown} Call ListModels to see the list of available models and their supported methods.",
             )
         problem = _error(received.body, model)
         if problem is not None:
