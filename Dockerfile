@@ -5,18 +5,16 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 COPY requirements.txt requirements-build.txt /build/
 RUN python -m venv --without-pip /opt/agentevals \
-    && python -m pip --python /opt/agentevals/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes -r /build/requirements.txt \
+    && python -m pip --python /opt/agentevals/bin/python install --no-deps --only-binary :all: --require-hashes -r /build/requirements.txt \
     && python -m pip install --no-deps --require-hashes -r /build/requirements-build.txt
 COPY pyproject.toml README.md LICENSE /build/
 COPY src /build/src
 COPY templates /build/templates
 COPY examples /build/examples
 COPY schemas /build/schemas
-# Bytecode that is never checked against its source starts soonest, whatever a copy does to the files' times.
 RUN python -m pip wheel --no-build-isolation --no-deps --no-index --wheel-dir /build/dist /build \
-    && python -m pip --python /opt/agentevals/bin/python install --no-compile --no-deps --no-index /build/dist/*.whl \
-    && python -m pip --python /opt/agentevals/bin/python check \
-    && /opt/agentevals/bin/python -m compileall -q -x /_data/ --invalidation-mode unchecked-hash /opt/agentevals/lib
+    && python -m pip --python /opt/agentevals/bin/python install --no-deps --no-index /build/dist/*.whl \
+    && python -m pip --python /opt/agentevals/bin/python check
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="agentevals-action" \
@@ -28,10 +26,8 @@ LABEL org.opencontainers.image.title="agentevals-action" \
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt
-# An environment of its own: what suites install for their judges (`prepare`) cannot change the action's libraries, nor the other way.
+# A separate environment: packages that suites install for their judges (`prepare`) do not change the action's libraries, nor the reverse.
 COPY --from=build /opt/agentevals /opt/agentevals
-# Imported once: the base has no bytecode of the standard library, and each start would compile it anew.
-RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action \
-    && /opt/agentevals/bin/python -I -c 'from agentevals_action.loading import load_all; load_all()'
-# -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can put modules before ours.
+RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action
+# -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can replace modules.
 ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

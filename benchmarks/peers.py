@@ -1,9 +1,9 @@
 """Other tools that do the benchmarks' work in their own format; `speed.py --peers FOLDER` installs
 and measures them.
 
-Each is installed as its registry has it; promptfoo wants a newer Node.js than many machines have,
-so one is installed beside it. What a tool has no form for is left out, and what it cannot do here
-is told in its column."""
+Each is installed from its registry; promptfoo needs a newer Node.js than many machines have, so one
+is installed next to it. Its column is empty for what a tool has no form for, and `failed` for what
+it cannot do here."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-AT_ONCE = {"http10": 10, "http50": 50, "judges": 10}
+CONCURRENCY = {"http10": 10, "http50": 50, "judges": 10}
 TESTS = {
     "validate": 1,
     "mock": 1_000,
@@ -107,7 +107,7 @@ class AgentV(NodePeer):
             {"type": "regex", "value": "hel+o"},
         ]
         target: dict[str, object] = {"provider": "mock", "response": "hello there"}
-        if workload in AT_ONCE:
+        if workload in CONCURRENCY:
             target = {
                 "provider": "openai",
                 **{
@@ -153,7 +153,7 @@ class AgentV(NodePeer):
         command = [self.home / "node_modules/.bin/agentv"]
         if workload == "validate":
             return [*command, "validate", "speed.eval.yaml"]
-        workers = str(AT_ONCE.get(workload, 10))
+        workers = str(CONCURRENCY.get(workload, 10))
         return [
             *command,
             "eval",
@@ -187,7 +187,7 @@ class Promptfoo(NodePeer):
             ]
         config = {
             "prompts": ["{{question}}"],
-            "providers": [model if workload in AT_ONCE else "echo"],
+            "providers": [model if workload in CONCURRENCY else "echo"],
             "defaultTest": {"assert": graded},
             "tests": [
                 {"vars": {"question": QUESTION.format(number)}} for number in range(TESTS[workload])
@@ -197,7 +197,7 @@ class Promptfoo(NodePeer):
         command = [self.home / "node_modules/.bin/promptfoo"]
         if workload == "validate":
             return [*command, "validate", "-c", "promptfooconfig.json"]
-        at_once = str(AT_ONCE.get(workload, 10))
+        concurrency = str(CONCURRENCY.get(workload, 10))
         return [
             *command,
             "eval",
@@ -208,7 +208,7 @@ class Promptfoo(NodePeer):
             "--no-progress-bar",
             "--no-write",
             "-j",
-            at_once,
+            concurrency,
         ]
 
 
@@ -237,9 +237,9 @@ class Inspect(Peer):
             f"    samples = [Sample(input={QUESTION!r}.format(n), target='o') for n in range({TESTS[workload]})]\n"
             "    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=[includes(), pattern('(o)')])\n"
         )
-        model = "openai-api/stand-in/stand-in" if workload in AT_ONCE else "mockllm/model"
-        at_once = str(AT_ONCE.get(workload, 10))
-        limits = ["--max-connections", at_once, "--max-samples", at_once]
+        model = "openai-api/stand-in/stand-in" if workload in CONCURRENCY else "mockllm/model"
+        concurrency = str(CONCURRENCY.get(workload, 10))
+        limits = ["--max-connections", concurrency, "--max-samples", concurrency]
         return [
             self.home / "bin/inspect",
             "eval",
@@ -258,7 +258,7 @@ PEERS: Sequence[type[Peer]] = (AgentV, Promptfoo, Inspect)
 
 
 def installed(home: Path) -> list[Peer]:
-    """The tools that could be had; of the others it is said why not."""
+    """The tools that could be installed; for the others, the reason is printed."""
     found: list[Peer] = []
     for peer in (kind(home) for kind in PEERS):
         try:

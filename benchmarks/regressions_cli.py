@@ -83,7 +83,7 @@ def table(count: int, seed: int) -> str:
 
 
 def review(folder: Path, kind: Kind, seed: str) -> Seen:
-    """One pull request by `agentevals-action review`; RuntimeError when it could not be told."""
+    """One pull request by `agentevals-action review`; RuntimeError if it could not be compared."""
     rates = {f"test-{number}": kind.rate for number in range(TESTS)}
     write_base(folder, rates, seed)
     if kind.broken is not None:

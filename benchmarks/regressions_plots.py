@@ -13,7 +13,7 @@ mpl.use("svg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import PercentFormatter
 
-#: A grey that is read on white and on black, and three colours that are told apart by those who see
+#: A grey that is read on white and on black, and three colours that can be distinguished by those who see
 #: few.
 GREY, OURS, THIN, OTHER = "#7d8590", "#2f81f7", "#3fb950", "#d97706"
 RATES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)

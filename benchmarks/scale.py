@@ -42,19 +42,19 @@ def write(folder: Path, tests: int) -> None:
 
 
 def measured(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
-    """Seconds and the peak of memory in megabytes of one command; CalledProcessError when it
+    """Seconds and the peak of memory in megabytes of one command; CalledProcessError if it
     fails."""
     command = [sys.executable, "-m", "agentevals_action", *arguments]
     started = time.perf_counter()
     child = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    said = child.stderr.read() if child.stderr else ""
+    output = child.stderr.read() if child.stderr else ""
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - started
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, command, stderr=said)
+        raise subprocess.CalledProcessError(child.returncode, command, stderr=output)
     return seconds, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024)
 
 

@@ -1,11 +1,11 @@
-"""What runs cost in time and memory, measured and printed as a table: `python benchmarks/speed.py`
-(two minutes on two cores).
+"""Measures what runs cost in time and memory and prints a table: `python benchmarks/speed.py`.
 
-Every figure is of whole processes, start-up included, the median of at least five runs in a
-memory-backed folder. The floor is what the waiting or the children alone need, measured in between:
-a bare asyncio client against the same server, the same processes two at a time. With `--peers
-FOLDER` other tools are installed there from npm and PyPI and do the same work in their own format.
-"""
+Each figure is of complete processes: the median of five runs, in a folder in memory. The floor is
+what the waiting or the child processes alone need, measured in between: a bare asyncio client
+against the same server, or the same processes two at a time. With `--peers FOLDER`, other tools are
+installed there from npm and PyPI and do the same work in their own format; each row then shows the
+ratio to the best of them, next to the goal of that ratio. The last row compares ten times as many tests
+with ten times the effort."""
 
 import argparse
 import asyncio
@@ -28,14 +28,13 @@ import stand_in
 
 HERE = Path(__file__).parent
 MEMORY = Path("/dev/shm")
-AT_ONCE = 2  # of the floor's processes
+FLOOR_PROCESSES = 2  # at a time
 
 JUDGE = """import json, sys
 case = json.load(sys.stdin)
 print(json.dumps({"score": 1.0, "hits": ["read"], "misses": []}))
 """
-# It reads and writes JSON too, since no agent that asks a model can do without: half of its time is
-# the loading of `json`.
+# It reads and writes JSON, as an agent that asks a model does.
 AGENT = """import json, sys
 prompt = sys.stdin.read()
 print(json.dumps({"output": f"hello there, {len(prompt)} characters"}))
@@ -44,19 +43,24 @@ print(json.dumps({"output": f"hello there, {len(prompt)} characters"}))
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the table: a suite of `tests` tests put to `target`, each graded by `evaluators`,
-    by the command in `arguments`; `requests` and `at_once` are what the HTTP floor does, `child`
-    the program that the floor of processes runs."""
+    """One row of the table: a suite of `tests` tests for `target`, each scored by `evaluators`, in
+    the command in `arguments`.
+
+    `goal` is the highest ratio to the best peer, of the time or, with `memory`, of the peak of
+    memory. `requests` and `concurrency` are the HTTP floor's, `child` is the program of the floor
+    of processes."""
 
     name: str
     title: str
+    goal: float
     tests: int
     target: Mapping[str, object]
     evaluators: Sequence[Mapping[str, object]]
     arguments: Sequence[str] = ("run",)
     requests: int = 0
-    at_once: int = 0
+    concurrency: int = 0
     child: str = ""
+    memory: bool = False
 
 
 CONTAINS = ({"type": "contains", "value": "hello"}, {"type": "regex", "value": "hel+o"})
@@ -71,48 +75,48 @@ PROGRAM = {"type": "code_judge", "script": [sys.executable, "judge.py"]}
 PYTHON = {"provider": "cli", "command": [sys.executable, "agent.py"]}
 
 
-def _http(name: str, at_once: int, judges: int = 0) -> Workload:
-    asked = f", {judges} LLM judges each" if judges else ""
-    title = f"200 tests over HTTP that answers in {stand_in.SECONDS * 1000:.0f} ms, {at_once} calls at once{asked}"
-    graded = tuple(
+def _http(name: str, goal: float, concurrency: int, judges: int = 0) -> Workload:
+    title = (
+        f"200 tests over HTTP that replies in {stand_in.SECONDS * 1000:.0f} ms, "
+        f"{concurrency} concurrent calls{f', {judges} LLM judges each' if judges else ''}"
+    )
+    evaluators = tuple(
         {"type": "llm_judge", "name": f"judge-{number}", "prompt": "Is hello said?"}
         for number in range(judges)
     )
-    target = {**MODEL, "max_concurrency": at_once}
-    arguments = ("run", "--max-concurrency", str(at_once))
     return Workload(
         name,
         title,
+        goal,
         200,
-        target,
-        graded or CONTAINS,
-        arguments,
+        {**MODEL, "max_concurrency": concurrency},
+        evaluators or CONTAINS,
+        ("run", "--max-concurrency", str(concurrency)),
         requests=200 * (1 + judges),
-        at_once=at_once,
+        concurrency=concurrency,
     )
 
 
+_MOCK_TESTS = "mock tests, two deterministic evaluators each"
 WORKLOADS = (
-    Workload("validate", "`validate` one suite", 1, MOCK, CONTAINS, ("validate",)),
-    Workload("mock", "1,000 mock tests, two deterministic assertions each", 1_000, MOCK, CONTAINS),
-    _http("http10", 10),
-    _http("http50", 50),
-    _http("judges", 10, judges=3),
-    Workload("code", "100 Python code judges", 100, MOCK, (PROGRAM,), child="judge.py"),
-    Workload(
-        "cli",
-        "100 `cli` agents in Python",
-        100,
-        PYTHON,
-        ({"type": "contains", "value": "hello"},),
-        child="agent.py",
-    ),
-    Workload("memory", "5,000 mock tests", 5_000, MOCK, CONTAINS),
+    Workload("validate", "`validate` one suite", 0.8, 1, MOCK, CONTAINS, ("validate",)),
+    Workload("mock", f"1,000 {_MOCK_TESTS}", 0.5, 1_000, MOCK, CONTAINS),
+    _http("http10", 0.85, 10),
+    _http("http50", 0.85, 50),
+    _http("judges", 0.95, 10, judges=3),
+    Workload("code", "100 Python code judges", 0.6, 100, MOCK, (PROGRAM,), child="judge.py"),
+    Workload("cli", "100 `cli` agents in Python", 0.6, 100, PYTHON, CONTAINS[:1], child="agent.py"),
+    Workload("memory", f"5,000 {_MOCK_TESTS}: memory", 0.5, 5_000, MOCK, CONTAINS, memory=True),
+)
+#: Workloads whose second has ten times the tests of the first; their times are compared.
+LINEAR = tuple(
+    Workload("linear", f"{tests:,} {_MOCK_TESTS}", 1.2, tests, MOCK, CONTAINS)
+    for tests in (5_000, 50_000)
 )
 
 
 def write(folder: Path, workload: Workload, port: int) -> None:
-    """The workload as a repository that holds one suite."""
+    """Writes the workload as a repository with one suite."""
     (folder / ".agentv").mkdir(parents=True)
     (folder / "agent.py").write_text(AGENT, encoding="utf-8")
     (folder / "judge.py").write_text(JUDGE, encoding="utf-8")
@@ -145,33 +149,37 @@ class Run:
 def run(
     command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
 ) -> Run:
-    """Runs a command and measures it; CalledProcessError when it fails, since a failure is
-    quick."""
-    with tempfile.TemporaryFile() as said:
+    """Runs a command and measures it; CalledProcessError if it fails."""
+    with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         child = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
         )
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - started
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
-            said.seek(0)
+            output.seek(0)
             raise subprocess.CalledProcessError(
-                child.returncode, [*map(str, command)], output=said.read()[-2000:]
+                child.returncode, [*map(str, command)], output=output.read()[-2000:]
             )
     megabytes = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024)
     return Run(seconds, usage.ru_utime + usage.ru_stime, megabytes)
 
 
 def floor_of(workload: Workload, folder: Path, port: int) -> float | None:
-    """Seconds that nothing can be quicker than; None for a workload that neither waits nor starts
-    children."""
+    """The least possible time in seconds; None for a workload without waiting and child
+    processes."""
     started = time.perf_counter()
     if workload.requests:
-        asyncio.run(stand_in.clients(port, workload.requests, workload.at_once))
+        asyncio.run(stand_in.clients(port, workload.requests, workload.concurrency))
     elif workload.child:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(FLOOR_PROCESSES) as pool:
             list(pool.map(lambda _: _child(workload.child, folder), range(workload.tests)))
     else:
         return None
@@ -198,41 +206,80 @@ def server() -> Iterator[int]:
 
 
 def measure(workload: Workload, times: int, port: int, tools: Sequence[peers.Peer]) -> str:
-    """One row of the table: everything measured in turn, so that what else the machine does
-    troubles all alike."""
+    """One row of the table; everything is measured in turn, so that other work of the machine
+    affects all alike."""
     floors: list[float] = []
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(
         prefix="agentevals-speed-", dir=MEMORY if MEMORY.is_dir() else None
     ) as temp:
-        write(Path(temp) / "ours", workload, port)
+        folder = Path(temp) / "ours"
+        write(folder, workload, port)
         others = [
             Measured(tool.prepare(workload.name, Path(temp) / tool.name, port)) for tool in tools
         ]
         for _ in range(times):
-            if (floor := floor_of(workload, Path(temp) / "ours", port)) is not None:
+            if (floor := floor_of(workload, folder, port)) is not None:
                 floors.append(floor)
-            shutil.rmtree(
-                Path(temp) / "ours/agentevals-report", ignore_errors=True
-            )  # an earlier run's results are read for an estimate
-            runs.append(
-                run(
-                    [sys.executable, "-m", "agentevals_action", *workload.arguments],
-                    Path(temp) / "ours",
-                )
-            )
+            runs.append(run_ours(workload, folder))
             for other in others:
-                other.turn()
-    floor, ours = median(floors) if floors else None, median(one.seconds for one in runs)
-    cells = [
+                other.run_again()
+    ours = figure(runs, workload.memory)
+    best = min((figure(other.runs, workload.memory) for other in others if other.runs), default=0.0)
+    return row(
         workload.title,
-        f"{floor:.2f} s" if floor else "–",
-        f"{ours:.2f} s",
-        f"{ours / floor:.2f}" if floor else "–",
+        f"{median(floors):.2f} s" if floors else "–",
+        *described(runs),
+        *(other.described() for other in others),
+        f"{ours / best:.2f}" if best else "–",
+        f"≤ {workload.goal}",
+    )
+
+
+def measure_linear(times: int, port: int, tools: int) -> str:
+    """The row that compares 50,000 tests with ten times 5,000."""
+    runs: tuple[list[Run], ...] = ([], [])
+    with tempfile.TemporaryDirectory(
+        prefix="agentevals-speed-", dir=MEMORY if MEMORY.is_dir() else None
+    ) as temp:
+        for workload in LINEAR:
+            write(Path(temp) / str(workload.tests), workload, port)
+        for _ in range(times):
+            for measured, workload in zip(runs, LINEAR, strict=True):
+                measured.append(run_ours(workload, Path(temp) / str(workload.tests)))
+    few, many = (median(one.seconds for one in measured) for measured in runs)
+    return row(
+        LINEAR[1].title,
+        "–",
+        *described(runs[1]),
+        *(["–"] * tools),
+        f"{many / (10 * few):.2f} × ten times 5,000",
+        f"≤ {LINEAR[1].goal}",
+    )
+
+
+def run_ours(workload: Workload, folder: Path) -> Run:
+    # Results of an earlier run are read for an estimate.
+    shutil.rmtree(folder / "agentevals-report", ignore_errors=True)
+    return run([sys.executable, "-m", "agentevals_action", *workload.arguments], folder)
+
+
+def figure(runs: Sequence[Run], memory: bool) -> float:
+    if memory:
+        return max(one.megabytes for one in runs)
+    return median(one.seconds for one in runs)
+
+
+def described(runs: Sequence[Run]) -> tuple[str, str, str]:
+    """Median time, median processor time, peak of memory."""
+    return (
+        f"{median(one.seconds for one in runs):.2f} s",
         f"{median(one.cpu for one in runs):.2f} s",
         f"{max(one.megabytes for one in runs):.0f} MB",
-        *(other.told() for other in others),
-    ]
+    )
+
+
+def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -241,29 +288,29 @@ class Measured:
 
     def __init__(self, job: peers.Job | None) -> None:
         self._job = job
-        self._runs: list[Run] = []
         self._problem = ""
+        self.runs: list[Run] = []
 
-    def turn(self) -> None:
-        """One more run."""
+    def run_again(self) -> None:
         if self._job is None or self._problem:
             return
         try:
-            self._runs.append(run(self._job.command, self._job.folder, self._job.environment))
+            self.runs.append(run(self._job.command, self._job.folder, self._job.environment))
         except (OSError, subprocess.CalledProcessError) as error:
             self._problem = "failed"
-            said = error.output if isinstance(error, subprocess.CalledProcessError) else error
-            print(f"{self._job.command}: {said!r}", file=sys.stderr)
+            self.runs.clear()
+            output = error.output if isinstance(error, subprocess.CalledProcessError) else error
+            print(f"{self._job.command}: {output!r}", file=sys.stderr)
 
-    def told(self) -> str:
-        """The median time and the peak of memory."""
-        if self._problem or not self._runs:
+    def described(self) -> str:
+        if self._problem or not self.runs:
             return self._problem or "–"
-        return f"{median(one.seconds for one in self._runs):.2f} s, {max(one.megabytes for one in self._runs):.0f} MB"
+        seconds, _, megabytes = described(self.runs)
+        return f"{seconds}, {megabytes}"
 
 
 def main() -> None:
-    names = [workload.name for workload in WORKLOADS]
+    names = [*(workload.name for workload in WORKLOADS), LINEAR[0].name]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -271,35 +318,32 @@ def main() -> None:
         "workloads", nargs="*", metavar="WORKLOAD", help=f"any of {', '.join(names)} (default: all)"
     )
     parser.add_argument(
-        "--times",
-        type=int,
-        default=5,
-        help="runs of each, of which the median is told (default: %(default)s)",
+        "--times", type=int, default=5, help="runs of each, for the median (default: %(default)s)"
     )
     parser.add_argument(
         "--peers",
         type=Path,
         metavar="FOLDER",
-        help="measure other tools too, which are installed into this folder once",
+        help="also measure other tools, which are installed into this folder once",
     )
-    wanted = parser.parse_args()
-    if unknown := set(wanted.workloads) - set(names):
+    options = parser.parse_args()
+    if unknown := set(options.workloads) - set(names):
         parser.error(f"there is no workload {', '.join(sorted(unknown))}")
-    tools = peers.installed(wanted.peers.resolve()) if wanted.peers else []
+    chosen = options.workloads or names
+    tools = peers.installed(options.peers.resolve()) if options.peers else []
     titles = [
-        "workload",
-        "floor",
-        "agentevals-action",
-        "× floor",
-        "processor",
-        "peak memory",
+        *("workload", "floor", "agentevals-action", "processor", "peak memory"),
         *(tool.name for tool in tools),
+        "ratio to the best peer",
+        "goal",
     ]
-    print(f"| {' | '.join(titles)} |\n| --- |{' ---: |' * (len(titles) - 1)}", flush=True)
+    print(row(*titles), f"| --- |{' ---: |' * (len(titles) - 1)}", sep="\n", flush=True)
     with server() as port:
         for workload in WORKLOADS:
-            if not wanted.workloads or workload.name in wanted.workloads:
-                print(measure(workload, wanted.times, port, tools), flush=True)
+            if workload.name in chosen:
+                print(measure(workload, options.times, port, tools), flush=True)
+        if LINEAR[0].name in chosen:
+            print(measure_linear(options.times, port, len(tools)), flush=True)
 
 
 if __name__ == "__main__":

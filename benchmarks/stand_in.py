@@ -119,7 +119,7 @@ async def clients(port: int, requests: int, at_once: int) -> None:
 
 
 def _exact_loop() -> asyncio.AbstractEventLoop:
-    """A loop whose timers are told in microseconds: epoll's come up to a millisecond late, which
+    """A loop with timers in microseconds: epoll's come up to a millisecond late, which
     adds up over hundreds of answers."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 

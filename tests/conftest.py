@@ -1,13 +1,11 @@
 """Options of the test run."""
 
-import gc
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says how busy the machine is.
+# The time of an example depends on how busy the machine is.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -20,20 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden-update",
         action="store_true",
-        help="write what the reports say now into tests/golden, to be read in the diff",
+        help="write the present output into tests/golden, to be read in the diff",
     )
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Collects without looking for garbage: what is made there stays, and looking through it over
-    and over takes a quarter of the time."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 class Golden:
@@ -49,7 +35,7 @@ class Golden:
             path.write_text(text, encoding="utf-8", newline="\n")
         assert path.is_file(), f"{path.name} is missing; write it with --golden-update and read it"
         assert text == path.read_text(encoding="utf-8"), (
-            f"{path.name} says otherwise; if it is meant, run with --golden-update and read the diff"
+            f"{path.name} differs; if that is intended, run with --golden-update and read the diff"
         )
 
 

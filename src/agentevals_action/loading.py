@@ -8,6 +8,8 @@ import agentevals_action
 
 #: What is imported late, so that a short run need not wait for it.
 _LATE = (
+    "anyio._backends._asyncio",  # of httpx
+    "anyio.streams.tls",
     "_strptime",  # of `datetime.strptime`
     "asyncio",
     "certifi",
@@ -17,7 +19,7 @@ _LATE = (
     "encodings.idna",
     "encodings.utf_8_sig",
     "github",
-    "h11",
+    "httpcore._backends.anyio",
     "html",
     "http.client",
     "jinja2.sandbox",

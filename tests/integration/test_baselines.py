@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.baselines.artifact import ArtifactStore
 from agentevals_action.baselines.auto import Auto
 from agentevals_action.baselines.base import BaseTree
@@ -19,12 +19,12 @@ from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.baselines.rerun import Rerun
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.api import GitHubApi
-from agentevals_action.github.data_branch import GitHubData
-from agentevals_action.github.history import GitHubPast
-from agentevals_action.github.host import GitHubHost, Target
-from agentevals_action.github.local import GitPast
+from agentevals_action.github.api import GitHubApi, RunContext
+from agentevals_action.github.data_branch import DataBranch
+from agentevals_action.github.history import GitHubHistory
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import BaseRun, ChangedFile
+from agentevals_action.model.past import PastRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
 from agentevals_action.review import base_tree as trees
@@ -61,7 +61,7 @@ def origin(tmp_path: Path, server: GitHubServer) -> Repository:
     return made
 
 
-def target(server: GitHubServer, **changes: Any) -> Target:
+def target(server: GitHubServer, **changes: Any) -> RunContext:
     facts: dict[str, Any] = {
         "repository": "acme/agent",
         "head_sha": "0" * 40,
@@ -69,10 +69,10 @@ def target(server: GitHubServer, **changes: Any) -> Target:
         "api_url": server.url,
         "run_id": 900,
     }
-    return Target(**facts | changes)
+    return RunContext(**facts | changes)
 
 
-def past(server: GitHubServer, **changes: Any) -> GitHubPast:
+def past(server: GitHubServer, **changes: Any) -> GitHubHistory:
     server.history.add_run(
         900,
         "0" * 40,
@@ -81,7 +81,7 @@ def past(server: GitHubServer, **changes: Any) -> GitHubPast:
         conclusion=None,
         head_branch="feature",
     )
-    return GitHubHost(target(server, **changes), lambda _: None).past
+    return GitHubHost(target(server, **changes), lambda _: None).history
 
 
 def report(root: Path, commit: str, *paths: str) -> bytes:
@@ -117,7 +117,7 @@ def test_lineage__over_all_pages_and_both_parents(origin: Repository, server: Gi
         30,
     )
     assert len(found) == 33
-    assert found == GitPast(GitRepository(origin.path)).lineage(origin.head()).distances
+    assert found == GitHistory(GitRepository(origin.path)).lineage(origin.head()).distances
 
 
 def test_changes__as_git_tells_them(origin: Repository, server: GitHubServer) -> None:
@@ -132,7 +132,7 @@ def test_changes__as_git_tells_them(origin: Repository, server: GitHubServer) ->
         },
     )
     found = past(server).changes(first, last)
-    assert found == list(GitPast(GitRepository(origin.path)).changes(first, last))
+    assert found == list(GitHistory(GitRepository(origin.path)).changes(first, last))
     assert ChangedFile("new", "added") in found
 
 
@@ -145,7 +145,7 @@ def test_changes__that_cannot_be_told(origin: Repository, server: GitHubServer) 
         == f"too much has changed since {first[:12]} for GitHub to list it (300 files or more)"
     )
     assert told.changes(many, first) == f"the base does not descend from {many[:12]}"
-    assert Ancestry(many, (told, GitPast(GitRepository(origin.path)))).changes(
+    assert Ancestry(many, (told, GitHistory(GitRepository(origin.path)))).changes(
         first
     ) != told.changes(first, many)
 
@@ -160,7 +160,7 @@ def test_history__without_the_permission_to_read_it(
     ):
         past(server).lineage(origin.head())
     with pytest.raises(
-        HostError, match="what changed since could not be read: the token lacks `contents: read`"
+        HostError, match="the changes since could not be read: the token lacks `contents: read`"
     ):
         past(server).changes(origin.head(), origin.head())
 
@@ -195,7 +195,7 @@ def test_runs__without_the_permission_to_read_them(server: GitHubServer) -> None
         match=r"earlier runs .* lacks `actions: read` .* Add `actions: read` to the `permissions:` of the job",
     ):
         told.runs("main")
-    with pytest.raises(HostError, match="the number of this run is not known"):
+    with pytest.raises(HostError, match="the number of this run is unknown"):
         past(server, run_id=0).runs("main")
 
 
@@ -250,7 +250,7 @@ def test_archives__an_address_that_is_none_of_the_web(server: GitHubServer, loca
     server.history.add_artifact(1, b"x")
     server.history.location = location
     (run,) = past(server).runs("main")
-    with pytest.raises(HostError, match="could not be fetched: GitHub did not answer as it should"):
+    with pytest.raises(HostError, match="could not be fetched: GitHub did not respond correctly"):
         list(past(server).archives(run))
 
 
@@ -272,6 +272,16 @@ def test_archives__a_server_error_is_met_with_patience(server: GitHubServer) -> 
     assert [one.content for one in past(server).archives(run)] == [b"x"]
 
 
+def test_runs_and_archives__that_do_not_exist_are_asked_for_once(server: GitHubServer) -> None:
+    waits: list[float] = []
+    history = GitHubHost(target(server), waits.append).history
+    server.history.add_run(900, "0" * 40, event="pull_request", head_branch="feature")
+    assert history.runs("main") == ()
+    assert list(history.archives(PastRun(900, "0" * 40))) == []
+    assert waits == []
+    assert len(server.routes("/runs$")) == len(server.routes("/artifacts$")) == 1
+
+
 # The ladder
 
 
@@ -281,7 +291,7 @@ class World:
 
     root: Path
     tree: BaseTree
-    source: GitHubPast
+    source: GitHubHistory
     ancestry: Ancestry
 
     @cached_property
@@ -304,7 +314,7 @@ class World:
             self.untouched,
         )
 
-    def branch(self, memory: GitHubData) -> BranchStore:
+    def branch(self, memory: DataBranch) -> BranchStore:
         lineage = self.ancestry
         return BranchStore(
             self.tree,
@@ -393,9 +403,7 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
     origin.commit("more suites", {f"{name}/EVAL.yaml": base_tree.SUITE for name in "de"})
     paths = {name: f"{name}/EVAL.yaml" for name in "abcde"}
     server.permissions["contents"] = "write"
-    memory = GitHubData(
-        GitHubApi(target(server), lambda _: None), target(server), "agentevals-data"
-    )
+    memory = DataBranch(GitHubApi(target(server), lambda _: None), "agentevals-data")
 
     def store(time: str, *names: str) -> None:
         found = [
@@ -460,7 +468,7 @@ def test_ladder__git_is_asked_before_github_where_it_has_the_history(
 ) -> None:
     uploaded(origin, server, 1, A, B, C)
     origin.commit("docs", {"docs.md": "1"})
-    here = world(origin, server, GitPast(GitRepository(origin.path)), past(server))
+    here = world(origin, server, GitHistory(GitRepository(origin.path)), past(server))
     run = here.climb(artifact=here.artifact)
     assert (set(run.suites), run.info.source, run.info.tried) == ({A, B, C}, "artifact", ())
     assert server.routes("compare|commits") == []
@@ -503,7 +511,7 @@ def test_ladder__github_is_down(origin: Repository, server: GitHubServer) -> Non
     here = world(origin, server)
     run = here.climb(artifact=here.artifact, rerun=here.rerun())
     assert run.info.source == "rerun"
-    assert "GitHub did not answer as it should" in run.info.tried[0].problem
+    assert "GitHub did not respond correctly" in run.info.tried[0].problem
 
 
 # The file

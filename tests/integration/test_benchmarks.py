@@ -1,4 +1,4 @@
-"""The benchmarks run, so that what the README says of speed can be measured again."""
+"""The benchmarks run, so that the README's figures can be measured again."""
 
 import subprocess
 import sys
@@ -22,4 +22,4 @@ def test_speed__prints_a_row_for_a_workload() -> None:
     heads, _, *rows = done.stdout.splitlines()
     assert heads.startswith("| workload | floor |")
     assert [row.count("|") for row in rows] == [heads.count("|")] * 2
-    assert "50 calls at once" in rows[1]
+    assert "50 concurrent calls" in rows[1]

@@ -1,4 +1,4 @@
-"""The branch store as a whole: many writers at once, and a base that is read from what they
+"""The branch store: many writers at once, and a base that is read from what they
 wrote."""
 
 import asyncio
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.baselines.branch import BranchStore
-from agentevals_action.github.data_branch import GitHubData
-from agentevals_action.github.host import GitHubHost, Target
-from agentevals_action.github.local import GitPast
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.data_branch import DataBranch
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import BaseRun, Origin
 from agentevals_action.model.suite import Suite
 from agentevals_action.review.unchanged_since import Untouched
@@ -28,10 +28,11 @@ BRANCH, PATH = "agentevals-data", "evals/EVAL.yaml"
 #: One writer in a process of its own: API, token, number.
 WRITER = """
 import sys, time
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.api import RunContext
 from tests.support import results
 url, token, number = sys.argv[1:]
-memory = GitHubHost(Target("acme/agent", "a" * 40, token, url, url + "/graphql"), lambda s: time.sleep(s / 100)).memory("agentevals-data")
+memory = GitHubHost(RunContext("acme/agent", "a" * 40, token, url, url + "/graphql"), lambda s: time.sleep(s / 100)).data_branch("agentevals-data")
 print(memory.store([results.run(results.result(), path="evals/EVAL.yaml")], f"{int(number):040x}", f"2026-01-01T00:00:{int(number):02}Z"))
 """
 
@@ -48,10 +49,10 @@ def hurried(seconds: float) -> None:
     time.sleep(seconds / 100)
 
 
-def memory(server: GitHubServer) -> GitHubData:
+def memory(server: GitHubServer) -> DataBranch:
     return GitHubHost(
-        Target("acme/agent", "a" * 40, server.token, server.url, server.graphql_url), hurried
-    ).memory(BRANCH)
+        RunContext("acme/agent", "a" * 40, server.token, server.url, server.graphql_url), hurried
+    ).data_branch(BRANCH)
 
 
 def stored(server: GitHubServer, path: str) -> list[str]:
@@ -62,12 +63,12 @@ def stored(server: GitHubServer, path: str) -> list[str]:
 def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -> None:
     writers = 24
     start = threading.Barrier(writers)
-    told: list[str] = []
+    notices: list[str] = []
 
     def write(number: int) -> None:
         path = PATH if alike else f"suite-{number}/EVAL.yaml"
         start.wait()
-        told.extend(
+        notices.extend(
             memory(server).store(
                 [results.run(results.result(), path=path)],
                 f"{number:040x}",
@@ -80,7 +81,7 @@ def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -
         thread.start()
     for thread in threads:
         thread.join()
-    assert told == []
+    assert notices == []
     names = [f"{number:040x}" for number in range(writers)]
     found = (
         stored(server, PATH)
@@ -117,7 +118,7 @@ def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -
 
 def given(server: GitHubServer, repository: Repository, base: str, suite: Suite) -> BaseRun:
     tree = base_tree.tree(suite, commit=base)
-    ancestry = Ancestry(base, [GitPast(GitRepository(repository.path, environ={}))])
+    ancestry = Ancestry(base, [GitHistory(GitRepository(repository.path, environ={}))])
     untouched = Untouched(tree.suites, (), ancestry.changes, lambda _: {})
     store = BranchStore(
         tree, base_tree.FRESH, memory(server), BRANCH, lambda: ancestry.lineage, untouched

@@ -105,7 +105,7 @@ def test_conversation__an_agent_hears_each_run_and_sample_apart(tmp_path: Path) 
         (tmp_path / ".agentv/targets.yaml").write_text(json.dumps({"targets": [target]}))
         for _ in range(2):
             assert command.run(tmp_path, "run", "--samples", "2").code == 0
-    names = [asked.json["id"] for asked in server.requests]
+    names = [asked.body["id"] for asked in server.requests]
     assert len(names) == 8
     assert sorted(names.count(name) for name in set(names)) == [
         2,

@@ -1,8 +1,9 @@
 """What the default branch came to is remembered, and pull requests start from it instead of running
 the base again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,10 +35,10 @@ class Workflow:
         self.calls = folder / "calls"
         server.add_pull(7, self.pull.head, self.pull.main, [file(path) for path in change])
 
-    def job(self, name: str, sha: str, event: object, **inputs: str) -> Finished:
+    def job(self, name: str, sha: str, event: Mapping[str, Any], **inputs: str) -> Finished:
         self.runs += 1
-        place = self.folder / str(self.runs)
-        workspace = self.pull.checkout(place / "workspace", sha, 1)
+        folder = self.folder / str(self.runs)
+        workspace = self.pull.checkout(folder / "workspace", sha, 1)
         env = {"CALLS": str(self.calls)}
         given = {
             "env": "CALLS",
@@ -50,12 +51,12 @@ class Workflow:
             self.server,
             event,
             sha,
-            place / "runner",
+            folder / "runner",
             name,
             self.runs,
             inputs=given,
             env=env,
-        ).finish()  # type: ignore[arg-type]  # an event
+        ).finish()
 
     def push(self, **inputs: str) -> Finished:
         return self.job(
@@ -71,9 +72,9 @@ class Workflow:
 
     def called(self) -> tuple[int, int]:
         """How often the agent was called in the workspace, and elsewhere: in the base's tree."""
-        places = self.calls.read_text().split()
-        here = sum(f"/{self.runs}/workspace" in place for place in places)
-        return here, len(places) - here
+        folders = self.calls.read_text().split()
+        here = sum(f"/{self.runs}/workspace" in folder for folder in folders)
+        return here, len(folders) - here
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_schedule__more_samples_are_the_history_that_a_fall_is_held_against(
     assert (2 < head <= 8, base) == (True, 0)  # fresh samples of head alone: six of base are enough
 
 
-def test_review__without_stored_results_the_base_is_run_and_that_is_said(
+def test_review__without_stored_results_the_base_is_run_and_the_report_states_it(
     tmp_path: Path, server: GitHubServer
 ) -> None:
     flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.base import CommentReport
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.report import CommentReport
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment
@@ -38,7 +39,7 @@ def host(
     head: str = HEAD,
     comment_id: str = "agentevals",
 ) -> GitHubHost:
-    target = Target(
+    target = RunContext(
         repository="acme/agent",
         head_sha=head,
         token=server.token,
@@ -76,7 +77,7 @@ def test_comment__begins_with_a_hidden_marker(server: GitHubServer) -> None:
 
 def test_comment__outside_a_pull_request_is_none(server: GitHubServer) -> None:
     gate = GitHubHost(
-        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
+        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url), no_wait
     )
     assert gate.publish_comment(FAILED) is None
     assert server.requests == []
@@ -109,7 +110,7 @@ def test_comment__of_the_same_run_and_words_is_not_written_again(server: GitHubS
         (Outcome.INCONCLUSIVE, Outcome.PASSED, False),
     ],
 )
-def test_comment__that_got_worse_is_posted_anew(
+def test_comment__that_got_worse_is_replaced(
     server: GitHubServer, before: Outcome, after: Outcome, replaced: bool
 ) -> None:
     host(server).publish_comment(CommentReport("Before.", before, wanted=True))
@@ -219,7 +220,7 @@ def test_author__is_known_by_id_after_a_change_of_name(server: GitHubServer) -> 
     assert len(server.comments) == 1
 
 
-def test_author__is_the_actions_bot_where_graphql_says_nothing(server: GitHubServer) -> None:
+def test_author__is_the_actions_bot_without_a_reply_of_graphql(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
     server.add_comment(7, STRANGER, server.comments[0].body)
     server.graphql_refuses = "FORBIDDEN"
@@ -233,7 +234,7 @@ def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     assert gate.publish_comment(FAILED) is None
     assert server.comments == ()
     assert gate.notices == (
-        "The comment was left alone: the pull request has a newer commit than the one that was reviewed.",
+        "The comment was not changed: the pull request has a newer commit than the reviewed one.",
     )
 
 
@@ -245,7 +246,7 @@ def test_newer_head__is_not_overwritten_by_a_rerun_either(server: GitHubServer) 
     assert [text(comment) for comment in server.comments] == ["All is well."]
 
 
-def test_head__that_came_back_is_told_again(server: GitHubServer) -> None:
+def test_head__that_came_back_is_reported_again(server: GitHubServer) -> None:
     push(server)
     host(server, 51, head=NEXT).publish_comment(FAILED)
     push(server, HEAD)
@@ -302,16 +303,17 @@ def test_post__is_not_repeated_when_nobody_can_look(server: GitHubServer) -> Non
         server.break_route(InjectedFailure("GET .*/comments$", 500, times=1_000))
 
     gate = GitHubHost(
-        Target("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7), look_away
+        RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7),
+        look_away,
     )
     assert gate.publish_comment(FAILED) is None
     assert len(server.comments) == 1
     assert gate.notices[0].startswith(
-        "The comment could not be written: GitHub did not answer as it should (500: "
+        "The comment could not be written: GitHub did not respond correctly (500: "
     )
 
 
-def test_replacement__that_is_told_of_502_is_found_beside_the_old(server: GitHubServer) -> None:
+def test_replacement__that_gets_a_502_is_found_next_to_the_old(server: GitHubServer) -> None:
     host(server).publish_comment(PASSED)
     server.break_route(InjectedFailure(POST, 502, after_write=True))
     assert host(server, 51).publish_comment(FAILED) == server.comments[1].url
@@ -325,7 +327,7 @@ def test_update__is_repeated_after_a_502(server: GitHubServer) -> None:
     assert text(server.comments[0]) == "All is well."
 
 
-def test_doubled__comments_of_an_earlier_race_are_mended(server: GitHubServer) -> None:
+def test_doubled__comments_of_an_earlier_race_are_hidden(server: GitHubServer) -> None:
     host(server).publish_comment(FAILED)
     server.add_comment(7, ACTIONS, server.comments[0].body)
     host(server, 51).publish_comment(PASSED)
@@ -341,7 +343,7 @@ def test_hiding__that_is_refused_stops_nothing(server: GitHubServer) -> None:
     assert [comment.minimised for comment in server.comments] == [None, None]
     assert gate.notices == (
         "An outdated comment could not be hidden: the token lacks `pull-requests: write` "
-        "(GitHub answered 403: Resource not accessible by integration). Add `pull-requests: write` to the `permissions:` of the job.",
+        "(GitHub replied 403: Resource not accessible by integration). Add `pull-requests: write` to the `permissions:` of the job.",
     )
 
 
@@ -355,7 +357,7 @@ def test_body__that_is_too_long_is_cut_where_a_reader_sees_it(
     (comment,) = server.comments
     assert len(comment.body.encode("utf-16-le")) // 2 <= 65_536
     assert text(comment).startswith(
-        "**This text is longer than the 65,536 characters that GitHub takes: its end is cut off.**\n\n"
+        "**This text is longer than GitHub's limit of 65,536 characters: its end is cut off.**\n\n"
         + body[:10]
     )
 

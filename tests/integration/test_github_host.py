@@ -6,14 +6,16 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.base import Annotation, CheckReport, CommentReport
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import ChangedFile, Outcome
+from agentevals_action.model.report import Annotation, CheckReport, CommentReport
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import CheckRun, file
@@ -43,8 +45,8 @@ def waits() -> Waits:
     return Waits()
 
 
-def target(server: GitHubServer, **changes: object) -> Target:
-    common = Target(
+def target(server: GitHubServer, **changes: object) -> RunContext:
+    common = RunContext(
         repository="acme/agent",
         head_sha=HEAD,
         token=server.token,
@@ -56,7 +58,7 @@ def target(server: GitHubServer, **changes: object) -> Target:
         run_id=50,
         run_url="https://github.com/acme/agent/actions/runs/50",
     )
-    return dataclasses.replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are Target's to hold
+    return dataclasses.replace(common, **changes)  # type: ignore[arg-type]  # the fields' types are RunContext's to hold
 
 
 def host(server: GitHubServer, waits: Waits, **changes: object) -> GitHubHost:
@@ -154,10 +156,7 @@ def test_annotations__that_github_refuses_cost_neither_the_others_nor_the_conclu
     (check,) = server.check_runs
     assert lines(check) == [number for number in range(1, 61) if number not in (5, 41)]
     assert check.conclusion == "failure"
-    assert (
-        check.summary
-        == "Why.\n\n2 of the annotations could not be written on the lines that they speak of.\n"
-    )
+    assert check.summary == "Why.\n\n2 of the annotations could not be written on their lines.\n"
     assert gate.notices == (
         "Some annotations could not be written: GitHub refused it (422: Invalid request., gone.yaml is not in the tree of the commit).",
     )
@@ -226,7 +225,7 @@ def test_summary__is_cut_where_a_reader_sees_it(server: GitHubServer, waits: Wai
     assert check.conclusion == "success"
     summary = check.summary or ""
     assert summary.startswith(
-        "**This text is longer than the 65,535 characters that GitHub takes: its end is cut off.**\n\nword 😀\n"
+        "**This text is longer than GitHub's limit of 65,535 characters: its end is cut off.**\n\nword 😀\n"
     )
     assert len(summary.encode("utf-16-le")) // 2 <= 65_535
     assert len(check.title or "") == 255
@@ -239,7 +238,7 @@ def test_conclusion__survives_a_refused_summary(server: GitHubServer, waits: Wai
     gate.finish_check(replace(GREEN, conclusion="failure"))
     (check,) = server.check_runs
     assert (check.conclusion, check.title) == ("failure", GREEN.title)
-    assert "job's summary" in (check.summary or "")
+    assert "job summary" in (check.summary or "")
 
 
 def test_check__of_a_502_after_the_write_is_found_again(server: GitHubServer, waits: Waits) -> None:
@@ -277,9 +276,9 @@ def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
 ) -> None:
     code = (
         "import os, signal, sys\n"
-        "from agentevals_action.github.host import GitHubHost, Target\n"
+        "from agentevals_action.github.host import GitHubHost, RunContext\n"
         "url, token, head = sys.argv[1:]\n"
-        "GitHubHost(Target('acme/agent', head, token, url, url + '/graphql', check_name='agentevals', run_id=50)).start_check()\n"
+        "GitHubHost(RunContext('acme/agent', head, token, url, url + '/graphql', check_name='agentevals', run_id=50)).start_check()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     killed = subprocess.run(
@@ -308,7 +307,7 @@ def test_orphan__of_a_process_that_was_killed_is_completed_by_the_next(
         ({"run_id": 49, "head_sha": OTHER}, None),
     ],
 )
-def test_orphan__is_told_from_what_is_no_orphan(
+def test_orphan__is_distinguished_from_other_checks(
     server: GitHubServer, waits: Waits, earlier: dict[str, object], expected: str | None
 ) -> None:
     host(server, waits, **earlier).start_check()
@@ -379,7 +378,7 @@ def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits:
     gate = host(server, waits)
     assert (gate.start_check(), gate.finish_check(GREEN)) == (None, None)
     assert gate.notices == (
-        "The check run could not be opened: the token lacks `checks: write` (GitHub answered 403: Resource not accessible by integration). "
+        "The check run could not be opened: the token lacks `checks: write` (GitHub replied 403: Resource not accessible by integration). "
         "Add `checks: write` to the `permissions:` of the job.",
     )
     assert len(server.routes(CHECKS)) == 1
@@ -391,15 +390,15 @@ def test_refusal__of_the_check_names_the_permission(server: GitHubServer, waits:
     [
         (
             "the pull request comes from a fork, which gets no secrets",
-            "and its token only reads, whatever the workflow grants",
+            "and its token is read-only, whatever the workflow grants",
         ),
         (
             "the run was started by Dependabot, which gets no secrets",
-            "add `pull-requests: write` to its `permissions:`",
+            "add `pull-requests: write` to the `permissions:` of the job",
         ),
     ],
 )
-def test_refusal__of_the_comment_says_who_has_no_secrets(
+def test_refusal__of_the_comment_names_who_has_no_secrets(
     server: GitHubServer, waits: Waits, reason: str, advice: str
 ) -> None:
     server.permissions |= {"pull-requests": "read", "issues": "none"}
@@ -407,7 +406,7 @@ def test_refusal__of_the_comment_says_who_has_no_secrets(
     assert gate.publish_comment(COMMENT) is None
     (notice,) = gate.notices
     assert notice.startswith(
-        "The comment could not be written: the token lacks `pull-requests: write` (GitHub answered 403: "
+        "The comment could not be written: the token lacks `pull-requests: write` (GitHub replied 403: "
     )
     assert reason[1:] in notice
     assert advice in notice
@@ -418,10 +417,10 @@ def test_refusal__as_a_404_is_one_too(server: GitHubServer, waits: Waits) -> Non
     gate = host(server, waits)
     gate.start_check()
     gate.publish_comment(COMMENT)
-    assert [re.search(r"lacks `(.+?)`", notice)[1] for notice in gate.notices] == [
+    assert re.findall(r"lacks `(.+?)`", "\n".join(gate.notices)) == [
         "checks: write",
         "pull-requests: write",
-    ]  # type: ignore[index]
+    ]
     assert gate.changed_files() is None
     assert gate.merge_base() is None
 
@@ -442,7 +441,7 @@ def test_refusal__of_a_locked_conversation_blames_no_permission(
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong"])
-def test_refusal__of_the_token_is_told_as_such(
+def test_refusal__of_the_token_is_reported_as_one(
     server: GitHubServer, waits: Waits, token: str | None
 ) -> None:
     gate = host(server, waits, token=token)
@@ -482,6 +481,22 @@ def test_limit__of_the_hour_is_not_waited_for(server: GitHubServer, waits: Waits
     assert server.check_runs[0].conclusion == "success"
 
 
+def test_limit__until_the_reset_is_waited_for(server: GitHubServer, waits: Waits) -> None:
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 20)}
+    server.break_route(InjectedFailure(CHECKS, 429, headers=headers))
+    assert host(server, waits).start_check() is not None
+    assert len(waits) == 1
+    assert 0 < waits[0] <= 21
+
+
+def test_limit__that_stays_is_reported_as_one(server: GitHubServer, waits: Waits) -> None:
+    server.break_route(InjectedFailure(CHECKS, 403, 9, "You have exceeded a secondary rate limit."))
+    gate = host(server, waits)
+    assert gate.start_check() is None
+    assert waits == [60.0] * 3
+    assert "GitHub limits the requests of this token" in gate.notices[0]
+
+
 def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Waits) -> None:
     server.limit_route("", 50, times=100)
     gate = host(server, waits)
@@ -506,7 +521,7 @@ def test_waiting__is_bounded_over_the_whole_run(server: GitHubServer, waits: Wai
     ],
     ids=["500", "disconnect", "portal", "cut JSON", "list", "null", "gateway", "redirect"],
 )
-def test_trouble__of_any_kind_raises_nothing(
+def test_failure__of_any_kind_raises_nothing(
     server: GitHubServer, waits: Waits, injected: InjectedFailure
 ) -> None:
     server.break_route(injected)
@@ -520,11 +535,26 @@ def test_trouble__of_any_kind_raises_nothing(
     assert sum(waits) < 300
 
 
-def test_trouble__of_no_server_at_all_is_told(server: GitHubServer, waits: Waits) -> None:
+def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
+    server: GitHubServer, waits: Waits
+) -> None:
+    server.break_route(InjectedFailure("GET", 200, 1_000, html="<html>Sign in to the hotel</html>"))
+    gate = host(server, waits)
+    assert (gate.changed_files(), gate.merge_base()) == (None, None)
+    assert len(server.requests) == 2
+    assert gate.start_check() is not None
+    assert gate.notices == (
+        "The check that a killed run left open could not be completed: "
+        "GitHub did not respond correctly (the reply has an unexpected structure).",
+    )
+    assert waits == []
+
+
+def test_failure__without_a_server_is_reported(server: GitHubServer, waits: Waits) -> None:
     gate = host(server, waits, api_url="http://127.0.0.1:9")
     assert gate.start_check() is None
     assert gate.notices == (
-        "The check run could not be opened: GitHub did not answer as it should (no answer of GitHub's (ConnectionError)).",
+        "The check run could not be opened: GitHub did not respond correctly (no valid reply (ConnectionError)).",
     )
 
 
@@ -559,14 +589,14 @@ def test_changed_files__come_from_all_pages(server: GitHubServer, waits: Waits) 
     } == {"100"}
 
 
-@pytest.mark.parametrize(("count", "told"), [(2_999, True), (3_000, False), (3_400, False)])
-def test_changed_files__at_the_limit_are_gits_to_tell(
-    server: GitHubServer, waits: Waits, count: int, told: bool
+@pytest.mark.parametrize(("count", "listed"), [(2_999, True), (3_000, False), (3_400, False)])
+def test_changed_files__at_the_limit_come_from_git(
+    server: GitHubServer, waits: Waits, count: int, listed: bool
 ) -> None:
     server.page_limit = 100
     server.world.pull(7).files = [file(f"{number}") for number in range(count)]
     found = host(server, waits).changed_files()
-    assert (len(found) if found is not None else None) == (count if told else None)
+    assert (len(found) if found is not None else None) == (count if listed else None)
 
 
 def test_changed_files__of_a_head_that_moved_on_are_not_taken(
@@ -585,14 +615,14 @@ def test_changed_files__that_are_fewer_than_the_pull_request_has_are_not_taken(
     assert host(server, waits).changed_files() is None
 
 
-def test_changed_files__outside_a_pull_request_are_gits_to_tell(
+def test_changed_files__outside_a_pull_request_come_from_git(
     server: GitHubServer, waits: Waits
 ) -> None:
     assert host(server, waits, pull=None).changed_files() is None
     assert server.requests == []
 
 
-def test_changed_files__come_through_trouble(server: GitHubServer, waits: Waits) -> None:
+def test_changed_files__come_after_server_errors(server: GitHubServer, waits: Waits) -> None:
     server.world.pull(7).files = [file(f"{number}") for number in range(40)]
     server.break_route(InjectedFailure("/files", 502))
     server.limit_route("/files", 3)

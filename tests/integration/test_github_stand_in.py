@@ -155,7 +155,7 @@ def test_fault__comes_before_or_after_the_write(
     assert api.post(f"{ROOT}/issues/7/comments", json={"body": "b"}).status_code == 201
 
 
-def test_graphql__tells_the_viewer_and_hides(server: GitHubServer, api: httpx.Client) -> None:
+def test_graphql__knows_the_viewer_and_hides(server: GitHubServer, api: httpx.Client) -> None:
     comment = server.add_comment(7, server.world.viewer, "b")
     viewer = api.post("/graphql", json={"query": "query { viewer { login databaseId } }"}).json()[
         "data"

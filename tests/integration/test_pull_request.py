@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ class Gate:
         self.announce(self.pull, "agent.sh")
 
     def announce(self, pull: PullRequest, *changed: str) -> None:
-        """What GitHub says of the pull request from now on."""
+        """The pull request on GitHub from now on."""
         self.pull = pull
         self.server.add_pull(NUMBER, pull.head, pull.main, [file(path) for path in changed])
 
@@ -71,16 +72,16 @@ class Gate:
         origin.git("checkout", "--quiet", "main")
         self.announce(PullRequest(origin, self.pull.base, self.pull.main, head, merge), *changed)
 
-    def job(self, sha: str | None = None, depth: int = 1, **settings: object) -> Job:
+    def job(self, sha: str | None = None, depth: int = 1, **settings: Any) -> Job:
         """The next run of the workflow, on a fresh checkout of the merge commit."""
         self.runs += 1
-        place = self.folder / str(self.runs)
+        folder = self.folder / str(self.runs)
         fork, dependabot = (
             bool(settings.pop("fork", False)),
             bool(settings.pop("dependabot", False)),
         )
         sha = sha or self.pull.merge
-        workspace = self.pull.checkout(place / "workspace", sha, depth)
+        workspace = self.pull.checkout(folder / "workspace", sha, depth)
         event = payloads.pull_request_event(
             self.pull.head, self.pull.main, NUMBER, fork=fork, dependabot=dependabot
         )
@@ -89,10 +90,10 @@ class Gate:
             self.server,
             event,
             self.pull.merge,
-            place / "runner",
+            folder / "runner",
             run=self.runs,
             **settings,
-        )  # type: ignore[arg-type]  # by name
+        )
 
     def shown(self) -> list[str]:
         """Our comments that are not minimised."""
@@ -138,7 +139,7 @@ def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
 
 def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
     gate.job().finish()
-    gate.push({"agent.sh": GOOD + "# mended\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fixed\n"}, "agent.sh")
     done = gate.job().finish()
     assert done.code == 0, done.log
     assert len(gate.server.comments) == 1
@@ -176,7 +177,7 @@ def test_gate__the_same_head_again_changes_nothing_but_the_time(gate: Gate) -> N
 
 def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) -> None:
     late = gate.job()
-    gate.push({"agent.sh": GOOD + "# mended\n"}, "agent.sh")
+    gate.push({"agent.sh": GOOD + "# fixed\n"}, "agent.sh")
     gate.job().finish()
     done = late.finish()
     assert done.code == 1
@@ -184,7 +185,7 @@ def test_gate__an_older_run_that_ends_late_leaves_the_newer_comment(gate: Gate) 
     assert "Passed" in body
 
 
-def test_gate__no_suite_touched_is_a_passed_check_that_says_so(gate: Gate) -> None:
+def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) -> None:
     gate.push({"agent.sh": GOOD, "README.md": "hello"}, "README.md")
     done = gate.job().finish()
     assert done.code == 0, done.log
@@ -200,7 +201,7 @@ def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate
     assert done.outputs["base-sha"] == gate.pull.base
 
 
-def test_gate__a_base_that_cannot_be_had_is_inconclusive_and_says_what_to_set(gate: Gate) -> None:
+def test_gate__a_base_that_cannot_be_fetched_is_inconclusive_with_advice(gate: Gate) -> None:
     gate.push({"agent.sh": GOOD + "# fine\n"}, "agent.sh")
     job = gate.job()
     (job.workspace / ".git/config").write_text(
@@ -231,7 +232,7 @@ def test_gate__a_suite_with_faults_is_annotated_where_they_stand(gate: Gate) -> 
     assert done.outputs["outcome"] == "invalid"
 
 
-def test_gate__no_permission_still_blocks_and_says_what_to_grant(gate: Gate) -> None:
+def test_gate__no_permission_still_blocks_and_names_it(gate: Gate) -> None:
     gate.server.permissions |= {"pull-requests": "read", "issues": "read", "checks": "read"}
     done = gate.job().finish()
     assert done.code == 1
@@ -260,10 +261,10 @@ def test_gate__pull_request_target_is_refused(gate: Gate) -> None:
     done = job.finish()
     assert done.code == 2
     assert "pull_request_target" in done.log
-    assert "could not begin" in done.summary
+    assert "could not start" in done.summary
 
 
-def test_gate__wrong_inputs_are_all_said_at_once(gate: Gate) -> None:
+def test_gate__invalid_inputs_are_all_reported_at_once(gate: Gate) -> None:
     done = gate.job(inputs={"samples": "many", "strict": "yes", "fail-on": "gatez"}).finish()
     assert done.code == 2
     for name in ("samples", "strict", "fail-on"):
@@ -281,7 +282,7 @@ def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> 
     assert len(gate.server.comments) == 2
 
 
-def test_gate__github_s_troubles_cost_patience_not_the_outcome(gate: Gate) -> None:
+def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
     gate.server.limit_route("POST .*/check-runs", seconds=0)
     gate.server.break_route(
         InjectedFailure("POST .*/comments", 502, 1, "Bad gateway", {}, after_write=True)
@@ -347,7 +348,7 @@ def test_gate__the_log_has_no_command_of_an_agent_and_no_secret(gate: Gate) -> N
     ] == []
 
 
-def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> None:
+def test_gate__a_report_folder_that_is_a_trap_is_reported_everywhere(gate: Gate) -> None:
     gate.push({"agentevals-report/results.jsonl/file": "x"}, "agentevals-report/results.jsonl/file")
     done = gate.job().finish()
     assert done.code == 2, done.log
@@ -358,8 +359,8 @@ def test_gate__a_report_folder_that_is_a_trap_is_told_everywhere(gate: Gate) -> 
 
 def many(number: int) -> str:
     return "name: greeter\ntests:\n" + "".join(
-        f"  - {{id: t{place}, input: x, assert: [{{type: contains, value: Good}}]}}\n"
-        for place in range(number)
+        f"  - {{id: t{index}, input: x, assert: [{{type: contains, value: Good}}]}}\n"
+        for index in range(number)
     )
 
 
@@ -368,7 +369,7 @@ def many(number: int) -> str:
     [("fail", 3, "failure"), ("neutral", 0, "neutral")],
     ids=["fail", "neutral"],
 )
-def test_gate__a_full_disk_is_inconclusive_and_told_everywhere(
+def test_gate__a_full_disk_is_inconclusive_and_reported_everywhere(
     gate: Gate, wish: str, code: int, conclusion: str
 ) -> None:
     gate.push({"evals/EVAL.yaml": many(60)}, "evals/EVAL.yaml")
@@ -401,7 +402,9 @@ def test_gate__results_that_an_agent_changed_are_inconclusive(gate: Gate) -> Non
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
 
 
-def test_gate__a_template_that_fails_on_this_review_is_told_by_our_own(gate: Gate) -> None:
+def test_gate__a_template_that_fails_on_this_review_is_reported_by_the_default_one(
+    gate: Gate,
+) -> None:
     template = '{% extends "comment.md.j2" %}{% block regressions %}{{ view.regressions.nothing.at.all }}{% endblock %}'
     gate.push({"comment.j2": template, "agent.sh": NAMELESS + "#"}, "comment.j2", "agent.sh")
     done = gate.job(inputs={"comment-template": "comment.j2"}).finish()

@@ -393,7 +393,7 @@ def test_check__a_template_finds_the_fields_of_a_test(tmp_path: Path) -> None:
             },
         )
         assert checked(tmp_path)[0] == 0
-    assert agent.requests[0].json == {"tier": "gold", "q": "ping"}
+    assert agent.requests[0].body == {"tier": "gold", "q": "ping"}
 
 
 def test_check__the_time_limit(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.github.events import Event, Wishes, job_for
+from agentevals_action.github.events import Event, JobOptions, job_for
 from agentevals_action.review import base_tree
 from agentevals_action.system.git import GitRepository
 from tests.support import hold_worktree
@@ -164,7 +164,8 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
         for side, sha in (("head", request_.head), ("base", request_.main))
     }
     job = job_for(
-        Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge), Wishes()
+        Event("pull_request", {"pull_request": {"number": 1, **sides}}, request_.merge),
+        JobOptions(),
     )
     base = base_tree.resolve_base(workspace, job, base_tree.check_head(workspace, job))
     assert base.sha == request_.main

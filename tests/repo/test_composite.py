@@ -52,8 +52,8 @@ HOSTILE = "a\"b$(touch pwned)`touch pwned`\n';touch pwned;\\ ${{ github.token }}
 
 
 def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
-    told = tmp_path / "told.json"
-    code = f"import json, os, sys\njson.dump([sys.argv[1:], dict(os.environ), os.getpid()], open({str(told)!r}, 'w'))\n"
+    record = tmp_path / "seen.json"
+    code = f"import json, os, sys\njson.dump([sys.argv[1:], dict(os.environ), os.getpid()], open({str(record)!r}, 'w'))\n"
     interpreter(tmp_path / "agentevals-action" / "bin" / "python", code)
     inputs = {
         **{name: str(each["default"]) for name, each in ACTION["inputs"].items()},
@@ -72,7 +72,7 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert child.wait(timeout=30) == 0
-    arguments, seen, pid = json.loads(told.read_text())
+    arguments, seen, pid = json.loads(record.read_text())
     assert arguments == ["-I", "-m", "agentevals_action", "action"]
     assert {name: value for name, value in seen.items() if name.startswith("INPUT_")} == {
         f"INPUT_{name.upper()}": value for name, value in inputs.items()

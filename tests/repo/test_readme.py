@@ -1,4 +1,4 @@
-"""The README says what the code does: its tables are the code's, its examples are valid, its
+"""The README agrees with the code: its tables are the code's, its examples are valid, its
 commands run."""
 
 import os
@@ -50,10 +50,10 @@ def rows(table: str) -> dict[str, list[str]]:
 
 
 def test_inputs__the_table_is_the_code_s() -> None:
-    told = rows("| input | default |")
-    assert list(told) == list(settings.INPUTS)
+    listed = rows("| input | default |")
+    assert list(listed) == list(settings.INPUTS)
     for name, described in settings.INPUTS.items():
-        assert told[name] == [
+        assert listed[name] == [
             f"`{described.default}`" if described.default else "–",
             described.description.replace("|", "\\|"),
         ]
@@ -138,14 +138,14 @@ def dialect_lines() -> list[set[str]]:
     return [{name.replace("-", "_") for name in re.findall(r"`([^`]+)`", part)} for part in parts]
 
 
-def test_dialects__every_spelling_stands_beside_its_name() -> None:
+def test_dialects__every_spelling_is_listed_with_its_name() -> None:
     lines = dialect_lines()
     assert [
         pair for pair in sorted(spellings()) if not any(set(pair) <= line for line in lines)
     ] == []
 
 
-def test_dialects__nothing_else_is_told() -> None:
+def test_dialects__nothing_else_is_listed() -> None:
     known = (
         {name for pair in spellings() for name in pair}
         | set(evaluators.EVALUATORS_BY_NAME)

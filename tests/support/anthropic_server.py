@@ -108,7 +108,7 @@ def prompt(received: Received) -> str:
     )
 
 
-class AnthropicServer(StandIn):
+class AnthropicServer(StandIn[Received, Sent]):
     """The first pattern found in the last user message, or `otherwise`, answers. With `key` every
     other one is refused, with `model` every other is unknown."""
 

@@ -129,7 +129,7 @@ def prompt(received: Received) -> str:
     return "\n".join(part.get("text", "") for part in last["parts"])
 
 
-class GeminiServer(StandIn):
+class GeminiServer(StandIn[Received, Sent]):
     """The first pattern found in the last user content, or `otherwise`, answers. With `key` every
     other one is refused, with `model` every other is unknown."""
 

@@ -41,7 +41,7 @@ def zipped(files: Mapping[str, bytes | str]) -> bytes:
 
 @dataclass
 class StoredArtifact:
-    """`size` is what the API says of it, its real one when left out."""
+    """`size` is the size in the API, by default the real one."""
 
     id: int
     run: int

@@ -1,4 +1,4 @@
-"""The HTTP side of the stand-in for GitHub: requests in, answers and faults out."""
+"""The HTTP side of the stand-in for GitHub: requests in, replies and failures out."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -115,7 +115,7 @@ class GitHubServer:
             return self.world.add_comment(pull, author, body, self.url)
 
     def break_route(self, injected: InjectedFailure) -> None:
-        """Faults of a route come in the order they were given."""
+        """Failures of a route come in the order they were given."""
         with self._lock:
             self._injected.append(injected)
 
@@ -135,7 +135,7 @@ class GitHubServer:
             return [request.route for request in self.requests if re.search(pattern, request.route)]
 
     def answer(self, request: Request) -> Answer | InjectedFailure:
-        """What a request gets; a fault to be carried out by the handler."""
+        """What a request gets; a failure that the handler carries out."""
         time.sleep(self.latency)
         with self._lock:
             self.requests.append(request)

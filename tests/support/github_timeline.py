@@ -33,7 +33,7 @@ def user(login: str) -> dict[str, Any]:
 @dataclass
 class Timeline:
     """What happened to pull requests, minute by minute. Commits stand in the timeline where their
-    own dates say, as on GitHub."""
+    own dates are, as on GitHub."""
 
     world: World
     need: Need
@@ -63,7 +63,7 @@ class Timeline:
         forced: bool = False,
         dated: float | None = None,
     ) -> None:
-        """Makes `sha` the head; `dated` is what the commit says of its own time."""
+        """Makes `sha` the head; `dated` is the commit's own date."""
         self.world.pull(pull).head_sha = sha
         person = {
             "name": "A",

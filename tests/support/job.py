@@ -26,7 +26,7 @@ class Finished:
 
 @dataclass
 class Job:
-    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow says beside
+    """One step. `run` and `attempt` are GitHub's numbers, `inputs` what the workflow sets besides
     the defaults; `kilobytes` are the most that a file may grow to, where the disk is to be full."""
 
     workspace: Path
@@ -43,7 +43,7 @@ class Job:
     kilobytes: int | None = None
 
     def environment(self) -> dict[str, str]:
-        """The step's environment, its file commands made anew."""
+        """The step's environment, with new file commands."""
         self.folder.mkdir(parents=True, exist_ok=True)
         files = {
             name: self.folder / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
@@ -82,15 +82,15 @@ class Job:
 
     def start(self, program: Sequence[str] = command.COMMAND) -> "subprocess.Popen[str]":
         """Starts the step, for tests that kill it or wrap the program."""
-        words = [*program, "action"]
-        ways = {
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-            "preexec_fn": command.small_files(self.kilobytes),
-        }
         return subprocess.Popen(
-            words, cwd=self.workspace, env=self.environment(), text=True, **ways
-        )  # type: ignore[call-overload, no-any-return]  # streams by name
+            [*program, "action"],
+            cwd=self.workspace,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=command.small_files(self.kilobytes),
+            text=True,
+        )
 
     def finish(self, timeout: float = 100) -> Finished:
         """Runs the step to its end."""

@@ -116,7 +116,7 @@ YAML: Corpus = {
     "a block scalar without end": lambda: _suite("  - |\n" + "    x\n" * 500_000),
     "quotes that do not close": lambda: _suite('  - "' + "x\n" * 500_000),
 }
-#: What suites name beside themselves.
+#: Files that suites name.
 FILES: Corpus = {
     "a long target": lambda: {
         **_suite(f"  - {{id: a, input: q, criteria: c, execution: {{target: {'t' * _MEGABYTE}}}}}"),
@@ -267,7 +267,7 @@ ROWS: Corpus = {
             ensure_ascii=False,
         )
     ),
-    "a long row with a fault": lambda: _rows(_row(input="x" * 9 * _MEGABYTE, criteria=1)),
+    "a long row with an error": lambda: _rows(_row(input="x" * 9 * _MEGABYTE, criteria=1)),
     "a row of escapes": lambda: _rows(_row(input="\n" * 4 * _MEGABYTE)),
     "a row of braces in a text": lambda: _rows(_row(input="{" * 9 * _MEGABYTE)),
     "a row of numbers": lambda: _rows(_row(metadata={"a": [1] * 3 * _MEGABYTE})),

@@ -1,7 +1,7 @@
-"""A stand-in for OpenAI's API, for Azure's, and for servers that speak it, on loopback: scripted
-failures first, then answers by pattern.
+"""OpenAI's API, Azure's and that of compatible servers on loopback: scripted replies first, then
+replies by pattern.
 
-It asks of a request what the vendors ask. https://platform.openai.com/docs/api-reference and
+It validates requests as the vendors do. https://platform.openai.com/docs/api-reference and
 https://learn.microsoft.com/azure/ai-foundry/openai/reference"""
 
 import json
@@ -9,10 +9,10 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support import stand_in
 
 USAGE = {
     "prompt_tokens": 11,
@@ -35,12 +35,8 @@ _FEWEST = 16
 
 
 @dataclass(frozen=True)
-class Received:
-    """A request as it came in; header names in lower case, the path with its query."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: Any
+class Received(stand_in.Received):
+    """A request of one of the two formats."""
 
     @property
     def asked(self) -> str:
@@ -81,23 +77,25 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Reply:
-    """One answer. `drop` closes the connection without one; `hold` keeps the client waiting until
-    the server is closed; `body` goes out as it is, else an answer in the format asked is made: a
-    completion from `text`, `message` and `finish_reason`, a response from `items` or `text`;
-    `fields` are laid over it."""
+class Reply(stand_in.Sent):
+    """One answer. Without a `body` it has the format of the request: a completion from `text`,
+    `message` and `finish_reason`, a response from `items` or `text`; `fields` replace its own."""
 
     text: str = ""
     message: Mapping[str, Any] = field(default_factory=dict)
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = field(default_factory=lambda: USAGE)
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
-    drop: bool = False
-    hold: bool = False
     items: Sequence[Mapping[str, Any]] | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def data(self, received: stand_in.Received) -> bytes:
+        if self.body is not None or not isinstance(received, Received):
+            return super().data(received)
+        if received.asked == "responses":
+            body = _response(self)
+        else:
+            body = _completion(self, received.at_azure)
+        return json.dumps({**body, **self.fields}).encode()
 
 
 def failure(
@@ -148,14 +146,16 @@ def function_call(name: str, arguments: str, call_id: str) -> Mapping[str, Any]:
     }
 
 
-class OpenAIServer:
+class OpenAIServer(stand_in.StandIn[Received, Reply]):
     """`with OpenAIServer({"pattern": "answer"}) as server:` then `server.url` (or `azure_url`) and
     `server.requests`.
 
-    `script` answers the first requests, in order of arrival; then the first pattern found in the
-    last user message, or `otherwise`. With `key` every other one is refused, with `model` every
-    other is unknown; fields of a request in `refused` are not supported. `busiest` is the greatest
-    number of requests that were open at once."""
+    The first pattern that matches the last user message, or `otherwise`, answers. Keys other than
+    `key` are refused, models other than `model` are unknown; fields of a request in `refused` are
+    not supported. Requests wait until `gather` of them are open; `busiest` is the greatest number
+    of requests that were open at once."""
+
+    request_type: ClassVar[type[stand_in.Received]] = Received
 
     def __init__(
         self,
@@ -168,65 +168,39 @@ class OpenAIServer:
         model: str | None = None,
         refused: Sequence[str] = (),
     ) -> None:
-        self.requests: list[Received] = []
+        super().__init__(script)
         self.busiest = 0
         self._replies = dict(replies or {})
-        self._script = list(script)
         self._otherwise = otherwise
         self._key = key
         self._model = model
         self._refused = refused
         self._open = 0
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
+        self._count_lock = threading.Lock()
         self._gathered = threading.Barrier(gather)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
-        )
 
     @property
     def azure_url(self) -> str:
-        """Where an Azure resource is."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        """The URL of an Azure resource."""
+        return super().url
 
     @property
     def url(self) -> str:
         return f"{self.azure_url}/v1"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
     def answer(self, received: Received) -> Reply:
-        with self._lock:
-            self.requests.append(received)
+        with self._count_lock:
             self._open += 1
             self.busiest = max(self.busiest, self._open)
-            scripted = self._script.pop(0) if self._script else None
         try:
-            # A server that gathers answers nobody before so many have asked: that many calls are
-            # surely open at once.
             self._gathered.wait(timeout=30)
-            reply = scripted or self._refusal(received) or self._chosen(received)
-            if reply.hold:
-                self._closing.wait()
-            return reply
+            return super().answer(received)
         finally:
-            with self._lock:
+            with self._count_lock:
                 self._open -= 1
+
+    def reply(self, received: Received) -> Reply:
+        return self._refusal(received) or self._matching(received)
 
     def _refusal(self, received: Received) -> Reply | None:
         azure = received.at_azure
@@ -260,13 +234,13 @@ class OpenAIServer:
         )
         return failure(400, problem) if problem else None
 
-    def _chosen(self, received: Received) -> Reply:
+    def _matching(self, received: Received) -> Reply:
         for pattern, reply in self._replies.items():
             if re.search(pattern, received.prompt):
-                return _reply(reply)
+                return _as_reply(reply)
         if self._otherwise is None:
             return failure(400, "there is no answer to this")
-        return _reply(self._otherwise)
+        return _as_reply(self._otherwise)
 
 
 class AzureServer(OpenAIServer):
@@ -327,19 +301,8 @@ def _responses_errors(body: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _reply(reply: str | Reply) -> Reply:
-    return Reply(reply) if isinstance(reply, str) else reply
-
-
-def _body(reply: Reply, received: Received) -> bytes:
-    if isinstance(reply.body, bytes):
-        return reply.body
-    if reply.body is not None:
-        return json.dumps(reply.body).encode()
-    made = (
-        _response(reply) if received.asked == "responses" else _completion(reply, received.at_azure)
-    )
-    return json.dumps({**made, **reply.fields}).encode()
+def _as_reply(reply: str | Reply) -> Reply:
+    return Reply(text=reply) if isinstance(reply, str) else reply
 
 
 def _completion(reply: Reply, azure: bool) -> dict[str, Any]:
@@ -383,40 +346,3 @@ def _response(reply: Reply) -> dict[str, Any]:
         "top_p": 1.0,
         "usage": RESPONSES_USAGE if reply.usage == USAGE else reply.usage,
     }
-
-
-def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = (
-            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
-        )
-        timeout = 30
-
-        def do_POST(self) -> None:
-            data = self.rfile.read(int(self.headers["Content-Length"]))
-            received = Received(
-                self.path,
-                {name.lower(): value for name, value in self.headers.items()},
-                json.loads(data),
-            )
-            reply = server.answer(received)
-            self.close_connection = True
-            if reply.drop or reply.hold:
-                return
-            body = _body(reply, received)
-            self.send_response(reply.status)
-            for name, value in {
-                "Content-Type": "application/json",
-                "Content-Length": str(len(body)),
-                "Connection": "close",
-                **reply.headers,
-            }.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing: a test's output is its own."""
-
-    return Handler

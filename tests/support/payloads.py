@@ -28,7 +28,7 @@ def user(login: str = "ada", number: int = 101) -> dict[str, Any]:
 def repository(
     full_name: str = "acme/agent", number: int = 501, fork: bool = False, private: bool = False
 ) -> dict[str, Any]:
-    """A repository as it stands in every payload; `fork` says that it is a fork of some other."""
+    """A repository as in every payload; `fork` marks a fork of another."""
     owner, _, name = full_name.partition("/")
     return {
         "id": number,
@@ -184,7 +184,7 @@ def push_event(
 
 
 def schedule_event(cron: str = "0 4 * * *", full_name: str = "acme/agent") -> dict[str, Any]:
-    """`schedule`: the payload says hardly more than which line of the workflow it was."""
+    """`schedule`: the payload has little more than the line of the workflow."""
     return {
         "schedule": cron,
         "workflow": ".github/workflows/evals.yml",

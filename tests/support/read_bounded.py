@@ -1,4 +1,4 @@
-"""Reads suites, each in a process of its own with limits of its own, and says what each took:
+"""Reads suites, each in a process of its own with limits of its own, and prints what each needed:
 folders in, a line of JSON for each out."""
 
 import json
@@ -14,18 +14,17 @@ from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.load import Catalog, load_suite
 from agentevals_action.targets import providers
-from agentevals_action.templating import unknown_variables
 
 #: Seconds of processor time, and bytes of address space, after which the system ends a reading: a
 #: bomb must not take the machine along.
-MOST_SECONDS, MOST_SPACE = 20, 2_000_000_000
+MAX_SECONDS, MAX_SPACE = 20, 2_000_000_000
 
 
 def read(root: Path) -> dict[str, object]:
     """What came of the suite `EVAL.yaml` in a folder, the processor time in seconds and the peak of
     memory in megabytes."""
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_SPACE, MOST_SPACE))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_SPACE, MAX_SPACE))
     started = time.process_time()
     suite = load_suite(
         root / "EVAL.yaml",
@@ -33,7 +32,7 @@ def read(root: Path) -> dict[str, object]:
         Catalog(evaluators=evaluators.EVALUATORS_BY_NAME, providers=providers.PROVIDERS),
     )
     whole = isinstance(suite, Suite)
-    told = [
+    diagnostics = [
         str(diagnostic)
         for diagnostic in (suite.warnings if isinstance(suite, Suite) else suite.errors)
     ]
@@ -45,15 +44,14 @@ def read(root: Path) -> dict[str, object]:
     return {
         "whole": whole,
         "tests": tests,
-        "told": told[:3],
-        "longest": max(map(len, told), default=0),
+        "diagnostics": diagnostics[:3],
+        "longest": max(map(len, diagnostics), default=0),
         "seconds": seconds,
         "megabytes": megabytes,
     }
 
 
 def main(folders: Iterable[str]) -> None:
-    unknown_variables("", frozenset())  # what is imported late is no part of any reading
     for folder in folders:
         child = os.fork()
         if child == 0:

@@ -74,7 +74,7 @@ def run_composite(
         for path in files.values():
             path.touch()
         own = {name: job.text(value) for name, value in step.get("env", {}).items()}
-        places = {
+        variables = {
             **{name: str(path) for name, path in files.items()},
             "GITHUB_ACTION_PATH": str(folder),
             "RUNNER_TEMP": str(temp),
@@ -82,7 +82,7 @@ def run_composite(
         finished = _run(
             step,
             job.text(step["run"]),
-            {**environment, **places, **own},
+            {**environment, **variables, **own},
             workspace,
             temp / f"step_{number}.sh",
         )

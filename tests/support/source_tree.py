@@ -1,61 +1,60 @@
-"""Reads a Python package with `ast`: which module imports what, where, and how large its parts
-are."""
+"""Reads the imports of a Python package with `ast`."""
 
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module, dotted; `late` inside a function, `typing` under TYPE_CHECKING."""
+    """One import: `target` is the dotted name of a module, of the package's own with a leading dot;
+    `late` if it is inside a function, `comment` the rest of its line after `#`."""
 
-    name: str
+    target: str
     line: int
     late: bool
-    typing: bool
+    comment: str
 
 
 @dataclass(frozen=True)
 class Module:
-    """One source file; `name` is dotted and relative to the package (`model.suite`), a package's
-    own is its folder's."""
+    """One source file; `name` is dotted and relative to the package (`model.suite`). The file
+    `__init__` of a folder has that name (`model.__init__`)."""
 
     name: str
-    path: Path
     tree: ast.Module
     imports: tuple[Import, ...]
 
     @property
-    def lines(self) -> int:
-        return len(self.path.read_text(encoding="utf-8").splitlines())
+    def folder(self) -> str:
+        """The dotted folder, empty at the root."""
+        return self.name.rpartition(".")[0]
 
-    def functions(self) -> Iterator[Function]:
+    def own(self) -> Iterator[tuple[Import, str]]:
+        """The imports of the package's own modules, with their names."""
+        return ((one, one.target[1:]) for one in self.imports if one.target.startswith("."))
+
+    def foreign(self) -> Iterator[tuple[Import, str]]:
+        """The other imports, with the name of the library."""
         return (
-            node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            (one, one.target.partition(".")[0])
+            for one in self.imports
+            if not one.target.startswith(".")
         )
 
 
-def paths(folder: Path) -> dict[str, Path]:
-    """The file of every module of a package by the module's name, a package's own being its
-    folder's."""
-    return {_name(path, folder): path for path in sorted(folder.rglob("*.py"))}
+def read_package(root: Path) -> tuple[Module, ...]:
+    """Every module of a package."""
+    paths = {
+        ".".join(path.relative_to(root).with_suffix("").parts): path
+        for path in sorted(root.rglob("*.py"))
+    }
+    return tuple(_read(name, path, root.name, paths) for name, path in paths.items())
 
 
-def read_package(folder: Path) -> dict[str, Module]:
-    """Every module of a package by its name; imports of the package's own modules are relative to
-    it, with a leading dot (`.globs`)."""
-    known = paths(folder)
-    return {name: _module(name, path, folder.name, known) for name, path in known.items()}
-
-
-def cycles(graph: Mapping[str, set[str]]) -> list[str]:
-    """Each import cycle as `a -> b -> a`, once."""
+def find_cycles(graph: Mapping[str, set[str]]) -> list[str]:
+    """The cycles of a graph as `a -> b -> a`, each once."""
     found: dict[frozenset[str], str] = {}
     done: set[str] = set()
 
@@ -73,44 +72,39 @@ def cycles(graph: Mapping[str, set[str]]) -> list[str]:
     return sorted(found.values())
 
 
-def _name(path: Path, folder: Path) -> str:
-    parts = path.relative_to(folder).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _module(name: str, path: Path, package: str, known: Mapping[str, Path]) -> Module:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def _read(name: str, path: Path, package: str, known: Mapping[str, Path]) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree, lines = ast.parse(text), text.splitlines()
     imports = tuple(
-        Import(_relative(target, package, known), line, late, typing)
-        for target, line, late, typing in _imports(tree, False, False)
+        Import(_resolve(target, package, known), line, late, lines[line - 1].partition("#")[2])
+        for target, line, late in _find_imports(tree, late=False)
     )
-    return Module(name, path, tree, imports)
+    return Module(name, tree, imports)
 
 
-def _imports(node: ast.AST, late: bool, typing: bool) -> Iterator[tuple[str, int, bool, bool]]:
+def _find_imports(node: ast.AST, late: bool) -> Iterator[tuple[str, int, bool]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
-            yield from ((alias.name, child.lineno, late, typing) for alias in child.names)
+            yield from ((alias.name, child.lineno, late) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, f"line {child.lineno}: imports are absolute"
             yield from (
-                (f"{child.module}:{alias.name}", child.lineno, late, typing)
-                for alias in child.names
+                (f"{child.module}:{alias.name}", child.lineno, late) for alias in child.names
             )
         else:
-            inner_late = late or isinstance(
-                child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-            )
-            inner_typing = typing or (
-                isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
-            )
-            yield from _imports(child, inner_late, inner_typing)
+            function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+            yield from _find_imports(child, late or isinstance(child, function))
 
 
-def _relative(target: str, package: str, known: Mapping[str, Path]) -> str:
-    module, _, attribute = target.partition(":")
-    if module != package and not module.startswith(f"{package}."):
+def _resolve(target: str, package: str, known: Mapping[str, Path]) -> str:
+    """`package.folder:name` is a module of the folder, or a name in a module or in `__init__`."""
+    module, _, name = target.partition(":")
+    if module.partition(".")[0] != package:
         return module
     own = module.removeprefix(package).removeprefix(".")
-    inner = f"{own}.{attribute}".strip(".") if attribute else own
-    return f".{inner if inner in known else own}"
+    for candidate in (f"{own}.{name}".strip("."), own):
+        if candidate in known:
+            return f".{candidate}"
+        if f"{candidate}.__init__" in known:
+            return f".{candidate}.__init__"
+    return ".__init__"

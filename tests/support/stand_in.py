@@ -1,5 +1,5 @@
-"""A stand-in for a vendor's server, on loopback: scripted replies first, then what the vendor's
-part makes of a request."""
+"""An HTTP server on loopback that replaces a vendor's server or an agent: scripted replies first,
+then the replies of a subclass."""
 
 import json
 import threading
@@ -7,22 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came in; header names in lower case."""
+    """A request: `path` with its query, header names in lower case."""
 
+    method: str
     path: str
     headers: Mapping[str, str]
-    body: Any
+    data: bytes
+
+    @property
+    def body(self) -> Any:
+        """The data as JSON."""
+        return json.loads(self.data)
 
 
 @dataclass(frozen=True)
 class Sent:
-    """One reply: `body` is JSON, or bytes that go out as they are. `drop` closes the connection
-    without one; `hold` keeps the client waiting until the server is closed."""
+    """One reply: `body` is JSON, or bytes that are sent unchanged. `drop` closes the connection
+    without a reply; `hold` keeps the client waiting until the server is closed."""
 
     body: Any = None
     status: int = 200
@@ -30,13 +36,22 @@ class Sent:
     drop: bool = False
     hold: bool = False
 
+    def data(self, received: Received) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
-class StandIn:
+
+Request = TypeVar("Request", bound=Received)
+Reply = TypeVar("Reply", bound=Sent)
+
+
+class StandIn(Generic[Request, Reply]):
     """`with SomeServer(...) as server:` then `server.url` and `server.requests`. `script` answers
-    the first requests, in order of arrival."""
+    the first requests in the order of arrival."""
 
-    def __init__(self, script: Sequence[Sent] = ()) -> None:
-        self.requests: list[Received] = []
+    request_type: ClassVar[type[Received]] = Received
+
+    def __init__(self, script: Sequence[Reply] = ()) -> None:
+        self.requests: list[Request] = []
         self._script = list(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -65,7 +80,7 @@ class StandIn:
         self._thread.join()
         self._server.server_close()
 
-    def answer(self, received: Received) -> Sent:
+    def answer(self, received: Request) -> Reply:
         with self._lock:
             self.requests.append(received)
             scripted = self._script.pop(0) if self._script else None
@@ -74,32 +89,27 @@ class StandIn:
             self._closing.wait()
         return reply
 
-    def reply(self, received: Received) -> Sent:
-        """What the vendor says to a request."""
+    def reply(self, received: Request) -> Reply:
+        """The reply to a request."""
         raise NotImplementedError
 
 
-def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
+def _handler(server: StandIn[Any, Any]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = (
-            True  # or the body of a reply waits for the head to be acknowledged: 40 ms
-        )
+        # Otherwise the body of a reply waits 40 ms for the acknowledgement of the head.
+        disable_nagle_algorithm = True
         timeout = 30
 
-        def do_POST(self) -> None:
-            data = self.rfile.read(int(self.headers["Content-Length"]))
-            reply = server.answer(
-                Received(
-                    self.path,
-                    {name.lower(): value for name, value in self.headers.items()},
-                    json.loads(data),
-                )
-            )
+        def _reply(self) -> None:
+            data = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            names = {name.lower(): value for name, value in self.headers.items()}
+            received = server.request_type(self.command, self.path, names, data)
+            reply = server.answer(received)
             self.close_connection = True
             if reply.drop or reply.hold:
                 return
-            body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+            body = reply.data(received)
             headers = {
                 "Content-Type": "application/json",
                 "Content-Length": str(len(body)),
@@ -112,7 +122,9 @@ def _handler(server: StandIn) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _reply
+
         def log_message(self, format: str, *args: object) -> None:
-            """Says nothing: a test's output is its own."""
+            """Writes nothing: a test's output is its own."""
 
     return Handler

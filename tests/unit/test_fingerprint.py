@@ -3,14 +3,15 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from time import process_time
 
 import pytest
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.result import Fingerprint
+from agentevals_action.model.suite import Suite
 from agentevals_action.model.watch import read_rule
 from tests.support import suites
+from tests.support.timing import processor_seconds
 
 JUDGE = "import rules\nprint(1)\n"
 FILES: dict[str, str] = {
@@ -252,26 +253,29 @@ def test_question_files__those_whose_change_makes_another_question(tmp_path: Pat
 
 def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> None:
     """1,000 tests against a mock of 1,000 answers: written out for each test, the list would take a
-    gigabyte."""
-    answers = "".join(
-        f"      - {{pattern: p{number}, response: {'x' * 1000}}}\n" for number in range(1000)
-    )
+    gigabyte, and hundreds of times as long as a list of one answer."""
     tests = "".join(
         f"  - {{id: t{number}, input: p{number}, assert: [{{type: contains, value: x}}]}}\n"
         for number in range(1000)
     )
-    targets = f"targets:\n  - name: default\n    provider: mock\n    responses:\n{answers}"
-    suite = suites.whole(
-        suites.write(
-            tmp_path, {"EVAL.yaml": f"name: many\ntests:\n{tests}", ".agentv/targets.yaml": targets}
+
+    def with_answers(count: int) -> Suite:
+        answers = "".join(
+            f"      - {{pattern: p{number}, response: {'x' * 1000}}}\n" for number in range(count)
         )
-    )
-    prints = Fingerprints()
-    started = process_time()
-    found = [prints.of(suite, test) for test in suite.tests]
-    assert process_time() - started < 3
-    assert len({one.agent for one in found}) == 1
-    assert len({one.question for one in found}) == 1000
+        targets = f"targets:\n  - name: default\n    provider: mock\n    responses:\n{answers}"
+        files = {"EVAL.yaml": f"name: many\ntests:\n{tests}", ".agentv/targets.yaml": targets}
+        return suites.whole(suites.write(tmp_path / str(count), files))
+
+    def prints(suite: Suite) -> list[Fingerprint]:
+        known = Fingerprints()
+        return [known.of(suite, test) for test in suite.tests]
+
+    one, many = with_answers(1), with_answers(1000)
+    assert processor_seconds(lambda: prints(many)) < 10 * processor_seconds(lambda: prints(one))
+    found = prints(many)
+    assert len({print.agent for print in found}) == 1
+    assert len({print.question for print in found}) == 1000
 
 
 def test_of__the_judge_that_a_code_judge_may_ask_is_part_of_its_grading(tmp_path: Path) -> None:

@@ -3,21 +3,54 @@ the code host."""
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol
 
 from agentevals_action.errors import AgentEvalsError
-from agentevals_action.github.base import Past
 from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.past import Lineage
+from agentevals_action.model.past import Lineage, lineage
+from agentevals_action.system.git import GitRepository
 
 #: Commits that a review asks a place about at most: each is a request to the host.
 _MOST_ASKED = 30
+
+
+class CommitHistory(Protocol):
+    """A source of the history before a commit. AgentEvalsError if it cannot answer at all: then it
+    is not asked again."""
+
+    def lineage(self, commit: str) -> Lineage:
+        """The ancestors of a commit, as far back as a baseline may be."""
+        ...
+
+    def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
+        """What changed between two commits; the reason if that is unknown."""
+        ...
+
+
+class GitHistory:
+    """The history in the clone, as far as it goes."""
+
+    def __init__(self, repository: GitRepository) -> None:
+        self._repository = repository
+
+    def lineage(self, commit: str) -> Lineage:
+        """The ancestors that are in the clone."""
+        shallow = self._repository.is_shallow()
+        problem = "the clone does not contain the complete history" if shallow else ""
+        return lineage(commit, self._repository.ancestry(commit), problem)
+
+    def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
+        """What changed between two commits that are in the clone."""
+        if not self._repository.has(ancestor):
+            return f"the commit {ancestor[:12]} is not in the clone"
+        return self._repository.changed_files(ancestor, commit)
 
 
 class Ancestry:
     """What lies before `commit`. `places` are asked in this order; one that fails is not asked
     again."""
 
-    def __init__(self, commit: str, places: Sequence[Past]) -> None:
+    def __init__(self, commit: str, places: Sequence[CommitHistory]) -> None:
         self._commit = commit
         self._places = tuple(places)
         self._failed: dict[int, str] = {}
@@ -56,7 +89,7 @@ class Ancestry:
             reasons.append(found)
         return reasons[-1] if reasons else "there is nothing to ask for what changed since"
 
-    def _ask(self, number: int, place: Past, ancestor: str) -> Sequence[ChangedFile] | str:
+    def _ask(self, number: int, place: CommitHistory, ancestor: str) -> Sequence[ChangedFile] | str:
         if number in self._failed:
             return self._failed[number]
         self._asked[number] = self._asked.get(number, 0) + 1

@@ -14,11 +14,12 @@ from agentevals_action.errors import (
     InvalidInput,
     OutputError,
 )
-from agentevals_action.github import events, job_log
-from agentevals_action.github.base import CheckReport
+from agentevals_action.github import events, job_log, workflow_commands
+from agentevals_action.github.api import RunContext
 from agentevals_action.github.events import Job
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import Review
+from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.reports.view.links import Links
 from agentevals_action.review import base_tree, pipeline, publish, workshop
 from agentevals_action.review.baseline_source import Places
@@ -38,11 +39,11 @@ def main(environ: Mapping[str, str]) -> int:
         settings = Settings.from_environ(environ)
         job = _job(runner, settings)
     except AgentEvalsError as error:
-        job_log.refuse(error, runner.summary_path)
+        job_log.report_invalid(error, runner.summary_path)
         return error.exit_code
     loading.load_all()
     place = Place(runner.workspace, settings, environ)
-    job_log.begin(place.redactor)
+    job_log.protect_log(place.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
     try:
@@ -53,7 +54,7 @@ def main(environ: Mapping[str, str]) -> int:
 
 def _job(runner: Runner, settings: Settings) -> Job:
     event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
-    wishes = events.Wishes(
+    wishes = events.JobOptions(
         settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
     )
     return events.job_for(event, wishes)
@@ -85,9 +86,9 @@ def _gate(
         )
         raise
     remembered = _remember(review, job, host, place.settings)
-    job_log.tell(review, published, (*host.notices, *remembered))
-    job_log.append_summary(runner.summary_path, published.summary)
-    job_log.write_outputs(
+    job_log.write_review(review, published, (*host.notices, *remembered))
+    workflow_commands.append_summary(runner.summary_path, published.summary)
+    workflow_commands.write_outputs(
         runner.output_path, publish.outputs(review, published, place.settings.report_dir)
     )
     return review.decision.exit_code
@@ -99,14 +100,14 @@ def _remember(review: Review, job: Job, host: GitHubHost, settings: Settings) ->
     runs = [run for suite in review.suites if (run := suite.head_run())]
     if not runs or not job.is_default_branch or settings.baseline not in ("auto", "branch"):
         return ()
-    return host.memory(settings.baseline_branch).store(
+    return host.data_branch(settings.baseline_branch).store(
         runs, job.head_sha, datetime.now(UTC).isoformat(timespec="seconds")
     )
 
 
 def _told(
     job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner
-) -> tuple[Review, publish.Published]:
+) -> tuple[Review, Published]:
     """The review and where it stands; a template that fails on it is the outcome, told by our
     own."""
     review = _review(job, place, repository, host)
@@ -119,9 +120,7 @@ def _told(
         return review, _published(review, host, _manner(review, place, runner), place)
 
 
-def _published(
-    review: Review, host: GitHubHost, manner: publish.Manner, place: Place
-) -> publish.Published:
+def _published(review: Review, host: GitHubHost, manner: publish.Manner, place: Place) -> Published:
     """Where it stands; a report folder that cannot be written is a warning."""
     try:
         publish.write_folder(review, place.report, manner)
@@ -169,7 +168,7 @@ def _template(place: Place) -> Path | None:
 
 def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
     return GitHubHost(
-        Target(
+        RunContext(
             repository=runner.repository,
             head_sha=job.check_sha or job.head_sha,
             token=settings.github_token,

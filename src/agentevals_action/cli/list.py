@@ -60,7 +60,7 @@ def _touched(
     revision: str,
     select: str,
 ) -> dict[str, tuple[str, ...]]:
-    job = events.local_job(repository.head(), revision, events.Wishes(select))
+    job = events.local_job(repository.head(), revision, events.JobOptions(select))
     base = base_tree.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None
     found = discover.select_suites(

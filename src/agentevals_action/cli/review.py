@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.github import events
-from agentevals_action.github.local import LocalHost
+from agentevals_action.github.base import LocalHost
 from agentevals_action.reports.view.links import Links
 from agentevals_action.review import publish, workshop
 from agentevals_action.review.baseline_source import Places
@@ -18,7 +18,7 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     settings = Settings.from_environ(inputs)
     repository = GitRepository(folder, environ=environ)
     job = events.local_job(
-        repository.head(), base, events.Wishes(settings.select, settings.fail_on)
+        repository.head(), base, events.JobOptions(settings.select, settings.fail_on)
     )
     place = workshop.Place(folder, settings, environ)
     manner = publish.Manner(Links(), template=place.template())

@@ -1,167 +1,205 @@
-"""The comment on the pull request: one for each gate, found by its marker and its author, updated
-in place."""
+"""The comment on the pull request: one per gate, found by its marker and author, updated in place.
 
-from collections.abc import Callable, Sequence
+The marker is a hidden first line with the gate, the run and the commit of the comment."""
+
+import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from github.IssueComment import IssueComment
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.github import limits
-from agentevals_action.github.api import GitHubApi, Target, Trouble
-from agentevals_action.github.base import CommentReport
-from agentevals_action.github.github_marker import Marker, read_marker
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.replies import Comment, Pull
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.report import CommentReport
 
-#: Author of what GITHUB_TOKEN writes, for where GraphQL does not say whom the token belongs to.
+#: Author of what GITHUB_TOKEN writes, for a token that GraphQL names no account of.
 _ACTIONS_BOT = "github-actions[bot]"
+_PERMISSION = "pull-requests: write"
 _VIEWER = "query { viewer { login databaseId } }"
-_HIDDEN = "query($ids: [ID!]!) { nodes(ids: $ids) { ... on IssueComment { id isMinimized } } }"
-_HIDE = """mutation($id: ID!) {
-  minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { minimizedComment { isMinimized } }
+_MINIMIZED = "query($ids: [ID!]!) { nodes(ids: $ids) { ... on IssueComment { id isMinimized } } }"
+_MINIMIZE = """mutation($id: ID!) {
+  minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) {
+    minimizedComment { isMinimized }
+  }
 }"""
-#: From the best to the worst: a step down is news that an edit would tell nobody.
+#: From the best to the worst.
 _ORDER = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.FAILED, Outcome.INVALID)
+_MARKER = re.compile(r"<!-- agentevals:v1 (\{[^\n<>]*\}) -->")
+#: Characters that could end the HTML comment, as JSON escapes.
+_ESCAPES = (("<", r"\u003c"), (">", r"\u003e"), ("--", r"-\u002d"))
+
+
+class Marker(BaseModel):
+    """Identifies a comment: `id` is the gate, `run` and `attempt` order the runs, `head` is
+    the commit and `outcome` its result."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    id: str
+    run: int
+    attempt: int
+    head: str
+    outcome: Outcome = Field(strict=False)
+
+    def line(self) -> str:
+        """The marker as an HTML comment on one line."""
+        text = json.dumps(self.model_dump(mode="json"), separators=(",", ":"))
+        for characters, escape in _ESCAPES:
+            text = text.replace(characters, escape)
+        return f"<!-- agentevals:v1 {text} -->"
+
+    def yields_to(self, other: "Marker") -> bool:
+        """Whether `other`, on the same head, is from a newer run.
+
+        Somebody starts a second attempt after the first attempts: it is newer than the first
+        attempt of any run."""
+        if other.run == self.run:
+            return other.attempt > self.attempt
+        return other.run > self.run and other.attempt >= self.attempt
+
+
+def read_marker(body: str) -> Marker | None:
+    """The marker at the beginning of a comment; further down it is somebody's quotation."""
+    match = _MARKER.match(body.lstrip("\ufeff \t\r\n"))
+    try:
+        return Marker.model_validate(json.loads(match[1])) if match else None
+    except (ValueError, ValidationError):
+        return None
 
 
 @dataclass(frozen=True)
-class _Own:
-    """A comment of this gate's, by our own account."""
+class _OwnComment:
+    """A comment of this gate by the action's account."""
 
-    comment: IssueComment
+    comment: Comment
     marker: Marker
 
 
-class GitHubComment:
-    """The comment of one gate on one pull request. `say` takes a sentence for the reader, `tell`
-    what could not be done and why."""
+class CommentWriter:
+    """The comment of one gate on one pull request. What fails becomes a notice."""
 
-    def __init__(
-        self,
-        api: GitHubApi,
-        target: Target,
-        pull: int,
-        say: Callable[[str], None],
-        tell: Callable[[str, Trouble], None],
-    ) -> None:
+    def __init__(self, api: GitHubApi, pull: int) -> None:
         self._api = api
-        self._target = target
         self._pull = pull
-        self._say = say
-        self._tell = tell
 
     def publish(self, report: CommentReport) -> str | None:
-        """Brings the comment to what the report says; its URL, None where it does not stand so."""
+        """Creates, updates or replaces the comment; returns its URL, None if it is not as
+        reported."""
         try:
             return self._publish(report)
-        except Trouble as trouble:
-            self._tell("The comment could not be written", trouble)
+        except ApiError as error:
+            self._api.report("The comment could not be written", error, _PERMISSION)
             return None
 
     def _publish(self, report: CommentReport) -> str | None:
-        target = self._target
+        context = self._api.context
         marker = Marker(
-            target.comment_id, target.run_id, target.run_attempt, target.head_sha, report.outcome
+            id=context.comment_id,
+            run=context.run_id,
+            attempt=context.run_attempt,
+            head=context.head_sha,
+            outcome=report.outcome,
         )
-        own = self._own()
-        if (not own and not report.wanted) or self._is_late(marker, own):
+        own = self._list_own()
+        if (not own and not report.wanted) or self._is_outdated(marker, own):
             return None
         line = f"{marker.line()}\n"
-        body = line + limits.fitting(report.body, limits.COMMENT, room=len(line))
+        body = line + limits.cut_markdown(report.body, limits.COMMENT, reserved=len(line))
         if not own:
             return self._create(body, own).html_url
-        standing = own[-1]
-        self._hide(own[:-1])
-        if _worse(report.outcome, standing.marker.outcome) and report.wanted:
-            posted = self._create(body, own)
-            self._hide([standing])
-            return posted.html_url
-        # A green comment from before would be a lie beside a red check, and a red one beside a
-        # green: both are turned, wanted or not.
-        if report.wanted or {report.outcome, standing.marker.outcome} != {Outcome.PASSED}:
-            self._update(standing.comment, body)
-        return standing.comment.html_url
+        latest = own[-1]
+        self._minimize(own[:-1])
+        if report.wanted and _is_worse(report.outcome, latest.marker.outcome):
+            created = self._create(body, own)  # an edit would notify nobody
+            self._minimize([latest])
+            return created.html_url
+        # A green comment next to a red check would be false, and a red one next to a green check:
+        # both are updated, wanted or not.
+        if report.wanted or {report.outcome, latest.marker.outcome} != {Outcome.PASSED}:
+            self._update(latest.comment, body)
+        return latest.comment.html_url
 
-    def _own(self) -> Sequence[_Own]:
-        """Our comments of this gate, the oldest first."""
+    def _list_own(self) -> Sequence[_OwnComment]:
+        """The action's comments of this gate, oldest first."""
         found = []
-        for comment in self._api.ask(
-            lambda: list(self._api.repository.get_issue(self._pull).get_comments())
-        ):
+        for comment in self._api.pages(f"issues/{self._pull}/comments", Comment):
             marker = read_marker(comment.body or "")
-            if marker is not None and marker.comment_id == self._target.comment_id:
-                found.append(_Own(comment, marker))
+            if marker is not None and marker.id == self._api.context.comment_id:
+                found.append(_OwnComment(comment, marker))
         if not found:
             return ()
         login, number = self._viewer()
-        ours = [
-            own
-            for own in found
-            if own.comment.user
-            and (own.comment.user.id == number or own.comment.user.login == login)
+        own = [
+            one
+            for one in found
+            if (user := one.comment.user) and (user.id == number or user.login == login)
         ]
-        return sorted(ours, key=lambda own: own.comment.id)
+        return sorted(own, key=lambda one: one.comment.id)
 
     def _viewer(self) -> tuple[str, int | None]:
-        """Login and REST id of the token's account. REST does not tell it to an app's token;
-        GraphQL calls the viewer `name[bot]`, as REST calls the author."""
+        """Login and id of the token's account; REST does not give them to the token of an app."""
         try:
-            viewer = self._api.graphql(_VIEWER, {})["viewer"]
-        except Trouble as trouble:
-            if trouble.kind == "down":
+            viewer = self._api.graphql(_VIEWER, {}).get("viewer")
+        except ApiError as error:
+            if error.kind == "unavailable":
                 raise
+            viewer = None
+        if not isinstance(viewer, dict):
             return _ACTIONS_BOT, None
-        return str(viewer["login"]), viewer.get("databaseId")
+        return str(viewer.get("login")), viewer.get("databaseId")
 
-    def _is_late(self, marker: Marker, own: Sequence[_Own]) -> bool:
-        """Whether the pull request has moved on, or a newer run has spoken for this head."""
+    def _is_outdated(self, marker: Marker, own: Sequence[_OwnComment]) -> bool:
+        """Whether the pull request has a newer commit, or a newer run has written for this one."""
         if self._head() not in (marker.head, None):
-            self._say(
-                "The comment was left alone: the pull request has a newer commit than the one that was reviewed."
+            self._api.notice(
+                "The comment was not changed: the pull request has a newer commit than the "
+                "reviewed one."
             )
             return True
         if any(marker.yields_to(one.marker) for one in own if one.marker.head == marker.head):
-            self._say("The comment was left alone: a newer run for the same commit has written it.")
+            self._api.notice(
+                "The comment was not changed: a newer run for the same commit has written it."
+            )
             return True
         return False
 
     def _head(self) -> str | None:
         try:
-            return self._api.ask(lambda: self._api.repository.get_pull(self._pull).head.sha)
-        except (
-            Trouble
-        ):  # what matters follows: if the comment cannot be written either, that is told
+            return self._api.get(f"pulls/{self._pull}", Pull).head_sha
+        except ApiError:  # if the comment cannot be written either, that is reported
             return None
 
-    def _create(self, body: str, own: Sequence[_Own]) -> IssueComment:
+    def _create(self, body: str, own: Sequence[_OwnComment]) -> Comment:
         known = {one.comment.id for one in own}
+        line = body.partition("\n")[0]
 
-        def landed() -> IssueComment | None:
-            line = body.partition("\n")[0]
-            new = (one.comment for one in self._own() if one.comment.id not in known)
-            return next((comment for comment in new if comment.body.startswith(line)), None)
+        def find() -> Comment | None:
+            new = (one.comment for one in self._list_own() if one.comment.id not in known)
+            return next((one for one in new if (one.body or "").startswith(line)), None)
 
-        return self._api.ask(
-            lambda: self._api.repository.get_issue(self._pull).create_comment(body), landed
-        )
+        path = f"issues/{self._pull}/comments"
+        return self._api.write("POST", path, {"body": body}, Comment, find)
 
-    def _update(self, comment: IssueComment, body: str) -> None:
-        if comment.body.replace("\r\n", "\n") != body:
-            self._api.ask(lambda: comment.edit(body))
+    def _update(self, comment: Comment, body: str) -> None:
+        if (comment.body or "").replace("\r\n", "\n") != body:
+            self._api.write("PATCH", f"issues/comments/{comment.id}", {"body": body}, Comment)
 
-    def _hide(self, outdated: Sequence[_Own]) -> None:
-        """Folds comments away as outdated; that one stays open is told, but is no reason to
-        stop."""
+    def _minimize(self, outdated: Sequence[_OwnComment]) -> None:
+        """Folds outdated comments away; a failure is only a notice."""
         if not outdated:
             return
+        ids = [own.comment.node_id for own in outdated][-limits.PAGE :]
         try:
-            ids = [own.comment.node_id for own in outdated]
-            nodes = self._api.graphql(_HIDDEN, {"ids": ids[-limits.PAGE :]})["nodes"]
+            nodes = self._api.graphql(_MINIMIZED, {"ids": ids}).get("nodes") or ()
             for node in nodes:
-                if node and not node["isMinimized"]:
-                    self._api.graphql(_HIDE, {"id": node["id"]})
-        except Trouble as trouble:
-            self._tell("An outdated comment could not be hidden", trouble)
+                if isinstance(node, dict) and not node.get("isMinimized"):
+                    self._api.graphql(_MINIMIZE, {"id": node.get("id")})
+        except ApiError as error:
+            self._api.report("An outdated comment could not be hidden", error, _PERMISSION)
 
 
-def _worse(outcome: Outcome, standing: Outcome) -> bool:
-    return _ORDER.index(outcome) > _ORDER.index(standing)
+def _is_worse(outcome: Outcome, than: Outcome) -> bool:
+    return _ORDER.index(outcome) > _ORDER.index(than)

@@ -1,83 +1,71 @@
-"""A branch of its own for results, through GitHub's Git Data API: read in few calls, written so
-that no writer loses what another wrote."""
+"""A branch for results, through GitHub's Git Data API: read in few requests, and written so that
+no writer loses what another wrote."""
 
 import base64
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-
-from github import InputGitTreeElement
-from github.GitCommit import GitCommit
-from github.GitRef import GitRef
-from github.GitTree import GitTree
+from typing import Any
+from urllib.parse import quote
 
 from agentevals_action.baselines import history_branch, history_format
 from agentevals_action.errors import HostError
-from agentevals_action.github.api import GitHubApi, Target, Trouble
-from agentevals_action.github.github_words import refusal
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.replies import Blob, GitCommit, GitObject, GitRef, Reply, Tree
 from agentevals_action.model.history import Remembered, SuiteHistory
 from agentevals_action.model.result import SuiteRun
 
-#: Times that a write is begun, when others write at the same time.
-TRIES = 30
-#: Refusals without anybody else's write before it: then it is no conflict. More than one, since
+#: Attempts to write while other runs write, too.
+MAX_ATTEMPTS = 30
+#: Refusals with an unchanged branch after which the refusal is no conflict; more than one, because
 #: GitHub may still show an old state.
-_UNMOVED = 3
-#: Seconds before the second try at most, then twice as long each time up to the longest; jitter, so
-#: that writers come apart.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
-#: Bytes of text that are sent along with a tree; what is over them is sent file by file before.
-_ALONG = 512 * 1024
-#: What GitHub answers when a branch does not lead where it is to be moved from, or is there
-#: already.
+_MAX_UNCHANGED = 3
+#: The longest pause in seconds before the second attempt, doubled each time, and its maximum.
+#: Pauses are random, so that writers separate.
+_FIRST_PAUSE, _MAX_PAUSE = 0.5, 15.0
+#: Bytes of text that a tree's request contains; further files have requests of their own.
+_INLINE_BYTES = 512 * 1024
+#: Status of a change to a branch that has moved, or exists already.
 _CONFLICTS = (404, 409, 422)
-_BLOB = ("100644", "blob")
 
 
 @dataclass(frozen=True)
 class _State:
-    """The branch as it was read: its commit (`sha` its name) and tree, nothing when there is no
-    branch, and what it holds: SHA and size by name."""
+    """The branch as it was read: its commit, tree and files (SHA and size by name); empty if there
+    is no branch."""
 
-    sha: str = ""
-    ref: GitRef | None = None
-    commit: GitCommit | None = None
-    tree: GitTree | None = None
+    commit: str = ""
+    tree: str = ""
     files: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
-class GitHubData:
-    """What runs of the default branch remember on `branch`, which has no history in common with the
-    others. Never forced."""
+class DataBranch:
+    """The results of runs of the default branch on `branch`, which has no history in common with
+    other branches. It is never force-pushed."""
 
-    def __init__(self, api: GitHubApi, target: Target, branch: str) -> None:
+    def __init__(self, api: GitHubApi, branch: str) -> None:
         self._api = api
-        self._target = target
         self._branch = branch
         self._read: dict[str, str] = {}
         self._sent: dict[str, str] = {}
 
     def read(self, suites: Collection[str]) -> Remembered:
-        """What is there of these suites (paths): one request, and one for each of them. HostError,
-        in words, when it cannot be read."""
+        """The stored results of suites (paths): one request, and one per suite. HostError."""
+        problem = f"`{self._branch}` could not be read"
         try:
-            files = self._api.ask(
-                lambda: _files(self._api.repository.get_git_tree(self._branch, recursive=True))
-            )
+            files = self._list(quote(self._branch, safe=""))[1]
             names = {path: history_format.file_name(path) for path in suites}
             texts = {path: self._text(files[name]) for path, name in names.items() if name in files}
-        except Trouble as trouble:
-            if trouble.status == 404:
-                lacks = "there is no such branch yet (runs on the default branch write it), or the token lacks `contents: read`"
-                raise HostError(f"`{self._branch}` could not be read: {lacks}") from trouble
-            words = refusal(
-                f"`{self._branch}` could not be read",
-                trouble,
-                "contents: read",
-                self._target.without_secrets,
-            )
-            raise HostError(words.rstrip(".")) from trouble
+        except ApiError as error:
+            if error.status == 404:
+                raise HostError(
+                    f"{problem}: there is no such branch yet (runs on the default branch write "
+                    "it), or the token lacks `contents: read`"
+                ) from error
+            reason = self._api.context.without_secrets
+            words = error.explain(problem, "contents: read", reason)
+            raise HostError(words.rstrip(".")) from error
         read = {path: history_format.decoded(text, path) for path, text in texts.items()}
         return Remembered(
             {path: found for path, found in read.items() if isinstance(found, SuiteHistory)},
@@ -85,134 +73,114 @@ class GitHubData:
         )
 
     def store(self, runs: Sequence[SuiteRun], commit: str, time: str) -> tuple[str, ...]:
-        """Adds what suites came to on a commit (SHA) in a run of that time (ISO 8601 with a zone);
-        what to tell the reader of the run.
-
-        Whatever keeps it from being written is such a sentence, never an error. The texts must have
-        no secrets in them any more."""
+        """Adds the results of suites on a commit (SHA) in a run of that time (ISO 8601 with a
+        zone); returns notices. A failure is a notice. The texts must contain no secrets."""
+        problem = f"The results were not stored on `{self._branch}`"
         try:
-            return self._stored(runs, commit, time)
-        except Trouble as trouble:
-            what = f"The results were not stored on `{self._branch}`"
-            return (refusal(what, trouble, "contents: write", self._target.without_secrets),)
+            return self._store(runs, commit, time, problem)
+        except ApiError as error:
+            reason = self._api.context.without_secrets
+            return (error.explain(problem, "contents: write", reason),)
 
-    def _stored(self, runs: Sequence[SuiteRun], commit: str, time: str) -> tuple[str, ...]:
-        before, unmoved, pause = None, 0, _FIRST_PAUSE
-        for _ in range(TRIES):
-            state = self._state()
+    def _store(
+        self, runs: Sequence[SuiteRun], commit: str, time: str, problem: str
+    ) -> tuple[str, ...]:
+        before, unchanged, pause = None, 0, _FIRST_PAUSE
+        for _ in range(MAX_ATTEMPTS):
+            state = self._load()
             if not history_branch.is_data(state.files):
-                raise Trouble(
-                    "invalid",
-                    "the branch holds something else; name one of its own in `baseline-branch`",
+                raise ApiError(
+                    "rejected",
+                    "the branch contains something else; name another one in `baseline-branch`",
                 )
             update = history_branch.updated(
                 state.files, partial(self._named, state), runs, commit, time
             )
             if not update.files:
                 return update.notices
-            refused = self._written(state, update.files, f"Results of {commit[:12]}\n\n[skip ci]")
-            if refused is None:
+            conflict = self._commit(state, update.files, f"Results of {commit[:12]}\n\n[skip ci]")
+            if conflict is None:
                 return update.notices
-            unmoved = unmoved + 1 if state.sha == before else 1
-            if unmoved >= _UNMOVED:
-                raise refused
-            before = state.sha
-            if not self._api.wait(random.uniform(0, pause)):  # noqa: S311
+            unchanged = unchanged + 1 if state.commit == before else 1
+            if unchanged >= _MAX_UNCHANGED:
+                raise conflict
+            before = state.commit
+            if not self._api.wait(random.uniform(0, pause)):  # noqa: S311  # no secret
                 break
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        return (
-            f"The results were not stored on `{self._branch}`: too many others were writing to it.",
-        )
+            pause = min(2 * pause, _MAX_PAUSE)
+        return (f"{problem}: too many other runs were writing to it.",)
 
-    def _state(self) -> _State:
-        repository = self._api.repository
-
-        def read_ref() -> tuple[GitRef, str]:
-            ref = repository.get_git_ref(f"heads/{self._branch}")
-            return ref, ref.object.sha
-
-        def read() -> _State:
-            commit = repository.get_git_commit(sha)
-            tree = repository.get_git_tree(commit.tree.sha, recursive=True)
-            return _State(sha, ref, commit, tree, _files(tree))
-
+    def _load(self) -> _State:
         try:
-            ref, sha = self._api.ask(read_ref)
-        except Trouble as trouble:
-            if trouble.status == 404:  # whether the token may write is told when it does
+            commit = self._api.get(f"git/ref/heads/{quote(self._branch)}", GitRef).object.sha
+        except ApiError as error:
+            if error.status == 404:  # whether the token may write is reported when it writes
                 return _State()
             raise
-        return self._api.ask(read)
+        tree = self._api.get(f"git/commits/{commit}", GitCommit).tree.sha
+        return _State(commit, *self._list(tree))
+
+    def _list(self, revision: str) -> tuple[str, dict[str, tuple[str, int]]]:
+        tree = self._api.get(f"git/trees/{revision}", Tree, recursive=1)
+        if tree.truncated:  # a file that is not listed would count as new, and be overwritten
+            raise ApiError("rejected", "the branch contains more files than GitHub lists")
+        return tree.sha, {
+            one.path: (one.sha, one.size or 0) for one in tree.tree if one.type == "blob"
+        }
 
     def _named(self, state: _State, name: str) -> str:
         return self._text(state.files[name])
 
     def _text(self, file: tuple[str, int]) -> str:
-        """A file's text, empty when it is none or larger than those that are written here."""
+        """The text of a file, empty if it is no text or larger than the files written here."""
         sha, size = file
         if size > history_format.FILE_BYTES:
             return ""
         if sha not in self._read:
-            self._read[sha] = self._api.ask(
-                lambda: _decoded(self._api.repository.get_git_blob(sha).content)
-            )
+            self._read[sha] = _decode(self._api.get(f"git/blobs/{sha}", Blob).content)
         return self._read[sha]
 
-    def _written(self, state: _State, files: Mapping[str, str], message: str) -> Trouble | None:
-        """Writes these files as a commit on top of the state; what was said when the branch is no
-        longer at it."""
-        repository, ask = self._api.repository, self._api.ask
-        elements = self._elements(files)
-        # Blobs, trees and commits are named by what they hold: made twice, they are the same.
-        tree = ask(
-            lambda: (
-                repository.create_git_tree(elements, state.tree)
-                if state.tree
-                else repository.create_git_tree(elements)
-            )
-        )
-        commit = ask(
-            lambda: repository.create_git_commit(
-                message, tree, [state.commit] if state.commit else []
-            )
-        )
+    def _commit(self, state: _State, files: Mapping[str, str], message: str) -> ApiError | None:
+        """Writes files as a commit on top of the state; returns the refusal if the branch has
+        moved."""
+        # Blobs and trees are named by their content: created twice, they are the same.
+        body: dict[str, Any] = {"tree": self._entries(files)}
+        if state.tree:
+            body["base_tree"] = state.tree
+        tree = self._api.write("POST", "git/trees", body, GitObject)
+        parents = [state.commit] if state.commit else []
+        body = {"message": message, "tree": tree.sha, "parents": parents}
+        sha = self._api.write("POST", "git/commits", body, GitObject).sha
+        ref = f"refs/heads/{self._branch}"
         try:
-            if ref := state.ref:
-                ask(lambda: ref.edit(commit.sha, force=False))
+            if state.commit:
+                path, body = f"git/{quote(ref)}", {"sha": sha, "force": False}
+                self._api.write("PATCH", path, body, Reply)
             else:
-                ask(lambda: repository.create_git_ref(f"refs/heads/{self._branch}", commit.sha))
-        except Trouble as trouble:
-            if trouble.status in _CONFLICTS:
-                return trouble
+                self._api.write("POST", "git/refs", {"ref": ref, "sha": sha}, Reply)
+        except ApiError as error:
+            if error.status in _CONFLICTS:
+                return error
             raise
         return None
 
-    def _elements(self, files: Mapping[str, str]) -> list[InputGitTreeElement]:
-        elements, room = [], _ALONG
+    def _entries(self, files: Mapping[str, str]) -> list[dict[str, str]]:
+        entries, free = [], _INLINE_BYTES
         for name, text in sorted(files.items(), key=lambda pair: len(pair[1])):
-            room -= len(text.encode())
-            if room >= 0:
-                elements.append(InputGitTreeElement(name, *_BLOB, content=text))
-            else:
-                elements.append(InputGitTreeElement(name, *_BLOB, sha=self._blob(text)))
-        return elements
+            free -= len(text.encode())
+            content = {"content": text} if free >= 0 else {"sha": self._create_blob(text)}
+            entries.append({"path": name, "mode": "100644", "type": "blob", **content})
+        return entries
 
-    def _blob(self, text: str) -> str:
+    def _create_blob(self, text: str) -> str:
         if text not in self._sent:
-            self._sent[text] = self._api.ask(
-                lambda: self._api.repository.create_git_blob(text, "utf-8").sha
-            )
+            body = {"content": text, "encoding": "utf-8"}
+            self._sent[text] = self._api.write("POST", "git/blobs", body, GitObject).sha
         return self._sent[text]
 
 
-def _files(tree: GitTree) -> dict[str, tuple[str, int]]:
-    if tree.truncated:  # what is not listed would be taken for new, and overwritten
-        raise Trouble("invalid", "the branch holds more files than GitHub lists")
-    return {one.path: (one.sha, one.size or 0) for one in tree.tree if one.type == "blob"}
-
-
-def _decoded(content: str) -> str:
+def _decode(content: str) -> str:
     try:
         return base64.b64decode(content).decode("utf-8")
-    except ValueError:  # no text: whoever reads it finds it damaged
+    except ValueError:  # no text: the reader of the file reports it as damaged
         return ""

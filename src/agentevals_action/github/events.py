@@ -1,27 +1,28 @@
-"""Pure: which job an event asks for (action.md, "Events"): what runs, what it is compared with,
-where it is told."""
+"""Events of GitHub and the job that each asks for (action.md, "Events"): what runs, the base, and
+the commit that gets the check."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
 
 Select = Literal["changed", "all"]
+Sha = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
+P = TypeVar("P", bound="_Payload")
 
 DEPENDABOT = "dependabot[bot]"
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ON_A_CHANGE = frozenset({"gates", "regressions"})
 _ELSEWHERE = frozenset({"failures"})
-#: Events that Dependabot causes and that still see the secrets.
+#: Events that have the repository's secrets even if Dependabot causes them.
 _WITH_SECRETS = ("pull_request_target", "schedule", "workflow_dispatch")
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happened: the event's name and payload, and of the runner's facts the commit, the ref
-    and who caused it."""
+    """An event: its name and payload, and the runner's commit, ref and actor."""
 
     name: str
     payload: Mapping[str, Any]
@@ -31,8 +32,8 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the workflow says about the job; `fail_on` None means the event's default."""
+class JobOptions:
+    """The inputs that shape a job; `fail_on` None means the event's default."""
 
     select: str = "changed"
     fail_on: frozenset[str] | None = None
@@ -41,7 +42,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Pull:
-    """The pull request: `base_sha` is the tip of its base branch when the event was sent."""
+    """The pull request; `base_sha` is the tip of its base branch at the time of the event."""
 
     number: int
     head_sha: str
@@ -53,9 +54,9 @@ class Pull:
 class BaseRule:
     """How the base is found.
 
-    `pull`: first parent of a merge commit, else the merge base with `revision` (the base branch's
-    tip). `commit`: `revision` itself. `fork-point`: the merge base of HEAD and `revision`. `none`:
-    nothing to compare with, `reason` says why."""
+    `pull`: the first parent of a merge commit, else the merge base with `revision` (the tip of the
+    base branch). `commit`: `revision` itself. `fork-point`: the merge base of HEAD and `revision`.
+    `none`: there is nothing to compare with, for this `reason`."""
 
     kind: Literal["pull", "commit", "fork-point", "none"]
     revision: str | None = None
@@ -66,11 +67,11 @@ class BaseRule:
 class Job:
     """What an event asks for.
 
-    `head_sha` is the commit that reports speak of, `heads` those that the workspace's HEAD may be
-    (beside a merge commit of the pull request), `check_sha` the commit that gets the check, None
-    for no check. `without_secrets` says why the job has no secrets, empty when it has them.
-    `is_default_branch` says that it is a push to the default branch, or a schedule, which runs
-    there: what it comes to is what later pull requests start from."""
+    `head_sha` is the commit of the reports; `heads` are the commits that the workspace's HEAD may
+    be, apart from a merge commit of the pull request; `check_sha` is the commit of the check run,
+    None for none. `without_secrets` is the reason why the job has no secrets, else empty.
+    `is_default_branch` marks a push to the default branch, or a schedule, which runs there: later
+    pull requests are compared with its results."""
 
     event: str
     select: Select
@@ -84,15 +85,49 @@ class Job:
     is_default_branch: bool = False
 
 
-def job_for(event: Event, wishes: Wishes) -> Job:
-    """The job of an event; InvalidInput when the event is refused or its payload is not what GitHub
-    sends."""
+class _Payload(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class _PullRequest(_Payload):
+    number: int = Field(gt=0, validation_alias=AliasPath("pull_request", "number"))
+    head_sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
+    base_sha: Sha = Field(validation_alias=AliasPath("pull_request", "base", "sha"))
+    base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))
+    head_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("pull_request", "head", "repo", "full_name")
+    )
+    base_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("pull_request", "base", "repo", "full_name")
+    )
+
+    def is_fork(self) -> bool:
+        """Whether the head's repository is another one, or gone; the flag `fork` of a repository
+        does not state this."""
+        return self.head_repository is None or self.head_repository != self.base_repository
+
+
+class _MergeGroup(_Payload):
+    head_sha: Sha = Field(validation_alias=AliasPath("merge_group", "head_sha"))
+    base_sha: Sha = Field(validation_alias=AliasPath("merge_group", "base_sha"))
+
+
+class _Push(_Payload):
+    before: Sha
+    after: Sha
+    default_branch: str | None = Field(
+        default=None, validation_alias=AliasPath("repository", "default_branch")
+    )
+
+
+def job_for(event: Event, options: JobOptions) -> Job:
+    """The job of an event. InvalidInput if the event is refused or its payload is invalid."""
     if event.name in ("pull_request", "pull_request_target"):
-        return _pull_request(event, wishes)
+        return _pull_request(event, options)
     if event.name == "merge_group":
-        return _merge_group(event, wishes)
+        return _merge_group(event, options)
     if event.name == "push" and event.payload.get("deleted") is not True:
-        return _push(event, wishes)
+        return _push(event, options)
     known = event.name in ("schedule", "workflow_dispatch")
     return Job(
         event=event.name,
@@ -100,155 +135,112 @@ def job_for(event: Event, wishes: Wishes) -> Job:
         head_sha=event.sha,
         heads=(event.sha,),
         base=BaseRule("none", reason=f"the event `{event.name}` has no base to compare with"),
-        fail_on=wishes.fail_on or _ELSEWHERE,
+        fail_on=options.fail_on or _ELSEWHERE,
         check_sha=event.sha if known else None,
         without_secrets=_without_secrets(event),
         is_default_branch=event.name == "schedule",
     )
 
 
-def local_job(head_sha: str, revision: str, wishes: Wishes) -> Job:
+def local_job(head_sha: str, revision: str, options: JobOptions) -> Job:
     """The job of a review of the working tree, uncommitted changes included, against a revision."""
     return Job(
         event="local",
-        select=_select(wishes),
+        select=_select(options),
         head_sha=head_sha,
         heads=(head_sha,),
         base=BaseRule("fork-point", revision),
-        fail_on=wishes.fail_on or _ON_A_CHANGE,
+        fail_on=options.fail_on or _ON_A_CHANGE,
     )
 
 
-def _pull_request(event: Event, wishes: Wishes) -> Job:
+def _pull_request(event: Event, options: JobOptions) -> Job:
     unsafe = event.name == "pull_request_target"
-    if unsafe and not wishes.allow_unsafe_pull_request_target:
+    if unsafe and not options.allow_unsafe_pull_request_target:
         raise InvalidInput(
-            "the event `pull_request_target` is refused: it runs a stranger's suites and judges with the repository's secrets in reach",
-            "use `on: pull_request`; whoever knows what that means sets `allow-unsafe-pull-request-target: true`",
+            "the event `pull_request_target` is refused: it runs a stranger's suites and judges "
+            "with access to the repository's secrets",
+            "use `on: pull_request`; if you accept the risk, set "
+            "`allow-unsafe-pull-request-target: true`",
         )
     if event.payload.get("action") == "closed":
-        # A run on a closed pull request would leave a status on its head that stands when it is
-        # opened again.
+        # A run on a closed pull request would leave a status that is still there when the pull
+        # request is opened again.
         raise InvalidInput(
             "the pull request is closed: there is nothing to gate",
-            "take `closed` out of the workflow's `types`",
+            "remove `closed` from the workflow's `types`",
         )
-    pull = Pull(
-        number=_number(event.payload, "pull_request", "number"),
-        head_sha=_sha(event.payload, "pull_request", "head", "sha"),
-        base_ref=_text(event.payload, "pull_request", "base", "ref"),
-        base_sha=_sha(event.payload, "pull_request", "base", "sha"),
-    )
+    payload = _read(_PullRequest, event)
     return Job(
         event=event.name,
-        select=_select(wishes),
-        head_sha=pull.head_sha,
-        # With pull_request_target, GITHUB_SHA is the base branch: taken for the head it would be
-        # compared with itself.
-        heads=(pull.head_sha,) if unsafe else (event.sha, pull.head_sha),
-        base=BaseRule("pull", pull.base_sha),
-        fail_on=wishes.fail_on or _ON_A_CHANGE,
-        check_sha=pull.head_sha,
-        pull=pull,
+        select=_select(options),
+        head_sha=payload.head_sha,
+        # With pull_request_target, GITHUB_SHA is the base branch: as the head, it would be compared
+        # with itself.
+        heads=(payload.head_sha,) if unsafe else (event.sha, payload.head_sha),
+        base=BaseRule("pull", payload.base_sha),
+        fail_on=options.fail_on or _ON_A_CHANGE,
+        check_sha=payload.head_sha,
+        pull=Pull(payload.number, payload.head_sha, payload.base_ref, payload.base_sha),
+        without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
+    )
+
+
+def _merge_group(event: Event, options: JobOptions) -> Job:
+    payload = _read(_MergeGroup, event)
+    return Job(
+        event=event.name,
+        select=_select(options),
+        head_sha=payload.head_sha,
+        heads=tuple(dict.fromkeys((payload.head_sha, event.sha))),
+        base=BaseRule("commit", payload.base_sha),
+        fail_on=options.fail_on or _ON_A_CHANGE,
+        check_sha=payload.head_sha,
         without_secrets=_without_secrets(event),
     )
 
 
-def _merge_group(event: Event, wishes: Wishes) -> Job:
-    head = _sha(event.payload, "merge_group", "head_sha")
+def _push(event: Event, options: JobOptions) -> Job:
+    payload = _read(_Push, event)
+    # `after` of an annotated tag is the tag object, which cannot be checked out or have a check.
+    after = event.sha if event.ref.startswith("refs/tags/") else payload.after
+    is_new = not payload.before.strip("0")
+    base = BaseRule("commit", payload.before)
+    if is_new:
+        base = BaseRule("none", reason="the branch is new: there is nothing to compare with")
     return Job(
         event=event.name,
-        select=_select(wishes),
-        head_sha=head,
-        heads=tuple(dict.fromkeys((head, event.sha))),
-        base=BaseRule("commit", _sha(event.payload, "merge_group", "base_sha")),
-        fail_on=wishes.fail_on or _ON_A_CHANGE,
-        check_sha=head,
-        without_secrets=_without_secrets(event),
-    )
-
-
-def _push(event: Event, wishes: Wishes) -> Job:
-    before = _sha(event.payload, "before")
-    # Of an annotated tag, `after` is the tag's own object, which can neither be checked out nor
-    # carry a check.
-    after = event.sha if event.ref.startswith("refs/tags/") else _sha(event.payload, "after")
-    new = not before.strip("0")
-    return Job(
-        event=event.name,
-        select="all" if new else _select(wishes),
+        select="all" if is_new else _select(options),
         head_sha=after,
         heads=tuple(dict.fromkeys((after, event.sha))),
-        base=BaseRule("none", reason="the branch is new: there is nothing to compare with")
-        if new
-        else BaseRule("commit", before),
-        fail_on=wishes.fail_on or _ELSEWHERE,
+        base=base,
+        fail_on=options.fail_on or _ELSEWHERE,
         check_sha=after,
         without_secrets=_without_secrets(event),
-        is_default_branch=event.ref == f"refs/heads/{_default_branch(event.payload)}",
+        is_default_branch=event.ref == f"refs/heads/{payload.default_branch}",
     )
 
 
-def _select(wishes: Wishes) -> Select:
-    return "all" if wishes.select == "all" else "changed"
+def _select(options: JobOptions) -> Select:
+    return "all" if options.select == "all" else "changed"
 
 
-def _default_branch(payload: Mapping[str, Any]) -> object:
-    repository = payload.get("repository")
-    return repository.get("default_branch") if isinstance(repository, Mapping) else None
-
-
-def _without_secrets(event: Event) -> str:
+def _without_secrets(event: Event, is_fork: bool = False) -> str:
     if event.name not in _WITH_SECRETS and event.actor == DEPENDABOT:
-        return "the run was started by Dependabot, which gets no secrets of the repository"
-    if event.name == "pull_request" and _is_fork(event.payload):
+        return "Dependabot started the run, which gets no secrets of the repository"
+    if is_fork:
         return "the pull request comes from a fork, which gets no secrets of the repository"
     return ""
 
 
-def _is_fork(payload: Mapping[str, Any]) -> bool:
-    """A head whose repository is another one than the base's, or gone; the flag `fork` says only
-    that a repository is one."""
-    pull = payload.get("pull_request")
-    sides = [pull.get(side) if isinstance(pull, Mapping) else None for side in ("head", "base")]
-    names = [_full_name(side.get("repo")) if isinstance(side, Mapping) else None for side in sides]
-    return names[0] is None or names[0] != names[1]
-
-
-def _full_name(repository: object) -> object:
-    return repository.get("full_name") if isinstance(repository, Mapping) else None
-
-
-def _value(payload: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    value: Any = payload
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def _sha(payload: Mapping[str, Any], *keys: str) -> str:
-    value = _value(payload, keys)
-    if isinstance(value, str) and _SHA.fullmatch(value):
-        return value
-    raise _misshapen("commit", keys)
-
-
-def _text(payload: Mapping[str, Any], *keys: str) -> str:
-    value = _value(payload, keys)
-    if isinstance(value, str) and value:
-        return value
-    raise _misshapen("text", keys)
-
-
-def _number(payload: Mapping[str, Any], *keys: str) -> int:
-    value = _value(payload, keys)
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    raise _misshapen("number", keys)
-
-
-def _misshapen(what: str, keys: tuple[str, ...]) -> InvalidInput:
-    return InvalidInput(
-        f"the event's payload has no {what} at `{'.'.join(keys)}`",
-        "the event file is not what GitHub sends for this event",
-    )
+def _read(model: type[P], event: Event) -> P:
+    try:
+        return model.model_validate(event.payload)
+    except ValidationError as error:
+        fields = ", ".join(
+            f"`{'.'.join(map(str, one['loc']))}`" for one in error.errors(include_input=False)
+        )
+        raise InvalidInput(
+            f"the payload of the event `{event.name}` has no valid value at {fields}",
+            "the event file is not what GitHub sends for this event",
+        ) from error

@@ -1,186 +1,181 @@
-"""GitHub's knowledge of the history: a commit's ancestors, what changed since one, what earlier
-runs of the workflow left."""
+"""GitHub's history: the ancestors of a commit, what changed since one, earlier runs of the
+workflow, and their artifacts."""
 
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from github.Artifact import Artifact
-from github.File import File
-from github.WorkflowRun import WorkflowRun
+import httpx
 
 from agentevals_action.errors import HostError
-from agentevals_action.github import limits
-from agentevals_action.github.api import GitHubApi, Target, Trouble
-from agentevals_action.github.github_words import refusal
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.replies import (
+    Artifact,
+    Commit,
+    Comparison,
+    File,
+    Repository,
+    WorkflowRun,
+)
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.past import Archive, Lineage, PastRun, lineage
 
 T = TypeVar("T")
 
-#: Commits that are read for a commit's ancestors, those of merged branches included.
+#: Commits that are read for the ancestors of one, merged branches included.
 _COMMITS = 2 * limits.PAGE
-#: Events whose runs are of a commit that was on the branch. A pull request's run bears the name of
-#: its own branch, which may be any, and its workflow file is the pull request's too.
+#: Events whose runs are of a commit of the branch. The run of a pull request has the name of the
+#: pull request's branch, which may be any, and its workflow file.
 _TRUSTED = frozenset({"push", "schedule", "workflow_dispatch"})
-#: Artifacts of one run that are looked into, the one of this name first.
+#: Artifacts of one run that are read at most, those with this name first.
 _ARTIFACTS = 3
-_USUAL = "agentevals-report"
-#: Bytes of an archive that are taken, and seconds that fetching one may last.
+_USUAL_NAME = "agentevals-report"
+#: Size limit of an archive in bytes, and time limit of its download in seconds.
 ARCHIVE_BYTES = 64 * 1024 * 1024
-_ARCHIVE_SECONDS = 120.0
-_CHUNK = 256 * 1024
+_DOWNLOAD_SECONDS = 120.0
 
 
-class GitHubPast:
-    """A `hosts.base.Past`, and the runs of this workflow; HostError with what to grant where GitHub
-    does not say."""
+class GitHubHistory:
+    """The history of the repository, and the runs of this workflow. HostError with the permission
+    to grant."""
 
-    def __init__(self, api: GitHubApi, target: Target) -> None:
+    def __init__(self, api: GitHubApi) -> None:
         self._api = api
-        self._target = target
 
     def lineage(self, commit: str) -> Lineage:
-        """The ancestors of a commit, among those that it came with latest."""
+        """The ancestors of a commit, among the latest commits of its history."""
 
-        def parents() -> dict[str, tuple[str, ...]]:
-            commits = islice(self._api.repository.get_commits(sha=commit), _COMMITS)
+        def read() -> dict[str, tuple[str, ...]]:
+            commits = islice(self._api.pages("commits", Commit, sha=commit), _COMMITS)
             return {one.sha: tuple(parent.sha for parent in one.parents) for one in commits}
 
-        return lineage(
-            commit, self._asked("the base's ancestors could not be read", "contents: read", parents)
-        )
+        parents = self._ask("the base's ancestors could not be read", "contents: read", read)
+        return lineage(commit, parents)
 
     def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
-        """What changed from one to the other, when GitHub tells all of it."""
-
-        def compared() -> tuple[str, list[ChangedFile]]:
-            found = self._api.repository.compare(ancestor, commit, comparison_commits_per_page=1)
-            return found.status, [changed_file(file) for file in found.files]
-
-        status, files = self._asked(
-            "what changed since could not be read", "contents: read", compared
+        """What changed between two commits; the reason if GitHub does not list all of it."""
+        path = f"compare/{ancestor}...{commit}"
+        comparison = self._ask(
+            "the changes since could not be read",
+            "contents: read",
+            lambda: self._api.get(path, Comparison, per_page=1),
         )
-        if status not in ("ahead", "identical"):
-            return f"the base does not descend from {ancestor[:12]}"
+        files = [changed_file(file) for file in comparison.files]
+        since = ancestor[:12]
+        if comparison.status not in ("ahead", "identical"):
+            return f"the base does not descend from {since}"
         if len(files) >= limits.COMPARED_FILES:
-            return f"too much has changed since {ancestor[:12]} for GitHub to list it ({limits.COMPARED_FILES} files or more)"
+            return (
+                f"too much has changed since {since} for GitHub to list it "
+                f"({limits.COMPARED_FILES} files or more)"
+            )
         if any(
             "\ufffd" in path for file in files for path in (file.path, file.previous_path or "")
         ):
-            return f"GitHub cannot write the name of a file that has changed since {ancestor[:12]}"
+            return f"GitHub cannot write the name of a file that has changed since {since}"
         return files
 
     def runs(self, branch: str = "") -> Sequence[PastRun]:
-        """The latest runs of this workflow that succeeded on a branch (the default branch when it
-        has no name), newest first."""
-        if not self._target.run_id:
-            raise HostError("the number of this run is not known, and so its workflow is not")
+        """The latest successful runs of this workflow on a branch (default: the default branch),
+        newest first."""
+        run_id = self._api.context.run_id
+        if not run_id:
+            raise HostError("the number of this run is unknown, so its workflow is unknown")
 
         def read() -> list[WorkflowRun]:
-            repository = self._api.repository
-            name = branch or repository.default_branch
-            workflow = repository.get_workflow(
-                repository.get_workflow_run(self._target.run_id).workflow_id
+            name = branch or self._api.get("", Repository).default_branch
+            workflow = self._api.get(f"actions/runs/{run_id}", WorkflowRun).workflow_id
+            runs = self._api.pages(
+                f"actions/workflows/{workflow}/runs",
+                WorkflowRun,
+                "workflow_runs",
+                branch=name,
+                status="success",
+                exclude_pull_requests="true",
             )
-            return list(
-                workflow.get_runs(branch=name, status="success", exclude_pull_requests=True)[
-                    : limits.PAGE
-                ]
-            )
+            return list(islice(runs, limits.PAGE))
 
-        found = self._asked(
-            "earlier runs of this workflow could not be read", "actions: read", read
-        )
+        problem = "earlier runs of this workflow could not be read"
+        found = self._ask(problem, "actions: read", read)
         return tuple(
-            PastRun(run.id, run.head_sha, run.html_url) for run in found if self._counts(run)
+            PastRun(run.id, run.head_sha, run.html_url) for run in found if self._is_trusted(run)
         )
 
     def archives(self, run: PastRun) -> Iterator[Archive]:
-        """What a run left, as it is asked for: the most likely first, a few at most."""
+        """The artifacts of a run, each downloaded when it is asked for: the most likely first."""
 
         def read() -> list[Artifact]:
-            return list(
-                self._api.repository.get_workflow_run(run.id).get_artifacts()[: limits.PAGE]
-            )
+            path = f"actions/runs/{run.id}/artifacts"
+            return list(islice(self._api.pages(path, Artifact, "artifacts"), limits.PAGE))
 
-        found = self._asked(
-            f"the artifacts of the run {run.id} could not be read", "actions: read", read
-        )
-        # Of the same name there is one for each attempt.
-        for artifact in sorted(
-            found, key=lambda one: (one.name != _USUAL, "agentevals" not in one.name, -one.id)
-        )[:_ARTIFACTS]:
+        problem = f"the artifacts of the run {run.id} could not be read"
+        found = self._ask(problem, "actions: read", read)
+        # Each attempt of a run has one of the same name.
+        found.sort(key=lambda one: (one.name != _USUAL_NAME, "agentevals" not in one.name, -one.id))
+        for artifact in found[:_ARTIFACTS]:
             yield self._archive(artifact)
 
     def _archive(self, artifact: Artifact) -> Archive:
         if artifact.expired:
             return Archive(artifact.name, problem="has expired")
-        if artifact.size_in_bytes > ARCHIVE_BYTES:
-            return Archive(artifact.name, problem=f"is larger than {ARCHIVE_BYTES >> 20} MiB")
-        what = f"the artifact `{artifact.name}` could not be fetched"
-        content = self._asked(what, "actions: read", lambda: self._fetched(artifact))
+        content = None
+        if artifact.size_in_bytes <= ARCHIVE_BYTES:
+            content = self._ask(
+                f"the artifact `{artifact.name}` could not be fetched",
+                "actions: read",
+                lambda: self._api.repeat(lambda: self._download(artifact)),
+            )
         if content is None:
             return Archive(artifact.name, problem=f"is larger than {ARCHIVE_BYTES >> 20} MiB")
         return Archive(artifact.name, content)
 
-    def _fetched(self, artifact: Artifact) -> bytes | None:
-        """The archive lies elsewhere, at an address that needs no token and must not see ours."""
-        headers, _ = artifact.requester.requestJsonAndCheck("GET", f"{artifact.url}/zip")
-        address = str(headers.get("location", ""))
-        schemes = {"https", urlsplit(self._target.api_url).scheme}
-        if urlsplit(address).scheme not in schemes:
-            raise Trouble("down", "no address to fetch it from")
-        return _bounded(address)
-
-    def _counts(self, run: WorkflowRun) -> bool:
-        """Whether a run is one of this repository on a commit of the branch, and no other than this
-        one."""
-        own = (
-            run.id != self._target.run_id and run.event in _TRUSTED and run.conclusion == "success"
-        )
-        home = run.head_repository
-        return (
-            own and home is not None and home.full_name.lower() == self._target.repository.lower()
-        )
-
-    def _asked(self, what: str, permission: str, call: Callable[[], T]) -> T:
+    def _download(self, artifact: Artifact) -> bytes | None:
+        """The archive, None if it is too large. Its address is on another server, which needs no
+        token and must not receive it."""
+        address = self._api.location(f"actions/artifacts/{artifact.id}/zip")
+        if urlsplit(address).scheme not in {"https", urlsplit(self._api.context.api_url).scheme}:
+            raise ApiError("unavailable", "no valid address of the archive")
+        deadline = time.monotonic() + _DOWNLOAD_SECONDS
+        content = bytearray()
         try:
-            return self._api.ask(call)
-        except Trouble as trouble:
-            raise HostError(refusal(what, trouble, permission).rstrip(".")) from trouble
+            with httpx.stream("GET", address, timeout=30) as response:
+                if response.status_code != httpx.codes.OK:
+                    message = f"the address of the archive replied {response.status_code}"
+                    raise ApiError("unavailable", message)
+                for part in response.iter_bytes():
+                    content += part
+                    if len(content) > ARCHIVE_BYTES:
+                        return None
+                    if time.monotonic() > deadline:
+                        raise ApiError("unavailable", "the download of the archive is too slow")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            message = f"the archive could not be downloaded ({type(error).__name__})"
+            raise ApiError("unavailable", message) from error
+        return bytes(content)
+
+    def _is_trusted(self, run: WorkflowRun) -> bool:
+        """Whether it is another run, of this repository, on a commit of the branch."""
+        context = self._api.context
+        return (
+            run.id != context.run_id
+            and run.event in _TRUSTED
+            and run.conclusion == "success"
+            and (run.head_repository or "").lower() == context.repository.lower()
+        )
+
+    def _ask(self, problem: str, permission: str, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except ApiError as error:
+            raise HostError(error.explain(problem, permission).rstrip(".")) from error
 
 
 def changed_file(file: File) -> ChangedFile:
-    """A file of GitHub's lists; a copied one is a new one."""
+    """A file of GitHub's lists; a copy is a new file."""
     if file.status == "copied":
         return ChangedFile(file.filename, "added")
-    return ChangedFile(
-        file.filename, file.status, file.previous_filename if file.status == "renamed" else None
-    )
-
-
-def _bounded(address: str) -> bytes | None:
-    """What lies there, None when it is more than an archive may be; OSError when it does not come
-    in time."""
-    ends = time.monotonic() + _ARCHIVE_SECONDS
-    parts: list[bytes] = []
-    size = 0
-    try:
-        answer = urllib.request.urlopen(address, timeout=30)  # noqa: S310
-    except urllib.error.HTTPError as error:
-        error.close()  # it is the answer itself, with its connection
-        raise Trouble("down", f"the archive's address answered {error.code}") from error
-    with answer:
-        while part := answer.read(_CHUNK):
-            size += len(part)
-            if size > ARCHIVE_BYTES:
-                return None
-            if time.monotonic() > ends:
-                raise TimeoutError("the archive came too slowly")
-            parts.append(part)
-    return b"".join(parts)
+    previous = file.previous_filename if file.status == "renamed" else None
+    return ChangedFile(file.filename, file.status, previous)

@@ -1,43 +1,42 @@
-"""The log of a job: one folded group a suite, annotations where no check stands, outputs and
-summary for the runner."""
+"""The log of a job: a folded group per suite, annotations if there is no check run, and the outputs
+and the summary for the runner."""
 
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentevals_action import escaping
 from agentevals_action.errors import AgentEvalsError, InvalidInput
-from agentevals_action.github import limits, workflow_commands
+from agentevals_action.github import workflow_commands as commands
+from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import Review, SuiteComparison, TestComparison
 from agentevals_action.model.notices import Notices
-from agentevals_action.reports import console, terminal
+from agentevals_action.model.report import Published
+from agentevals_action.reports import console
+from agentevals_action.reports.terminal import printable
+from agentevals_action.reports.view import cost, waivers
 from agentevals_action.system.redaction import Redactor
-
-if TYPE_CHECKING:
-    from agentevals_action.review.publish import Published
 
 log = logging.getLogger(__name__)
 
-_REASON = 500  # characters of a reason in the job summary
-_BECAME = 500  # characters of what became of a test
-_ANSWER = 300  # characters of an answer that a line of the log shows
-#: What a program colours its output with, and moves its cursor by (ECMA-48, 5.4).
+#: Characters of a line, of a reason in the job summary, of a test's change, of an answer.
+_LINE, _REASON, _CHANGE, _ANSWER = 1000, 500, 500, 300
+#: Sequences that colour a program's output or move the cursor (ECMA-48, 5.4).
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class _SafeFormatter(logging.Formatter):
-    """No line of a log record can be a command to the runner."""
+    """Formats records so that no line is a command to the runner."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return workflow_commands.safe_log_line(super().format(record))
+        return commands.safe_log_line(super().format(record))
 
 
-def begin(redactor: Redactor) -> None:
-    """From here on the log has no secrets and no commands in it."""
+def protect_log(redactor: Redactor) -> None:
+    """Removes secrets and commands from all further log records."""
     for handler in logging.getLogger().handlers:
         handler.addFilter(redactor.filter())
         handler.setFormatter(_SafeFormatter("%(levelname)s: %(message)s"))
@@ -47,146 +46,98 @@ def begin(redactor: Redactor) -> None:
 def folded(
     title: str, redact: Callable[[str], str], in_actions: bool
 ) -> Iterator[Callable[[str], None]]:
-    """A part of the log while it lasts: a folded group in the log of a job, elsewhere plain lines
-    on standard error. What it gives takes lines as they came from a stranger."""
+    """A folded group in the log of a job, plain lines on standard error elsewhere; yields a
+    function that writes a line of a stranger's program."""
     stream = sys.stdout if in_actions else sys.stderr
-    print(workflow_commands.group(title) if in_actions else f"{title}:", file=stream, flush=True)
+    title = commands.command("group", title) if in_actions else f"{title}:"
+    print(title, file=stream, flush=True)
     try:
-        yield lambda line: say(redact(_ESCAPES.sub("", line)), in_actions)
+        yield lambda line: print(
+            commands.safe_log_line(printable(redact(_ESCAPES.sub("", line)), _LINE)),
+            file=stream,
+            flush=True,
+        )
     finally:
         if in_actions:
-            print(workflow_commands.endgroup(), file=stream, flush=True)
+            print(commands.command("endgroup"), file=stream, flush=True)
 
 
-def say(line: str, in_actions: bool) -> None:
-    """One line of the log, at most 1000 characters: where the job's log is read, or on standard
-    error; no command to a runner or a terminal."""
-    stream = sys.stdout if in_actions else sys.stderr
-    print(workflow_commands.safe_log_line(terminal.printable(line, 1000)), file=stream, flush=True)
-
-
-def refuse(error: AgentEvalsError, summary: Path | None) -> None:
-    """Tells of inputs or an event that mean nothing, where people look: annotations and the job
-    summary."""
+def report_invalid(error: AgentEvalsError, summary: Path | None) -> None:
+    """Reports invalid inputs or an invalid event as annotations and in the job summary."""
     lines = [*(error.errors if isinstance(error, InvalidInput) else ()), error.sentence]
     for line in lines:
-        print(workflow_commands.error(line), flush=True)
-    if summary is not None:
-        items = "\n".join(f"- {escaping.prose(line, _REASON)}" for line in lines)
-        append_summary(summary, f"> [!CAUTION]\n> **agentevals could not begin**\n\n{items}\n")
+        print(commands.command("error", line), flush=True)
+    items = "\n".join(f"- {escaping.prose(line, _REASON)}" for line in lines)
+    commands.append_summary(summary, f"> [!CAUTION]\n> **agentevals could not start**\n\n{items}\n")
 
 
-def tell(review: Review, published: "Published", notices: Sequence[str]) -> None:
-    """The review in the log: a folded group a suite, then annotations if no check could carry them,
-    notices (the host's first), what the run cost, the verdict."""
-    from agentevals_action.reports.view import (
-        cost,  # late: a run on this machine folds its log, and has no view
-    )
-
+def write_review(review: Review, published: Published, notices: Sequence[str]) -> None:
+    """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
+    notices (the host's first), the cost, the decision, the addresses."""
     for suite in review.suites:
-        print(workflow_commands.group(terminal.printable(_title(suite))))
-        for line in _tests(suite.tests):
-            print(workflow_commands.safe_log_line(line))
-        print(workflow_commands.endgroup())
+        print(commands.command("group", printable(_title(suite))))
+        for line in _test_lines(suite.tests):
+            print(commands.safe_log_line(line))
+        print(commands.command("endgroup"))
     for diagnostic in review.invalid:
-        print(workflow_commands.safe_log_line(f"fault: {diagnostic}"))
+        print(commands.safe_log_line(f"error: {diagnostic}"))
     for diagnostic in review.warnings:
-        print(workflow_commands.safe_log_line(f"warning: {diagnostic}"))
+        print(commands.safe_log_line(f"warning: {diagnostic}"))
     if published.check_url is None:
-        for line in workflow_commands.annotations(published.annotations):
+        for line in commands.annotations(published.annotations):
             print(line)
-    _tell_notices((*notices, *review.notices))
+    _write_notices((*notices, *review.notices))
     if spent := cost.of_review(review).words():
-        print(workflow_commands.safe_log_line(spent))
-    _tell_decision(review)
-    for url in (published.comment_url, published.check_url):
-        if url:
-            print(url)
+        print(commands.safe_log_line(spent))
+    decision = review.decision
+    print(
+        commands.safe_log_line(
+            ": ".join(filter(None, [decision.outcome, "; ".join(decision.reasons)]))
+        )
+    )
+    undecided = waivers.undecided(test for suite in review.suites for test in suite.tests)
+    for line in filter(None, (*decision.waived, undecided)):
+        print(commands.safe_log_line(printable(line, _LINE)))
+    for url in filter(None, (published.comment_url, published.check_url)):
+        print(url)
     sys.stdout.flush()
 
 
-def _tell_decision(review: Review) -> None:
-    """The outcome with its reasons, and what does not count: a line each."""
-    from agentevals_action.reports.view import waivers
-
-    decision = review.decision
-    print(
-        workflow_commands.safe_log_line(
-            f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}"
-        )
-    )
-    for line in (
-        *decision.waived,
-        waivers.undecided(test for suite in review.suites for test in suite.tests),
-    ):
-        if line:
-            print(workflow_commands.safe_log_line(terminal.printable(line, 1000)))
-
-
-def _tell_notices(notices: Iterable[str]) -> None:
-    """Each once, above the log as far as GitHub shows them there."""
-    said = Notices()
+def _write_notices(notices: Iterable[str]) -> None:
+    """Writes each notice once, as a warning as far as GitHub shows warnings."""
+    counted = Notices()
     for notice in notices:
-        said.add(notice)
-    for number, notice in enumerate(said.told()):
-        shown = number < limits.COMMANDS_A_STEP
-        print(
-            workflow_commands.warning(notice)
-            if shown
-            else workflow_commands.safe_log_line(terminal.printable(f"notice: {notice}", 1000))
-        )
-
-
-def append_summary(path: Path | None, markdown: str) -> None:
-    """Adds to the job summary, where there is one; one that cannot be written is a warning."""
-    if path is not None:
-        try:
-            workflow_commands.append_summary(path, markdown)
-        except OSError as error:
-            log.warning("the job summary could not be written: %s", error)
-
-
-def write_outputs(path: Path | None, outputs: Mapping[str, str]) -> None:
-    """Gives the action's outputs to the runner, where there is one; when they cannot be written
-    that is a warning."""
-    if path is not None:
-        try:
-            workflow_commands.write_outputs(path, outputs)
-        except OSError as error:
-            log.warning("the outputs could not be written: %s", error)
+        counted.add(notice)
+    for number, notice in enumerate(counted.told()):
+        if number < limits.COMMANDS_PER_STEP:
+            print(commands.command("warning", notice))
+        else:
+            print(commands.safe_log_line(printable(f"notice: {notice}", _LINE)))
 
 
 def _title(suite: SuiteComparison) -> str:
     head = suite.head
     if head is None:
         return suite.path
-    counts = {
-        "passed": head.passed,
-        "borderline": head.borderline,
-        "failed": head.failed,
-        "errors": head.errored,
-    }
-    return f"{suite.path}: " + ", ".join(
-        f"{count} {word}" for word, count in counts.items() if count or word == "passed"
-    )
+    counts = [
+        f"{head.passed} passed",
+        head.borderline and f"{head.borderline} borderline",
+        head.failed and f"{head.failed} failed",
+        head.errored and f"{head.errored} errors",
+    ]
+    return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
 
 
-def _tests(tests: Sequence[TestComparison]) -> Iterable[str]:
+def _test_lines(tests: Sequence[TestComparison]) -> Iterator[str]:
     turns, ordered = console.by_conversation(tests)
     for test in ordered:
+        change = printable("; ".join(waivers.became(test)), _CHANGE)
+        name = printable(test.id)
         if test.head is None:
-            yield f"{'–':<10} {terminal.printable(test.id)}  ({_became(test)})"
+            yield f"{'–':<10} {name}  ({change})"
             continue
-        reason = (
-            ""
-            if test.head.verdict == "pass"
-            else f"  {terminal.printable(console.why(test.head), _ANSWER)}"
-        )
         turn = console.in_conversation(turns, test.head)
-        yield f"{console.mark(test.head):<10} {terminal.printable(test.id)}{turn}  ({_became(test)}){reason}"
-
-
-def _became(test: TestComparison) -> str:
-    from agentevals_action.reports.view import waivers
-
-    return terminal.printable("; ".join(waivers.became(test)), _BECAME)
+        reason = (
+            f"  {printable(console.why(test.head), _ANSWER)}" if test.head.verdict != "pass" else ""
+        )
+        yield f"{console.mark(test.head):<10} {name}{turn}  ({change}){reason}"

@@ -1,161 +1,111 @@
-"""The label that accepts regressions: whether it is on the pull request, who put it there, and
-whether for the head as it is now.
+"""The label that accepts the regressions of a head: who added it, and for which head."""
 
-Where a commit stands in the timeline goes by the commit's own dates, and these are the author's to
-write. So the order of events alone proves nothing: GitHub must also have begun a check of this very
-head before the label was put on, at a time that GitHub noted itself."""
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
 
-from agentevals_action.github.api import GitHubApi, Target, Trouble
-from agentevals_action.github.github_words import refusal
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.replies import CheckSuite, Pull, TimelineEvent
 from agentevals_action.model.quarantine import Acceptance
 
-T = TypeVar("T")
-
-_LABELLING = ("labeled", "unlabeled")
+_LABELS = ("labeled", "unlabeled")
 _FORCED = "head_ref_force_pushed"
-_MOVING = ("committed", _FORCED)
-#: As GitHub calls the account of somebody who has left.
-_NOBODY = "ghost"
+_PUSHES = ("committed", _FORCED)
+#: GitHub's name for a deleted account.
+_DELETED_ACCOUNT = "ghost"
 
 
 @dataclass(frozen=True)
-class _Pull:
-    """The pull request as it is now; `labels` in lower case, as GitHub tells labels apart."""
+class _Addition:
+    """The last time that the label was added. `is_current` if the head has not changed since;
+    `forced` is the time of the last force-push before."""
 
-    head_sha: str
-    head_ref: str
-    labels: frozenset[str]
-
-
-@dataclass(frozen=True)
-class _Event:
-    """One event of the timeline; a commit has no time of its own that GitHub noted."""
-
-    kind: str
-    label: str = ""
-    by: str = _NOBODY
-    at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class _PutOn:
-    """The last time that the label was put on; `stands` says that no change of the head comes after
-    it, `forced` when the head was last replaced by another."""
-
-    by: str
-    at: datetime
-    stands: bool
+    login: str
+    time: datetime
+    is_current: bool
     forced: datetime | None
 
 
-class GitHubLabels:
-    """What the labels of one pull request say. What cannot be told goes to `say`, a sentence
-    each."""
+class Labels:
+    """The labels of one pull request. A label that accepts nothing is a notice."""
 
-    def __init__(
-        self, api: GitHubApi, target: Target, number: int, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, api: GitHubApi, pull: int) -> None:
         self._api = api
-        self._target = target
-        self._number = number
-        self._say = say
+        self._pull = pull
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who takes the regressions of the head on by this label; None when it is not on, was put
-        on for another head, or when that cannot be told."""
-        unknown = f"The label `{label}` accepts nothing, since it could not be told for which head it was put on"
-        pull = self._asked(self._pull, unknown, "pull-requests: read")
-        if pull is None or label.casefold() not in pull.labels:
-            return None
-        if pull.head_sha != self._target.head_sha:
-            self._refuse(label, "the pull request has another head by now")
-            return None
-        events = self._asked(self._events, unknown, "pull-requests: read")
-        if events is None:
-            return None
-        put = _put_on(events, label)
-        if put is None:
-            self._refuse(label, "GitHub does not say who put it there")
-        elif not put.stands:
-            self._refuse(label, f"the head has changed since @{put.by} put it there")
-        elif (
-            known := self._asked(lambda: self._known_before(pull, put), unknown, "checks: read")
-        ) is False:
-            self._refuse(
-                label,
-                f"when @{put.by} put it there, no check of this head had begun yet: it may have been meant for another",
-            )
-        elif known:
-            return Acceptance(put.by, label)
-        return None
-
-    def _refuse(self, label: str, why: str) -> None:
-        again = "To accept the regressions of this head, take it off and put it on again"
-        self._say(f"The label `{label}` accepts nothing: {why}. {again}.")
-
-    def _asked(self, call: Callable[[], T], what: str, permission: str) -> T | None:
+        """Who accepts the regressions of the head by this label; None if nobody does, or that
+        is unknown."""
+        permission = "pull-requests: read"
         try:
-            return self._api.ask(call)
-        except Trouble as trouble:
-            self._say(refusal(what, trouble, permission))
+            pull = self._api.get(f"pulls/{self._pull}", Pull)
+            if not any(_is_same(one.name, label) for one in pull.labels):
+                return None
+            events = self._api.pages(f"issues/{self._pull}/timeline", TimelineEvent)
+            added = _find_addition(events, label)
+            permission = "checks: read"
+            reason = self._refusal(pull, added)
+        except ApiError as error:
+            problem = f"The label `{label}` accepts nothing, because the head it is for is unknown"
+            self._api.notice(error.explain(problem, permission))
             return None
+        if reason or added is None:
+            self._api.notice(
+                f"The label `{label}` accepts nothing: {reason}. To accept the regressions of this "
+                "head, remove it and add it again."
+            )
+            return None
+        return Acceptance(added.login, label)
 
-    def _pull(self) -> _Pull:
-        pull = self._api.repository.get_pull(self._number)
-        return _Pull(
-            pull.head.sha, pull.head.ref, frozenset(label.name.casefold() for label in pull.labels)
+    def _refusal(self, pull: Pull, added: _Addition | None) -> str:
+        """The reason why the label does not accept this head, empty if it does."""
+        if pull.head_sha != self._api.context.head_sha:
+            return "the pull request has another head now"
+        if added is None:
+            return "GitHub does not name who added it"
+        if not added.is_current:
+            return f"the head has changed since @{added.login} added it"
+        if self._was_checked(pull, added):
+            return ""
+        return (
+            f"when @{added.login} added it, no check of this head had started yet: "
+            "it may be meant for another"
         )
 
-    def _events(self) -> list[_Event]:
-        timeline = self._api.repository.get_issue(self._number).get_timeline()
-        return [
-            _event(event.raw_data) for event in timeline if event.event in (*_LABELLING, *_MOVING)
-        ]
+    def _was_checked(self, pull: Pull, added: _Addition) -> bool:
+        """Whether a check of this head started before the label was added, and after the last
+        force-push.
 
-    def _known_before(self, pull: _Pull, put: _PutOn) -> bool:
-        """Whether a check of this head began before the label was put on, and after the head was
-        last replaced by another.
-
-        A head that only grows does not come back to what it was: it was this one then, and has been
+        Without a force-push, commits are only added to a head: it was this one then, and has been
         since."""
-        suites = self._api.repository.get_commit(pull.head_sha).get_check_suites()
+        suites = self._api.pages(
+            f"commits/{pull.head_sha}/check-suites", CheckSuite, "check_suites"
+        )
         # The same commit may have been checked on another branch before.
-        began = [
-            suite.created_at for suite in suites if suite.head_branch in (None, "", pull.head_ref)
-        ]
-        return any(at < put.at and (put.forced is None or at >= put.forced) for at in began if at)
+        starts = [one.created_at for one in suites if one.head_branch in (None, "", pull.head_ref)]
+        return any(
+            start < added.time and (added.forced is None or start >= added.forced)
+            for start in starts
+            if start
+        )
 
 
-def _put_on(events: Iterable[_Event], label: str) -> _PutOn | None:
-    """How the label came to be on, by the events in their order; None when they do not end with its
-    being put on."""
-    put: _PutOn | None = None
+def _find_addition(events: Iterable[TimelineEvent], label: str) -> _Addition | None:
+    """The addition of the label by the events in their order; None if they do not end with it."""
+    added: _Addition | None = None
     forced: datetime | None = None
     for event in events:
-        if event.kind == _FORCED:
-            forced = event.at
-        if event.kind in _MOVING and put:
-            put = replace(put, stands=False)
-        elif event.kind in _LABELLING and event.label.casefold() == label.casefold():
-            put = (
-                _PutOn(event.by, event.at, stands=True, forced=forced)
-                if event.kind == "labeled" and event.at
-                else None
-            )
-    return put
+        if event.event == _FORCED:
+            forced = event.created_at
+        if event.event in _PUSHES and added:
+            added = replace(added, is_current=False)
+        elif event.event in _LABELS and event.label and _is_same(event.label.name, label):
+            added = None
+            if event.event == "labeled" and event.created_at:
+                login = event.actor.login if event.actor else _DELETED_ACCOUNT
+                added = _Addition(login, event.created_at, is_current=True, forced=forced)
+    return added
 
 
-def _event(data: Mapping[str, Any]) -> _Event:
-    kind = data["event"]
-    if kind == "committed":
-        return _Event(kind)
-    at = datetime.fromisoformat(data["created_at"])
-    if kind == _FORCED:
-        return _Event(kind, at=at)
-    actor = data.get("actor") or {}
-    return _Event(kind, data["label"]["name"], actor.get("login") or _NOBODY, at)
+def _is_same(name: str, label: str) -> bool:
+    return name.casefold() == label.casefold()  # as GitHub compares labels

@@ -63,7 +63,9 @@ def _follow(data: Any, details: ErrorDetails) -> tuple[Steps, Steps | None, Any]
     union: Steps | None = None
     is_missing = details["type"] == "missing"
     for step in details["loc"][:-1] if is_missing else details["loc"]:
-        if (isinstance(data, Mapping) and step in data) or (isinstance(data, list | tuple) and isinstance(step, int) and step < len(data)):
+        if (isinstance(data, Mapping) and step in data) or (
+            isinstance(data, list | tuple) and isinstance(step, int) and step < len(data)
+        ):
             steps.append(step)
             data = data[step]
         elif step == "[key]":

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from agentevals_action.escaping import plain
-from agentevals_action.github.base import Annotation
 from agentevals_action.model.comparison import Review, TestComparison
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view import confirmation, waivers
 

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.baselines.artifact import ArtifactStore
 from agentevals_action.baselines.auto import Auto
 from agentevals_action.baselines.base import Baseline, BaseTree, Freshness
@@ -15,17 +14,14 @@ from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.baselines.none import NoBaseline
 from agentevals_action.baselines.rerun import Rerun
-from agentevals_action.github.base import Memory
-from agentevals_action.github.local import GitPast
+from agentevals_action.github.data_branch import DataBranch
+from agentevals_action.github.history import GitHubHistory
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import BaselineInfo
 from agentevals_action.review import base_tree
 from agentevals_action.review.unchanged_since import Untouched
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
-
-if TYPE_CHECKING:
-    from agentevals_action.github.history import GitHubPast
-    from agentevals_action.github.host import GitHubHost
 
 _NO_HOST = "there is no code host to ask here"
 
@@ -36,17 +32,17 @@ class Places:
     base's, empty for the default branch."""
 
     repository: GitRepository
-    host: "GitHubHost | None" = None
+    host: GitHubHost | None = None
     branch: str = ""
 
     @property
-    def past(self) -> "GitHubPast | None":
+    def past(self) -> GitHubHistory | None:
         """What the code host knows of the history."""
-        return self.host.past if self.host else None
+        return self.host.history if self.host else None
 
-    def memory(self, branch: str) -> Memory | None:
+    def memory(self, branch: str) -> DataBranch | None:
         """The results that are remembered on a branch of the repository."""
-        return self.host.memory(branch) if self.host else None
+        return self.host.data_branch(branch) if self.host else None
 
 
 def baseline_for(
@@ -66,7 +62,7 @@ def _sources(
 ) -> Mapping[str, Callable[[], Baseline]]:
     commit = tree.info.commit or ""
     ancestry = Ancestry(
-        commit, (GitPast(places.repository), *((places.past,) if places.past else ()))
+        commit, (GitHistory(places.repository), *((places.past,) if places.past else ()))
     )
     untouched = Untouched(
         tree.suites,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentevals_action import reports
-from agentevals_action.github.base import Annotation, CheckReport, CommentReport, Host
+from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import Change, Outcome, Review
+from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.reports import annotations, markdown
 from agentevals_action.reports.view import cost as spending
 from agentevals_action.reports.view import waivers
@@ -24,16 +25,6 @@ class Manner:
     comment: str = "always"
     template: Path | None = None
     annotation_limit: int = 100
-
-
-@dataclass(frozen=True)
-class Published:
-    """Where it stands now; URLs are None where it could not be written."""
-
-    comment_url: str | None = None
-    check_url: str | None = None
-    summary: str = ""
-    annotations: tuple[Annotation, ...] = ()
 
 
 def publish(review: Review, host: Host, manner: Manner) -> Published:

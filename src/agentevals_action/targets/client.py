@@ -94,7 +94,7 @@ class TargetClient:
         key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
             return _with_cost(await self._call(connection, request), target.price)
-        async with self._lock(key.digest):
+        async with self._lock(key):
             if stored := await self._cache.get(key):
                 return _with_cost(stored, target.price)
             trace = await self._call(connection, request)

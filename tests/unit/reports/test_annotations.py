@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from agentevals_action.github.base import Annotation
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import GateRecord
 from agentevals_action.reports.annotations import annotations
 from tests.support import reviews

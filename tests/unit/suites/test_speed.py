@@ -1,57 +1,45 @@
-"""What validating costs: nothing heavy is imported, and a big suite is read quickly."""
+"""A big suite is read in time that grows with its length, and so are its diagnostics."""
 
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 from tests.support import suites
+from tests.support.timing import processor_seconds
 
-
-def test_import__brings_nothing_heavy_along() -> None:
-    program = "import sys, agentevals_action.evaluators, agentevals_action.suites.load, agentevals_action.suites.find; print(*sys.modules)"
-
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-
-    loaded = set(done.stdout.split())
-    assert "agentevals_action.suites.load" in loaded
-    assert not loaded & {"h11", "github", "jinja2", "jsonschema", "rich", "click"}
-
-
-def test_inline_suite__of_a_thousand_tests_is_read_in_under_a_second(tmp_path: Path) -> None:
-    test = """\
+TEST = """\
   - id: t{}
     criteria: says hello to everyone
     input: [{{role: system, content: be kind}}, {{role: user, content: hello}}]
     assert: [{{type: contains, value: a}}, {{type: regex, value: "b+", required: true}}]
     metadata: {{expect: {{verdict: pass, score: 1}}}}
 """
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": "name: suite\ntests:\n"
-            + "".join(test.format(number) for number in range(1_000))
-        },
+
+
+def write(folder: Path, tests: int) -> Path:
+    rows = "".join(TEST.format(number) for number in range(tests))
+    return suites.write(folder, {"EVAL.yaml": f"name: suite\ntests:\n{rows}"})
+
+
+def test_inline_suite__takes_time_in_proportion_to_its_length(tmp_path: Path) -> None:
+    few, many = write(tmp_path / "few", 100), write(tmp_path / "many", 1_000)
+
+    def read(folder: Path) -> int:
+        return sum(1 for _ in suites.whole(folder).tests)
+
+    assert (read(few), read(many)) == (100, 1_000)
+    assert processor_seconds(lambda: read(many)) < 30 * processor_seconds(lambda: read(few))
+
+
+def test_diagnostics__by_the_thousand_take_time_in_proportion_to_their_number(
+    tmp_path: Path,
+) -> None:
+    def write_invalid(values: int) -> Path:
+        entry = f"{{type: contains-any, value: [{', '.join(['1'] * values)}]}}"
+        text = f"name: suite\ntests: [{{id: a, input: q, assert: [{entry}]}}]"
+        return suites.write(tmp_path / str(values), {"EVAL.yaml": text})
+
+    few, many = write_invalid(2_000), write_invalid(20_000)
+
+    assert (len(suites.errors(few)), len(suites.errors(many))) == (2_000, 20_000)
+    assert processor_seconds(lambda: suites.errors(many)) < 30 * processor_seconds(
+        lambda: suites.errors(few)
     )
-    started = time.process_time()
-
-    suite = suites.whole(tmp_path)
-
-    assert sum(1 for _ in suite.tests) == 1_000
-    assert time.process_time() - started < 1
-
-
-def test_faults__by_the_thousand_do_not_hang(tmp_path: Path) -> None:
-    values = ", ".join("1" for _ in range(20_000))
-    suites.write(
-        tmp_path,
-        {
-            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: contains-any, value: [{values}]}}]}}]"
-        },
-    )
-    started = time.process_time()
-
-    assert len(suites.errors(tmp_path)) == 20_000
-    assert time.process_time() - started < 3

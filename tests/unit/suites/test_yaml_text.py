@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -174,12 +173,10 @@ def test_refused__tab_says_so() -> None:
 def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
-    started = time.monotonic()
 
-    (said,) = refused(bomb)
+    (said,) = refused(bomb)  # its 3e10 values would never be read
 
     assert said.endswith("the aliases of this file expand past 10 MB; write out what is needed")
-    assert time.monotonic() - started < 1
 
 
 def test_expansion__of_depth_is_refused() -> None:

@@ -95,7 +95,7 @@ def test_complete__no_more_often_than_the_target_says() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [failure(400, "too long"), Reply(body=b"junk"), Reply("", finish_reason="content_filter")],
+    [failure(400, "too long"), Reply(body=b"junk"), Reply(text="", finish_reason="content_filter")],
 )
 def test_complete__an_error_of_the_test_is_not_repeated(reply: Reply) -> None:
     with OpenAIServer({"first": reply}, otherwise="hi") as server:
@@ -349,7 +349,7 @@ def test_complete__the_price_gives_the_cost_where_none_is_reported() -> None:
             model(server.url, price=Price(input=2, output=10))
         ).cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
         assert complete(model(server.url)).cost_usd is None
-    with OpenAIServer(otherwise=Reply("hi", usage=None)) as server:
+    with OpenAIServer(otherwise=Reply(text="hi", usage=None)) as server:
         assert complete(model(server.url, price=Price(input=2, output=10))).cost_usd is None
     envelope = targets.request(
         ROOT, '{"text": "x", "cost_usd": 0.5, "token_usage": {"input": 1, "output": 1}}'

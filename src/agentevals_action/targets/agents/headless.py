@@ -1,5 +1,5 @@
-"""An agent's own command line, run without a person: prompt in on standard input, its JSON stream
-out, one run a call."""
+"""Command-line agents without a person: one run of the program for each call, with the prompt on
+standard input and a JSON stream on standard output."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +15,42 @@ from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
-from agentevals_action.targets.agents import command as agent_command
+from agentevals_action.targets.agents.command import (
+    CommandRunner,
+    VariableNames,
+    WorkingFolder,
+    describe_end,
+    locate,
+    named_files,
+    with_last_lines,
+)
 from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
 
-#: Bytes of a stream that are read: it holds every file that the agent looked at.
+#: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024
 _COMMAND_NOT_FOUND = 127  # of a shell, and of `env` in a first line
+#: Parts of these programs' messages about a missing login, before the stream begins.
+_NO_LOGIN = (
+    "no authentication",
+    "not authenticated",
+    "not logged in",
+    "authentication token",
+    "bad credentials",
+    "/login",
+    "invalid api key",
+)
 
 Words = ListOf[str]
 
 
-def _is_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
+def split(command: str | Sequence[str]) -> tuple[str, ...]:
+    """The words of a command: a list unchanged, a text split like a shell does (no shell runs
+    it)."""
+    return tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
+
+
+def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     try:
         words = split(command)
     except ValueError as error:
@@ -36,13 +60,7 @@ def _is_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     return command
 
 
-def split(command: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of a command: a list as it is, a text split as a shell would, though none runs
-    it."""
-    return tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
-
-
-Command = Annotated[str | Words, AfterValidator(_is_command)]
+Command = Annotated[str | Words, AfterValidator(_check_command)]
 
 
 class AgentOptions(ProviderOptions):
@@ -63,11 +81,12 @@ class AgentOptions(ProviderOptions):
     args: Annotated[
         Words,
         Field(
-            description="More words for the command line. What the agent may do is its own default; what widens that stands here."
+            description="More words for the command line. What the agent may do is its own "
+            "default; what widens that stands here."
         ),
     ] = ()
-    cwd: agent_command.Place = None
-    env: agent_command.Names = None
+    cwd: WorkingFolder = None
+    env: VariableNames = None
 
     def variables(self) -> Sequence[str]:
         """The names of `env`: the agent expects them."""
@@ -76,17 +95,15 @@ class AgentOptions(ProviderOptions):
     def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command that are files of the repository."""
         try:
-            place = folder.resolve(self.cwd) if self.cwd else folder.path
-            words = (*split(self.command), *self.args)
-        except ValueError:  # a folder, or quotes, with `${{ }}` in it: no file can be told
+            return named_files((*split(self.command), *self.args), self.cwd, folder)
+        except ValueError:  # a folder, or quotes, with `${{ }}` in it
             return ()
-        return agent_command.files(words, place, folder.root)
 
 
 @dataclass(frozen=True)
 class Product:
-    """An agent as it is spoken of and read: `package` is how it is installed, `key_hint` what to do
-    when it has no login, `read` makes of its events what they told."""
+    """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
+    login, `read` converts its events."""
 
     name: str
     package: str
@@ -95,88 +112,80 @@ class Product:
 
 
 class AgentCli:
-    """A connected agent: the provider that an options class gives out. `options` stand between the
-    command's own words and `args`, `last` behind them."""
+    """A connected agent. `words` follow the words of the command, then come `args`, then `last`."""
 
     def __init__(
         self,
         product: Product,
-        fields: AgentOptions,
-        options: Sequence[str],
-        surroundings: ProviderContext,
+        options: AgentOptions,
+        words: Sequence[str],
+        context: ProviderContext,
         last: Sequence[str] = (),
     ) -> None:
-        self._product, self._fields, self._options, self._last = (
-            product,
-            fields,
-            tuple(options),
-            tuple(last),
-        )
-        self._runner = agent_command.Runner(fields.env, surroundings)
+        self._product, self._options = product, options
+        self._own_words, self._last = tuple(words), tuple(last)
+        self._runner = CommandRunner(options.env, context)
 
     async def complete(self, request: Request) -> Trace:
-        """One run. Raises as providers do: TargetDead when the agent is not installed, has no login
-        or does not know the model."""
+        """One run. TargetDead if the agent is not installed, has no login or does not know the
+        model; other errors as every provider."""
         done = await self._run(request)
         if done.timed_out:
-            raise self._runner.failed(
-                f"no answer within {request.timeout:g} s", done.stderr, "timeout"
-            )
+            message = f"no answer within {request.timeout:g} s"
+            raise self._runner.error(message, done.stderr, "timeout")
         if done.truncated:
-            raise self._runner.failed(
-                f"{self._product.name} wrote more than {STREAM_LIMIT // 1024**2} MB", done.stderr
-            )
+            message = f"{self._product.name} wrote more than {STREAM_LIMIT // 1024**2} MB"
+            raise self._runner.error(message, done.stderr)
         lines = read_lines(done.stdout)
         outcome = self._product.read(lines.events)
-        if error := self._told(done, lines, outcome):
+        if error := self._find_error(done, lines, outcome):
             error.spent = outcome.trace
             raise error
         return outcome.trace
 
-    def _told(self, done: process.Completed, lines: Lines, outcome: Outcome) -> AttemptError | None:
-        if outcome.failure is not None:
-            return self._error(outcome.failure)
-        if problem := _problem(done, lines, outcome):
-            return self._unfinished(problem, done.returncode, lines.text + "\n" + done.stderr)
-        return None
-
     async def check(self, request: Request) -> None:
-        """One short run: nothing less tells whether it has a login, and knows the model."""
+        """One short run: only a run shows whether it has a login and knows the model."""
         await self.complete(request)
 
     async def close(self) -> None:
-        """Holds nothing open."""
+        """Does nothing: no connection is open."""
 
     async def _run(self, request: Request) -> process.Completed:
         try:
             prompt = prompt_text(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        folder, words = self._words(request)
+        folder, words = self._locate(request)
         try:
             return await self._runner.run(
                 words, request, folder, request.timeout, stdin=prompt, limit=STREAM_LIMIT
             )
         except OSError as error:
-            if not self._runner.finds(words[0], folder):
-                raise self._missing(words[0]) from None
-            raise AttemptError(
-                "target", f"{self._product.name} cannot be started: {error}"
+            name = self._product.name
+            if self._runner.finds(words[0], folder):
+                raise AttemptError("target", f"{name} cannot be started: {error}") from None
+            raise TargetDead(
+                f"{name} is not installed: there is no command {words[0]!r}",
+                f"install it in the input `setup` (`{self._product.package}`), or name it in the "
+                "target's `command`",
             ) from None
 
-    def _words(self, request: Request) -> tuple[Path, tuple[str, ...]]:
-        program = split(self._fields.command)
-        folder, own = agent_command.at((*program, *self._fields.args), request, self._fields.cwd)
-        own = split(own)
-        return folder, (*own[: len(program)], *self._options, *own[len(program) :], *self._last)
+    def _locate(self, request: Request) -> tuple[Path, tuple[str, ...]]:
+        command, args = split(self._options.command), self._options.args
+        folder, located = locate((*command, *args), request, self._options.cwd)
+        words, end = tuple(located), len(command)
+        return folder, (*words[:end], *self._own_words, *words[end:], *self._last)
 
-    def _missing(self, program: str) -> TargetDead:
-        advice = f"install it in the input `setup` (`{self._product.package}`), or name it in the target's `command`"
-        return TargetDead(
-            f"{self._product.name} is not installed: there is no command {program!r}", advice
-        )
+    def _find_error(
+        self, done: process.Completed, lines: Lines, outcome: Outcome
+    ) -> AttemptError | None:
+        if outcome.failure is not None:
+            return self._stream_error(outcome.failure)
+        if problem := _find_problem(done, lines, outcome):
+            return self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
+        return None
 
-    def _error(self, failure: Failure) -> AttemptError:
+    def _stream_error(self, failure: Failure) -> AttemptError:
         message = f"{self._product.name}: {failure.message}"
         if failure.severity == "dead":
             return TargetDead(message, self._login_hint())
@@ -184,40 +193,25 @@ class AgentCli:
             return AttemptError("target", message, self._runner.hint())
         return TransientError(message, limited=failure.severity == "limited")
 
-    def _unfinished(self, problem: str, returncode: int, said: str) -> AttemptError:
-        """A run that did not come to its end: what the command said outside of its stream tells
-        why, if anything does."""
-        message = agent_command.told(f"{self._product.name}: {problem}", said)
-        lowered = said.lower()
-        if returncode and any(words in lowered for words in _NO_LOGIN):
+    def _command_error(self, problem: str, returncode: int, output: str) -> AttemptError:
+        """The error of a run that did not finish; its output outside of the stream may contain the
+        reason."""
+        message = with_last_lines(f"{self._product.name}: {problem}", output)
+        if returncode and any(words in output.lower() for words in _NO_LOGIN):
             return TargetDead(message, self._login_hint())
-        hint = (
-            "what it is made of may be missing; install it in the input `setup`"
-            if returncode == _COMMAND_NOT_FOUND
-            else ""
-        )
-        return AttemptError("target", message, hint or self._runner.hint())
+        hint = self._runner.hint()
+        if returncode == _COMMAND_NOT_FOUND:
+            hint = "a program that it needs may be missing; install it in the input `setup`"
+        return AttemptError("target", message, hint)
 
     def _login_hint(self) -> str:
         return "; ".join(filter(None, (self._product.key_hint, self._runner.hint())))
 
 
-#: How these programs say, before there is a stream, that they have no login.
-_NO_LOGIN = (
-    "no authentication",
-    "not authenticated",
-    "not logged in",
-    "authentication token",
-    "bad credentials",
-    "/login",
-    "invalid api key",
-)
-
-
-def _problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:
-    """Why a run cannot be told from its stream; empty when it can."""
+def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:
+    """The reason why a stream is not a complete run; empty if it is."""
     if done.returncode:
-        return f"the command {agent_command.ended(done.returncode)}"
+        return f"the command {describe_end(done.returncode)}"
     if lines.broken:
         return lines.broken
     if not outcome.ended:

@@ -1,4 +1,4 @@
-"""Whether an agent behind a command is there: the healthcheck of a target, by command or by URL."""
+"""The healthcheck of an agent behind a command: a command or a URL."""
 
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -12,13 +12,13 @@ from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
 
 
-def _checked(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
+def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     placeholders.check(command)
     return command
 
 
-#: Words, or a script of `sh`, in which no prompt can become code.
-Command = Annotated[str | ListOf[str], AfterValidator(_checked)]
+#: Words, or a script of `sh`, in which a prompt cannot become code.
+Command = Annotated[str | ListOf[str], AfterValidator(_check_command)]
 
 
 def _check_url(url: str) -> str:
@@ -52,19 +52,19 @@ class Healthcheck(FileModel):
         return self
 
 
-async def ask(url: str, timeout: float) -> None:
-    """Puts a GET to a URL; TargetDead when it is not answered with 2xx within `timeout` seconds."""
+async def check_url_answers(url: str, timeout: float) -> None:
+    """Sends a GET to a URL; TargetDead unless it is answered with 2xx within `timeout` seconds."""
     parts = urlsplit(url)
     path = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
-    manner = Service(
+    service = Service(
         f"{parts.scheme}://{parts.netloc}/",
         "let its URL be asked without a key, or use a command",
         "healthcheck.url",
     )
-    endpoint = HttpClient(manner)
+    client = HttpClient(service)
     try:
-        await endpoint.send("GET", path, None, timeout)
+        await client.send("GET", path, None, timeout)
     except AttemptError as error:
         raise TargetDead(f"the healthcheck failed: {error}", error.hint) from None
     finally:
-        await endpoint.close()
+        await client.close()

@@ -96,6 +96,14 @@ def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Pic
             yield part
 
 
+def text_or_parts(message: Message, with_pictures: Sequence[Role]) -> str | list[str | Picture]:
+    """The content of a message: one text if it has no pictures, else its parts; raises as `parts`
+    does."""
+    found = list(parts(message, with_pictures))
+    has_pictures = any(isinstance(part, Picture) for part in found)
+    return found if has_pictures else content_text(message)
+
+
 def arguments(call: ToolCall) -> dict[str, object]:
     """A tool call's arguments as an object; ValueError if they are not one."""
     if call.arguments is None:

@@ -1,17 +1,16 @@
 """The chat format of OpenAI's API and of compatible servers: messages in, a completion out."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from agentevals_action.model.json_values import parse_json
-from agentevals_action.model.messages import content_text
-from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
-from agentevals_action.targets.apis.images import picture
+from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
 
 
@@ -40,22 +39,14 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    blocks = message.content
-    if isinstance(blocks, str) or not any(block.type == "image" for block in blocks):
-        return content_text(message)
-    if message.role != "user":
-        raise ValueError(
-            f"a picture in a {message.role} message cannot be sent; put it into a user message"
-        )
-    return list(_parts(blocks))
+    content = alternating_turns.text_or_parts(message, ("user",))
+    return content if isinstance(content, str) else [_part(part) for part in content]
 
 
-def _parts(blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
-    for block in blocks:
-        if block.type == "image":
-            yield {"type": "image_url", "image_url": {"url": picture(block).uri}}
-        else:
-            yield {"type": "text", "text": content_text(Message("user", (block,)))}
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": part.uri}}
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
@@ -127,14 +118,16 @@ class _Choice(ReplyModel):
     finish_reason: IfValid[str] = None
 
 
-class _TokenDetails(ReplyModel):
+class TokenDetails(ReplyModel):
+    """The details of input tokens in both formats."""
+
     cached_tokens: Tokens = None
 
 
 class _Usage(ReplyModel):
     prompt_tokens: Tokens = None
     completion_tokens: Tokens = None
-    prompt_tokens_details: IfValid[_TokenDetails] = None
+    prompt_tokens_details: IfValid[TokenDetails] = None
 
 
 class _Completion(ReplyModel):
@@ -154,7 +147,7 @@ def read_completion(data: Any) -> Trace:
     if not text and not calls:
         raise EmptyReply(f"the reply is empty (finish_reason {choice.finish_reason!r})")
     usage = completion.usage or _Usage()
-    details = usage.prompt_tokens_details or _TokenDetails()
+    details = usage.prompt_tokens_details or TokenDetails()
     return Trace(
         messages=(Message("assistant", text, tool_calls=calls),),
         tool_calls=calls,

@@ -6,13 +6,13 @@ https://platform.openai.com/docs/api-reference/responses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.apis.openai_chat import (
     EmptyReply,
+    TokenDetails,
     decode_arguments,
     encode_arguments,
 )
@@ -67,10 +67,8 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    parts = list(alternating_turns.parts(message, _ROLES_WITH_PICTURES))
-    if not any(isinstance(part, Picture) for part in parts):
-        return content_text(message)
-    return [_part(part) for part in parts]
+    content = alternating_turns.text_or_parts(message, _ROLES_WITH_PICTURES)
+    return content if isinstance(content, str) else [_part(part) for part in content]
 
 
 def _part(part: str | Picture) -> dict[str, Any]:
@@ -110,14 +108,10 @@ class _Incomplete(ReplyModel):
     reason: IfValid[str] = None
 
 
-class _TokenDetails(ReplyModel):
-    cached_tokens: Tokens = None
-
-
 class _Usage(ReplyModel):
     input_tokens: Tokens = None
     output_tokens: Tokens = None
-    input_tokens_details: IfValid[_TokenDetails] = None
+    input_tokens_details: IfValid[TokenDetails] = None
 
 
 class _Response(ReplyModel):
@@ -145,7 +139,7 @@ def read_response(data: Any) -> Trace:
         status = f"{response.status!r}, {reason}" if reason else repr(response.status)
         raise EmptyReply(f"the reply is empty (status {status})")
     usage = response.usage or _Usage()
-    details = usage.input_tokens_details or _TokenDetails()
+    details = usage.input_tokens_details or TokenDetails()
     return Trace(
         messages=messages,
         tool_calls=tuple(call for message in messages for call in message.tool_calls),

@@ -3,7 +3,6 @@
 import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -18,15 +17,6 @@ from agentevals_action.targets.cache.file_digests import CacheFiles
 FORMAT = 1
 #: Fields of options that a successful reply does not depend on. (`api_key` is the key of the HMAC.)
 _IRRELEVANT = frozenset({"api_key", "healthcheck", "timeout_seconds"})
-
-
-@dataclass(frozen=True)
-class Key:
-    """The key of a request: `digest` (64 hexadecimal digits) finds the row, `seal` authenticates
-    it."""
-
-    digest: str
-    seal: bytes = field(repr=False)
 
 
 class CacheKeys:
@@ -51,9 +41,9 @@ class CacheKeys:
 
     def key(
         self, target: Target, options: ProviderOptions, request: Request, secrets: Sequence[str]
-    ) -> Key | None:
-        """The key of a request to a target with these resolved options and secrets; None if its
-        reply must not be cached.
+    ) -> str | None:
+        """The key (64 hexadecimal digits) of a request to a target with these resolved options and
+        secrets; None if its reply must not be cached.
 
         Not cached: a deterministic provider; a request in a workspace, whose files are not in the
         key; an agent without `cache_key`, with a glob that matches no file, or in a conversation,
@@ -80,8 +70,8 @@ class CacheKeys:
         except ValueError as error:
             self._notice_once(f"Replies of the target `{target.name}` are not cached: {error}.")
             return None
-        find, seal = _derived([*secrets, *_secrets_in(fields)])
-        return Key(hmac.digest(find, data, "sha256").hex(), seal)
+        derived = _derive([*secrets, *_secrets_in(fields)])
+        return hmac.digest(derived, data, "sha256").hex()
 
     def _message(self, message: Message) -> Any:
         content = message.content
@@ -168,12 +158,9 @@ def _secrets_in(value: Any, name: str = "") -> Iterator[str]:
             yield from _secrets_in(item, name)
 
 
-def _derived(secrets: Sequence[str]) -> tuple[bytes, bytes]:
-    """The HMAC keys of digests and of seals, derived from a target's secrets with HKDF (RFC 5869).
-    Without a secret anybody can derive them: a seal then detects damage, not forgery."""
+def _derive(secrets: Sequence[str]) -> bytes:
+    """The HMAC key of the digests, derived from a target's secrets with HKDF (RFC 5869)."""
     parts = [secret.encode("utf-8", "backslashreplace") for secret in sorted({*secrets} - {""})]
     material = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
     extracted = hmac.digest(b"agentevals-action/cache", material, "sha256")
-    return hmac.digest(extracted, b"find\x01", "sha256"), hmac.digest(
-        extracted, b"seal\x01", "sha256"
-    )
+    return hmac.digest(extracted, b"find\x01", "sha256")

@@ -2,7 +2,6 @@
 the file costs calls, never a run."""
 
 import asyncio
-import hmac
 import json
 import sqlite3
 import time
@@ -21,7 +20,6 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.results.estimate import Figures
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
-from agentevals_action.targets.cache.keys import Key
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -38,8 +36,8 @@ _TRACE = TypeAdapter(Trace)
 #: By name, exactly as SQLite keeps them: a file with other tables, a trigger or a view was not
 #: written by this version.
 _TABLES = {
-    "replies": "CREATE TABLE replies (digest TEXT PRIMARY KEY, seal BLOB NOT NULL, "
-    "value BLOB NOT NULL, used INTEGER NOT NULL)",
+    "replies": "CREATE TABLE replies (digest TEXT PRIMARY KEY, value BLOB NOT NULL, "
+    "used INTEGER NOT NULL)",
     "runs": "CREATE TABLE runs (suite TEXT PRIMARY KEY, attempts INTEGER NOT NULL, cost_usd REAL, "
     "tokens INTEGER, duration_ms REAL NOT NULL, used INTEGER NOT NULL)",
 }
@@ -143,9 +141,7 @@ class Cache:
     written is read, one that cannot be read is ignored.
 
     `hits`, `misses` and `stored` count. `leaks` is whether a text contains a secret: such a reply
-    is not stored. Each row is sealed with the secrets of its target, so that a program of the pull
-    request that writes into the file cannot forge a judge's reply. A target without a secret (a
-    local server) has no such protection.
+    is not stored.
 
     All work on the file runs in one thread, so that the event loop does not wait for another
     process."""
@@ -168,17 +164,17 @@ class Cache:
         self._database: sqlite3.Connection | None = None
         self._used: set[str] = set()
 
-    async def get(self, key: Key) -> Trace | None:
-        """The stored reply, marked as cached; None if there is none, or its seal is wrong."""
+    async def get(self, key: str) -> Trace | None:
+        """The stored reply, marked as cached; None if there is none."""
         trace = await self._work(self._attempt, lambda database: _read_reply(database, key), None)
         if trace is None:
             self.misses += 1
         else:
             self.hits += 1
-            self._used.add(key.digest)
+            self._used.add(key)
         return trace
 
-    async def put(self, key: Key, trace: Trace) -> None:
+    async def put(self, key: str, trace: Trace) -> None:
         """Stores a reply and replaces an earlier one; not a reply with a secret, nor a cached
         one."""
         if not self._writable or trace.cached:
@@ -190,8 +186,8 @@ class Cache:
             self._notice("A reply holds a secret, and is not stored in the cache.")
         else:
             value = compress(text)
-            row = (key.digest, seal(key, value), value, int(self._clock()))
-            command = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)"
+            row = (key, value, int(self._clock()))
+            command = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?)"
             self.stored += await self._work(self._write, command, [row])
 
     async def remember(self, figures: Mapping[str, Figures]) -> None:
@@ -207,8 +203,7 @@ class Cache:
             await self._work(self._write, command, rows)
 
     async def last(self) -> Mapping[str, Figures]:
-        """The remembered figures, by suite path. They are not sealed: use them for an estimate
-        only."""
+        """The remembered figures, by suite path."""
         return await self._work(self._attempt, _read_figures, {})
 
     async def close(self) -> None:
@@ -378,16 +373,11 @@ class Cache:
             database.close()
 
 
-def _read_reply(database: sqlite3.Connection, key: Key) -> Trace | None:
-    # As blobs: a stranger's value is not text until its seal is checked.
-    command = (
-        "SELECT CAST(seal AS BLOB), CAST(value AS BLOB) FROM replies "
-        "WHERE digest = ? AND length(value) <= ?"
-    )
-    row = database.execute(command, (key.digest, REPLY_LIMIT)).fetchone()
-    if row is None or not all(isinstance(part, bytes) for part in row):
-        return None
-    return _decompress(row[1]) if hmac.compare_digest(seal(key, row[1]), row[0]) else None
+def _read_reply(database: sqlite3.Connection, key: str) -> Trace | None:
+    # As a blob: another program may have stored a text.
+    command = "SELECT CAST(value AS BLOB) FROM replies WHERE digest = ? AND length(value) <= ?"
+    row = database.execute(command, (key, REPLY_LIMIT)).fetchone()
+    return _decompress(row[0]) if row else None
 
 
 def _read_figures(database: sqlite3.Connection) -> Mapping[str, Figures]:
@@ -437,11 +427,6 @@ def _decompress(value: bytes) -> Trace | None:
     except (zlib.error, ValueError):
         return None
     return replace(trace, cached=True)
-
-
-def seal(key: Key, value: bytes) -> bytes:
-    """The HMAC-SHA256 of a row: of the request that it answers, and of its bytes."""
-    return hmac.digest(key.seal, b"reply\0" + bytes.fromhex(key.digest) + value, "sha256")
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

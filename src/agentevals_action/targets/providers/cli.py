@@ -42,8 +42,8 @@ class Cli(ProviderOptions):
             "output."
         ),
     ]
-    cwd: agent_command.Place = None
-    env: agent_command.Names = None
+    cwd: agent_command.WorkingFolder = None
+    env: agent_command.VariableNames = None
     files_format: Annotated[
         str,
         Field(
@@ -86,21 +86,20 @@ class Cli(ProviderOptions):
     def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command, or their part after `=`, that are files of the repository."""
         try:
-            cwd = folder.resolve(self.cwd) if self.cwd else folder.path
             words = (
                 shlex.split(self.command, comments=True)
                 if isinstance(self.command, str)
                 else self.command
             )
+            return agent_command.named_files(words, self.cwd, folder)
         except ValueError:  # a folder with `${{ }}`, or quotes that only a shell understands
             return ()
-        return agent_command.files(words, cwd, folder.root)
 
 
 class _Connected:
     def __init__(self, options: Cli, context: ProviderContext) -> None:
         self._options = options
-        self._runner = agent_command.Runner(options.env, context)
+        self._runner = agent_command.CommandRunner(options.env, context)
         self._lock = asyncio.Lock()
         self._is_healthy = options.healthcheck is None
         self._failed_check: TargetDead | None = None
@@ -115,18 +114,18 @@ class _Connected:
             in_file = placeholders.uses(command, "OUTPUT_FILE")
             text = _read_output(descriptor) if in_file else done.stdout
         if not text.strip():
-            raise self._runner.failed("the command succeeded without an answer", done.stderr)
+            raise self._runner.error("the command succeeded without an answer", done.stderr)
         try:
             return read_reply(text)
         except ValueError as error:
-            raise self._runner.failed(str(error), done.stderr) from None
+            raise self._runner.error(str(error), done.stderr) from None
 
     async def check(self, request: Request) -> None:
         """The healthcheck; without one, looks for the program: the cost of a call is unknown."""
         if self._options.healthcheck is not None:
             await self._check_health(request)
             return
-        folder, command = agent_command.at(self._options.command, request, self._options.cwd)
+        folder, command = agent_command.locate(self._options.command, request, self._options.cwd)
         program = _program(command)
         if isinstance(command, str):  # a shell has its own words (`cd`, `if`) besides programs
             words = ["sh", "-c", 'command -v -- "$1"', "sh", program]
@@ -143,7 +142,7 @@ class _Connected:
         """Holds nothing open."""
 
     async def _run(self, request: Request, scratch: Path, timeout: float) -> process.Completed:
-        folder, command = agent_command.at(self._options.command, request, self._options.cwd)
+        folder, command = agent_command.locate(self._options.command, request, self._options.cwd)
         prompt, files = self._inputs(request, scratch)
         values = {
             "PROMPT": prompt,
@@ -161,13 +160,13 @@ class _Connected:
         done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
         if done.timed_out:
             problem = f"no answer within {request.timeout:g} s"
-            raise self._runner.failed(problem, done.stderr, "timeout")
+            raise self._runner.error(problem, done.stderr, "timeout")
         if done.returncode:
-            problem = f"the command {agent_command.ended(done.returncode)}"
-            raise self._runner.failed(problem, done.stderr or done.stdout)
+            problem = f"the command {agent_command.describe_end(done.returncode)}"
+            raise self._runner.error(problem, done.stderr or done.stdout)
         if done.truncated:
             problem = f"the command wrote more than {process.OUTPUT_LIMIT // _MEGABYTE} MB"
-            raise self._runner.failed(problem, done.stderr)
+            raise self._runner.error(problem, done.stderr)
         return done
 
     def _inputs(self, request: Request, scratch: Path) -> tuple[str, tuple[str, ...]]:
@@ -204,7 +203,7 @@ class _Connected:
                 return
             try:
                 if check.url is not None:
-                    await agent_health.ask(check.url, check.timeout_seconds)
+                    await agent_health.check_url_answers(check.url, check.timeout_seconds)
                 elif check.command is not None:
                     await self._run_healthcheck(check.command, check, request)
             except TargetDead as error:
@@ -222,14 +221,14 @@ class _Connected:
             "EVAL_ID": "healthcheck",
             "ATTEMPT": "0",
         }
-        folder = agent_command.home(request, check.cwd or self._options.cwd)
+        folder = agent_command.declared_folder(request, check.cwd or self._options.cwd)
         words, variables = _fill(command, values)
         done = await self._start(words, request, folder, check.timeout_seconds, variables=variables)
         if done.timed_out or done.returncode:
-            ended = agent_command.ended(done.returncode)
+            ended = agent_command.describe_end(done.returncode)
             if done.timed_out:
                 ended = f"took over {check.timeout_seconds:g} s"
-            failed = self._runner.failed(f"the healthcheck {ended}", done.stderr or done.stdout)
+            failed = self._runner.error(f"the healthcheck {ended}", done.stderr or done.stdout)
             raise TargetDead(str(failed), failed.hint)
 
 

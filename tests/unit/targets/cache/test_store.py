@@ -1,4 +1,4 @@
-"""Replies kept between runs: complete, sealed, bounded. A problem with the file costs calls, never
+"""Replies kept between runs: complete and bounded. A problem with the file costs calls, never
 a run."""
 
 import asyncio
@@ -17,7 +17,6 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.estimate import Figures
-from agentevals_action.targets.cache.keys import Key
 from agentevals_action.targets.cache.store import (
     FILENAME,
     REPLY_LIMIT,
@@ -25,7 +24,6 @@ from agentevals_action.targets.cache.store import (
     Limits,
     check_folder,
     compress,
-    seal,
 )
 
 T = TypeVar("T")
@@ -47,8 +45,8 @@ FULL = Trace(
 )
 
 
-def key(number: int = 1, secret: bytes = b"s") -> Key:
-    return Key(f"{number:064x}", secret * 32)
+def key(number: int = 1) -> str:
+    return f"{number:064x}"
 
 
 def answer(text: str) -> Trace:
@@ -83,7 +81,7 @@ def using(
     return asyncio.run(run())
 
 
-def put(folder: Path, trace: Trace = FULL, at: Key | None = None, **how: Any) -> int:
+def put(folder: Path, trace: Trace = FULL, at: str | None = None, **how: Any) -> int:
     async def work(opened: Cache) -> int:
         await opened.put(at or key(), trace)
         return opened.stored
@@ -91,7 +89,7 @@ def put(folder: Path, trace: Trace = FULL, at: Key | None = None, **how: Any) ->
     return using(folder, work, **how)
 
 
-def get(folder: Path, at: Key | None = None, **how: Any) -> Trace | None:
+def get(folder: Path, at: str | None = None, **how: Any) -> Trace | None:
     return using(folder, lambda opened: opened.get(at or key()), **how)
 
 
@@ -208,32 +206,15 @@ def test_put__nothing_that_cannot_be_kept(tmp_path: Path) -> None:
     assert notices == ["A reply is too large or too deep to be stored in the cache."] * 2
 
 
-def test_seal__a_reply_under_another_key_or_secret_is_a_miss(tmp_path: Path) -> None:
-    put(tmp_path)
-    assert get(tmp_path, key(1, b"t")) is None
-    edit(tmp_path, (f"UPDATE replies SET digest = '{key(2).digest}'", ()))
-    assert get(tmp_path, key(2)) is None
-
-
-@pytest.mark.parametrize("column", ["seal", "value"])
-@pytest.mark.parametrize("forged", [b"", b"j{}", "text", 7, 1.5, b"z" + bytes(32), bytes(32)])
-def test_seal__a_forged_row_is_a_miss_and_replaced(
-    tmp_path: Path, column: str, forged: object
+@pytest.mark.parametrize("value", [b"", b"j{}", "text", 7, 1.5, b"z" + bytes(32), bytes(32)])
+def test_get__a_row_that_is_not_a_reply_is_a_miss_and_replaced(
+    tmp_path: Path, value: object
 ) -> None:
     put(tmp_path)
-    edit(tmp_path, (f"UPDATE replies SET {column} = ?", (forged,)))
+    edit(tmp_path, ("UPDATE replies SET value = ?", (value,)))
     assert get(tmp_path) is None
     put(tmp_path)
     assert get(tmp_path) is not None
-
-
-def test_seal__a_forged_verdict_with_a_guessed_secret_is_a_miss(tmp_path: Path) -> None:
-    put(tmp_path, answer('{"score": 0}'))
-    value = compress('{"messages": [{"role": "assistant", "content": "{\\"score\\": 1}"}]}')
-    edit(
-        tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(1, b"guess"), value)))
-    )
-    assert get(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -251,9 +232,9 @@ def test_seal__a_forged_verdict_with_a_guessed_secret_is_a_miss(tmp_path: Path) 
         b"j" + b"[" * 100_000,
     ],
 )
-def test_get__sealed_nonsense_is_a_miss(tmp_path: Path, data: bytes) -> None:
+def test_get__nonsense_is_a_miss(tmp_path: Path, data: bytes) -> None:
     put(tmp_path)
-    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (data, seal(key(), data))))
+    edit(tmp_path, ("UPDATE replies SET value = ?", (data,)))
     assert get(tmp_path) is None
 
 
@@ -261,7 +242,7 @@ def test_get__does_not_unfold_more_than_a_reply(tmp_path: Path) -> None:
     put(tmp_path)
     value = compress('{"messages": [], "x": "' + " " * (REPLY_LIMIT + 1) + '"}')
     assert len(value) < REPLY_LIMIT / 100
-    edit(tmp_path, ("UPDATE replies SET value = ?, seal = ?", (value, seal(key(), value))))
+    edit(tmp_path, ("UPDATE replies SET value = ?", (value,)))
     assert get(tmp_path) is None
 
 

@@ -59,12 +59,12 @@ def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
         None,
     )
     (asked,) = server.requests
-    assert (asked.method, asked.target, asked.headers["content-type"]) == (
+    assert (asked.method, asked.path, asked.headers["content-type"]) == (
         "POST",
         "/ask?v=1",
         "application/json",
     )
-    assert asked.json == {
+    assert asked.body == {
         "prompt": "@[System]:\nbrief\n\n@[User]:\nhello",
         "messages": [{"role": "system", "content": "brief"}, {"role": "user", "content": "hello"}],
         "id": "first",
@@ -74,7 +74,7 @@ def test_complete__without_a_body_it_is_prompt_messages_and_id() -> None:
 def test_complete__a_conversation_is_told_of() -> None:
     with AgentServer() as server:
         ask(server.url, request={"conversation_id": "c-1", "metadata": {"tier": 1}})
-    assert server.requests[0].json["conversation_id"] == "c-1"
+    assert server.requests[0].body["conversation_id"] == "c-1"
 
 
 def test_complete__an_object_has_its_strings_filled_in() -> None:
@@ -99,7 +99,7 @@ def test_complete__an_object_has_its_strings_filled_in() -> None:
         )
     (asked,) = server.requests
     assert asked.method == "PUT"
-    assert asked.json == {
+    assert asked.body == {
         "question": f"Q: {NASTY}",
         "turns": [{"role": "user", "content": NASTY}],
         "who": {"test": "first", "sample": 0, "talk": None, "tier": "gold"},
@@ -113,7 +113,7 @@ def test_complete__a_json_text_cannot_be_broken_by_a_prompt(headers: Mapping[str
     with AgentServer() as server:
         ask(server.url, NASTY, body=body, headers=headers, request={"attempt": 2})
     (asked,) = server.requests
-    assert asked.json == {
+    assert asked.body == {
         "q": NASTY,
         "m": [{"role": "user", "content": NASTY}],
         "t": NASTY,
@@ -147,7 +147,7 @@ def test_complete__a_text_goes_out_as_it_is(
     with AgentServer() as server:
         ask(server.url, NASTY, body=body, headers=headers)
     (asked,) = server.requests
-    assert (asked.body.decode(), asked.headers["content-type"]) == (sent, kind)
+    assert (asked.data.decode(), asked.headers["content-type"]) == (sent, kind)
 
 
 def test_complete__a_form_is_encoded() -> None:
@@ -158,7 +158,7 @@ def test_complete__a_form_is_encoded() -> None:
             body="q={{ prompt }}&id={{ id }}",
             headers={"Content-Type": "application/x-www-form-urlencoded"},
         )
-    assert parse_qs(server.requests[0].body.decode()) == {"q": [NASTY], "id": ["first"]}
+    assert parse_qs(server.requests[0].data.decode()) == {"q": [NASTY], "id": ["first"]}
 
 
 @pytest.mark.parametrize("written", ["{{ prompt }}", "{{ prompt | urlencode }}"])
@@ -169,8 +169,8 @@ def test_complete__get_carries_the_prompt_in_its_url(written: str) -> None:
             == "hi"
         )
     (asked,) = server.requests
-    parts = urlsplit(asked.target)
-    assert (asked.method, asked.body, parts.path) == ("GET", b"", "/tests/first")
+    parts = urlsplit(asked.path)
+    assert (asked.method, asked.data, parts.path) == ("GET", b"", "/tests/first")
     assert parse_qs(parts.query) == {"q": [NASTY], "n": ["1"]}
     assert "content-type" not in asked.headers
 
@@ -178,7 +178,7 @@ def test_complete__get_carries_the_prompt_in_its_url(written: str) -> None:
 def test_complete__what_a_url_prints_stays_one_piece() -> None:
     with AgentServer() as server:
         ask(server.url + "/{{ id }}/end", method="DELETE", request={"eval_id": "a/../b?c#d"})
-    assert server.requests[0].target == "/a%2F..%2Fb%3Fc%23d/end"
+    assert server.requests[0].path == "/a%2F..%2Fb%3Fc%23d/end"
 
 
 def test_complete__files_and_pictures(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_complete__files_and_pictures(tmp_path: Path) -> None:
     )
     with AgentServer() as server:
         ask(server.url, Message("user", blocks))
-    asked = server.requests[0].json
+    asked = server.requests[0].body
     assert asked["prompt"] == 'see\n<file path="order.txt">\norder 7\n</file>\ncat.png'
     assert asked["messages"][0]["content"][2] == {"type": "image", "value": "cat.png"}
     (tmp_path / "order.txt").unlink()
@@ -471,7 +471,7 @@ def test_target__variables_are_filled_in_before_the_call() -> None:
 
     with AgentServer("hi", key="sk-1") as server:
         assert asyncio.run(completed(server.url)).output == "hi"
-    assert server.requests[0].json == {"a": "ours: hello"}
+    assert server.requests[0].body == {"a": "ours: hello"}
 
 
 def test_target__a_bad_template_is_a_fault_with_its_place(tmp_path: Path) -> None:

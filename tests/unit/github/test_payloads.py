@@ -1,10 +1,10 @@
-"""The payloads that other tests use say what GitHub's say, as the reader of events understands
+"""The payloads that other tests use are understood as GitHub's, as the reader of events understands
 them."""
 
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.events import Event, Wishes, job_for
+from agentevals_action.github.events import Event, JobOptions, job_for
 from tests.support import payloads
 
 HEAD, BASE = "a" * 40, "b" * 40
@@ -15,7 +15,7 @@ def test_pull_request__names_number_and_commits() -> None:
         Event(
             "pull_request", payloads.pull_request_event(HEAD, BASE, number=9), "d" * 40, actor="ada"
         ),
-        Wishes(),
+        JobOptions(),
     )
     assert job.pull is not None
     assert (job.pull.number, job.pull.head_sha, job.pull.base_sha, job.pull.base_ref) == (
@@ -35,7 +35,7 @@ def test_pull_request__of_a_fork_has_no_secrets() -> None:
             "d" * 40,
             actor="mallory",
         ),
-        Wishes(),
+        JobOptions(),
     )
     assert "fork" in job.without_secrets
 
@@ -43,31 +43,31 @@ def test_pull_request__of_a_fork_has_no_secrets() -> None:
 def test_pull_request__of_dependabot_has_no_secrets() -> None:
     payload = payloads.pull_request_event(HEAD, BASE, dependabot=True)
     job = job_for(
-        Event("pull_request", payload, "d" * 40, actor=payload["sender"]["login"]), Wishes()
+        Event("pull_request", payload, "d" * 40, actor=payload["sender"]["login"]), JobOptions()
     )
     assert "Dependabot" in job.without_secrets
 
 
-def test_pull_request__that_is_closed_is_told_by_its_action() -> None:
+def test_pull_request__that_is_closed_is_known_by_its_action() -> None:
     with pytest.raises(InvalidInput, match="closed"):
         job_for(
             Event("pull_request", payloads.pull_request_event(HEAD, BASE, action="closed"), HEAD),
-            Wishes(),
+            JobOptions(),
         )
 
 
 def test_merge_group__names_both_commits() -> None:
-    job = job_for(Event("merge_group", payloads.merge_group_event(HEAD, BASE), HEAD), Wishes())
+    job = job_for(Event("merge_group", payloads.merge_group_event(HEAD, BASE), HEAD), JobOptions())
     assert (job.check_sha, job.base.revision) == (HEAD, BASE)
 
 
 def test_push__names_both_commits_and_new_branches() -> None:
     assert (
-        job_for(Event("push", payloads.push_event(BASE, HEAD), HEAD), Wishes()).base.revision
+        job_for(Event("push", payloads.push_event(BASE, HEAD), HEAD), JobOptions()).base.revision
         == BASE
     )
     assert (
-        job_for(Event("push", payloads.push_event("0" * 40, HEAD), HEAD), Wishes()).base.kind
+        job_for(Event("push", payloads.push_event("0" * 40, HEAD), HEAD), JobOptions()).base.kind
         == "none"
     )
 
@@ -80,5 +80,5 @@ def test_push__names_both_commits_and_new_branches() -> None:
     ],
 )
 def test_run_by_time_or_hand__has_no_base(name: str, payload: dict[str, object]) -> None:
-    job = job_for(Event(name, payload, HEAD), Wishes())
+    job = job_for(Event(name, payload, HEAD), JobOptions())
     assert (job.select, job.check_sha, job.base.kind) == ("all", HEAD, "none")

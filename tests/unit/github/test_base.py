@@ -2,9 +2,9 @@
 
 import io
 
-from agentevals_action.github.base import CheckReport, CommentReport, Host
-from agentevals_action.github.local import LocalHost
+from agentevals_action.github.base import Host, LocalHost
 from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.report import CheckReport, CommentReport
 
 
 def test_local__prints_the_comment_and_does_nothing_else() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import InvalidInput
-from agentevals_action.github.events import BaseRule, Event, Job, Wishes, job_for, local_job
+from agentevals_action.github.events import BaseRule, Event, Job, JobOptions, job_for, local_job
 
 MERGE, HEAD, TIP, BEFORE = "1" * 40, "2" * 40, "3" * 40, "4" * 40
 ZEROS = "0" * 40
@@ -28,9 +28,9 @@ def asked(
     sha: str = MERGE,
     actor: str = "ada",
     ref: str = "",
-    **wishes: Any,
+    **options: Any,
 ) -> Job:
-    return job_for(Event(name, payload, sha, ref, actor), Wishes(**wishes))
+    return job_for(Event(name, payload, sha, ref, actor), JobOptions(**options))
 
 
 def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> None:
@@ -48,7 +48,7 @@ def test_pull_request__changed_suites_against_the_base_on_the_heads_check() -> N
     assert job.without_secrets == ""
 
 
-def test_pull_request__wishes_win() -> None:
+def test_pull_request__options_take_precedence() -> None:
     job = asked("pull_request", pull(), select="all", fail_on=frozenset({"never"}))
     assert (job.select, job.fail_on) == ("all", frozenset({"never"}))
 
@@ -71,7 +71,7 @@ def test_pull_request__closed_has_nothing_to_gate() -> None:
 def test_pull_request__a_commit_that_is_none(sha: Any) -> None:
     payload = pull()
     payload["pull_request"]["head"]["sha"] = sha
-    with pytest.raises(InvalidInput, match=r"no commit at `pull_request\.head\.sha`"):
+    with pytest.raises(InvalidInput, match=r"no valid value at `pull_request\.head\.sha`"):
         asked("pull_request", payload)
 
 
@@ -172,7 +172,7 @@ def test_other_events__all_suites_and_no_base(name: str, check: str | None) -> N
 
 
 def test_local_job__as_a_pull_request_would_be() -> None:
-    job = local_job(HEAD, "main", Wishes())
+    job = local_job(HEAD, "main", JobOptions())
     assert (job.select, job.base, job.check_sha, job.fail_on) == (
         "changed",
         BaseRule("fork-point", "main"),

@@ -1,13 +1,14 @@
 """The label that accepts regressions, over real HTTP: for which head it was put on, by whom, and
-what is said when that is not told."""
+and the notice when that is unknown."""
 
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from agentevals_action.github.host import GitHubHost, Target
-from agentevals_action.github.local import LocalHost
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.base import LocalHost
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.quarantine import Acceptance
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
@@ -30,15 +31,13 @@ def server() -> Iterator[GitHubServer]:
         yield server
 
 
-def host(server: GitHubServer, head: str = HEAD, **changes: object) -> GitHubHost:
-    target = Target(
-        "acme/agent", head, server.token, server.url, server.graphql_url, pull=PULL, **changes
-    )  # type: ignore[arg-type]  # Target's to hold
+def host(server: GitHubServer, head: str = HEAD) -> GitHubHost:
+    target = RunContext("acme/agent", head, server.token, server.url, server.graphql_url, pull=PULL)
     return GitHubHost(target, lambda seconds: None)
 
 
 def notice(server: GitHubServer, head: str = HEAD) -> str:
-    """What is said when the label accepts nothing."""
+    """The notice when the label accepts nothing."""
     asked = host(server, head)
     assert asked.acceptance(LABEL) is None
     (sentence,) = asked.notices
@@ -52,12 +51,12 @@ def test_acceptance__by_who_put_the_label_on_this_head(server: GitHubServer) -> 
     assert asked.notices == ()
 
 
-def test_acceptance__labels_are_told_apart_as_github_does(server: GitHubServer) -> None:
+def test_acceptance__labels_are_compared_as_github_does(server: GitHubServer) -> None:
     server.timeline.label(PULL, "AgentEvals:Accept", "ada", 20)
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
 
 
-def test_acceptance__without_the_label_there_is_one_request_and_nothing_to_say(
+def test_acceptance__without_the_label_there_is_one_request_and_no_notice(
     server: GitHubServer,
 ) -> None:
     server.timeline.label(PULL, "documentation", "ada", 20)
@@ -68,7 +67,7 @@ def test_acceptance__without_the_label_there_is_one_request_and_nothing_to_say(
 
 
 def test_acceptance__nobody_is_asked_without_a_pull_request(server: GitHubServer) -> None:
-    target = Target("acme/agent", HEAD, server.token, server.url, server.graphql_url)
+    target = RunContext("acme/agent", HEAD, server.token, server.url, server.graphql_url)
     assert GitHubHost(target).acceptance(LABEL) is None
     assert server.requests == []
 
@@ -85,8 +84,8 @@ def test_acceptance__taken_off_and_put_on_again_counts_from_then(server: GitHubS
 def test_acceptance__ends_with_a_push(server: GitHubServer) -> None:
     server.timeline.label(PULL, LABEL, "ada", 5)
     assert notice(server) == (
-        "The label `agentevals:accept` accepts nothing: the head has changed since @ada put it there. "
-        "To accept the regressions of this head, take it off and put it on again."
+        "The label `agentevals:accept` accepts nothing: the head has changed since @ada added it. "
+        "To accept the regressions of this head, remove it and add it again."
     )
 
 
@@ -98,14 +97,14 @@ def test_acceptance__ends_with_a_force_push(server: GitHubServer) -> None:
     assert "the head has changed since @ada" in notice(server, OTHER)
 
 
-def test_acceptance__a_commit_that_says_it_is_older_than_the_label_does_not_slip_under_it(
+def test_acceptance__a_commit_dated_before_the_label_is_not_accepted(
     server: GitHubServer,
 ) -> None:
     course = server.timeline
     course.label(PULL, LABEL, "ada", 20)
     course.push(PULL, OTHER, 30, dated=2)
     course.check(OTHER, 31)
-    assert "no check of this head had begun yet" in notice(server, OTHER)
+    assert "no check of this head had started yet" in notice(server, OTHER)
 
 
 def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_accepted(
@@ -116,7 +115,7 @@ def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_
     course.label(PULL, LABEL, "ada", 20)
     course.push(PULL, HEAD, 30, dated=10)
     course.check(HEAD, 31)
-    assert "no check of this head had begun yet" in notice(server)
+    assert "no check of this head had started yet" in notice(server)
 
 
 def test_acceptance__a_check_of_the_same_commit_on_another_branch_proves_nothing(
@@ -126,7 +125,7 @@ def test_acceptance__a_check_of_the_same_commit_on_another_branch_proves_nothing
     course.label(PULL, LABEL, "ada", 20)
     course.check(OTHER, 15, branch="elsewhere")
     course.push(PULL, OTHER, 30, dated=2)
-    assert "no check of this head had begun yet" in notice(server, OTHER)
+    assert "no check of this head had started yet" in notice(server, OTHER)
 
 
 def test_acceptance__a_check_without_a_branch_is_a_forks(server: GitHubServer) -> None:
@@ -138,7 +137,7 @@ def test_acceptance__a_check_without_a_branch_is_a_forks(server: GitHubServer) -
 
 def test_acceptance__a_run_of_an_older_head_is_not_accepted(server: GitHubServer) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
-    assert "the pull request has another head by now" in notice(server, FIRST)
+    assert "the pull request has another head now" in notice(server, FIRST)
 
 
 def test_acceptance__who_has_left_github_is_named_as_github_does(server: GitHubServer) -> None:
@@ -150,7 +149,7 @@ def test_acceptance__a_label_that_the_timeline_does_not_know_is_nobodys(
     server: GitHubServer,
 ) -> None:
     server.timeline.on[PULL] = {LABEL}
-    assert "GitHub does not say who put it there" in notice(server)
+    assert "GitHub does not name who added it" in notice(server)
 
 
 @pytest.mark.parametrize(("limit", "pages"), [(30, 4), (100, 2)])
@@ -173,32 +172,32 @@ def test_acceptance__all_pages_are_read(server: GitHubServer, limit: int, pages:
     [("pull-requests", "pull-requests: read"), ("checks", "checks: read")],
     ids=["timeline", "checks"],
 )
-def test_acceptance__a_refusal_accepts_nothing_and_says_what_to_grant(
+def test_acceptance__a_refusal_accepts_nothing_and_names_the_permission(
     server: GitHubServer, permission: str, grant: str
 ) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.permissions |= {permission: "none", "issues": "none"}
-    said = notice(server)
-    assert said.startswith(
-        "The label `agentevals:accept` accepts nothing, since it could not be told for which head it was put on: "
+    sentence = notice(server)
+    assert sentence.startswith(
+        "The label `agentevals:accept` accepts nothing, because the head it is for is unknown: "
     )
-    assert f"Add `{grant}` to the `permissions:` of the job." in said
+    assert f"Add `{grant}` to the `permissions:` of the job." in sentence
 
 
-def test_acceptance__trouble_is_repeated_and_then_told(server: GitHubServer) -> None:
+def test_acceptance__a_server_error_is_retried_and_then_reported(server: GitHubServer) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.break_route(InjectedFailure(r"/timeline", 502, 2, "Bad Gateway"))
     assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
     server.break_route(InjectedFailure(r"/timeline", 502, 50, "Bad Gateway"))
-    assert "GitHub did not answer as it should" in notice(server)
+    assert "GitHub did not respond correctly" in notice(server)
 
 
-def test_acceptance__events_in_a_form_of_their_own_are_told_as_no_answer(
+def test_acceptance__events_of_an_unexpected_structure_are_reported(
     server: GitHubServer,
 ) -> None:
     server.timeline.label(PULL, LABEL, "ada", 20)
     server.timeline.add(PULL, 21, "labeled", label={"name": LABEL}, actor="ada")
-    assert "GitHub did not answer as it should" in notice(server)
+    assert "GitHub did not respond correctly" in notice(server)
 
 
 def test_acceptance__a_working_tree_has_no_labels() -> None:

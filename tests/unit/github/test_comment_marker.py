@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentevals_action.github.github_marker import Marker, read_marker
+from agentevals_action.github.comment import Marker, read_marker
 from agentevals_action.model.comparison import Outcome
 
-MARKER = Marker("agentevals", 50, 1, "a" * 40, Outcome.FAILED)
+MARKER = Marker(id="agentevals", run=50, attempt=1, head="a" * 40, outcome=Outcome.FAILED)
 
 
 @given(st.text(), st.integers(0, 10**18), st.integers(1, 10**6), st.sampled_from(Outcome))
 def test_marker__is_read_as_it_was_written(
     comment_id: str, run: int, attempt: int, outcome: Outcome
 ) -> None:
-    marker = Marker(comment_id, run, attempt, "a" * 40, outcome)
+    marker = Marker(id=comment_id, run=run, attempt=attempt, head="a" * 40, outcome=outcome)
     line = marker.line()
     assert "\n" not in line
     assert line.count("<!--") == line.count("-->") == 1

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.ancestry import Ancestry, GitHistory
 from agentevals_action.errors import HostError
-from agentevals_action.github.local import GitPast
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.past import MOST_BACK, Lineage, lineage
 from agentevals_action.system.git import GitRepository
@@ -102,7 +101,7 @@ def test_changes__are_bounded() -> None:
 
 def test_git_past__of_a_whole_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
-    past = GitPast(GitRepository(made.origin.path))
+    past = GitHistory(GitRepository(made.origin.path))
     assert past.lineage(made.merge) == Lineage(
         {made.merge: 0, made.main: 1, made.head: 1, made.base: 2}
     )
@@ -115,16 +114,16 @@ def test_git_past__of_a_whole_clone(tmp_path: Path) -> None:
 
 def test_git_past__of_a_shallow_clone(tmp_path: Path) -> None:
     made = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"})
-    past = GitPast(GitRepository(made.checkout(tmp_path / "workspace", made.merge).path))
+    past = GitHistory(GitRepository(made.checkout(tmp_path / "workspace", made.merge).path))
     assert past.lineage(made.merge) == Lineage(
-        {made.merge: 0}, "the clone does not hold the whole history"
+        {made.merge: 0}, "the clone does not contain the complete history"
     )
     assert "is not in the clone" in str(past.changes(made.base, made.merge))
 
 
 def test_git_past__of_no_repository(tmp_path: Path) -> None:
     Repository.create(tmp_path / "made", {"a": "1"})
-    told = Ancestry("0" * 40, (GitPast(GitRepository(tmp_path / "made")),))
+    told = Ancestry("0" * 40, (GitHistory(GitRepository(tmp_path / "made")),))
     assert told.lineage.distances == {"0" * 40: 0}
     assert told.lineage.problem.startswith("`git rev-list` failed")
 

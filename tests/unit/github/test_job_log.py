@@ -3,7 +3,7 @@
 import pytest
 
 from agentevals_action.github import job_log
-from agentevals_action.review.publish import Published
+from agentevals_action.model.report import Published
 from tests.support import reviews
 
 NASTY = "::error::no ##[endgroup] \x1b[31mred\x1b[0m \x1b]0;title\x07 sk-0123456789"
@@ -16,14 +16,14 @@ def redact(text: str) -> str:
 def test_folded__in_a_job_it_is_one_group_and_nobody_elses_command(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with job_log.folded("setup", redact, in_actions=True) as say:
-        say("npm install")
-        say(NASTY)
-        say("sk-01\x1b[0m23456789")
-        say("x" * 5000)
-    told = capfd.readouterr()
-    lines = told.out.splitlines()
-    assert told.err == ""
+    with job_log.folded("setup", redact, in_actions=True) as write:
+        write("npm install")
+        write(NASTY)
+        write("sk-01\x1b[0m23456789")
+        write("x" * 5000)
+    log = capfd.readouterr()
+    lines = log.out.splitlines()
+    assert log.err == ""
     assert (lines[0], lines[1], lines[-1]) == ("::group::setup", "npm install", "::endgroup::")
     assert [
         line
@@ -38,8 +38,8 @@ def test_folded__in_a_job_it_is_one_group_and_nobody_elses_command(
 def test_folded__elsewhere_it_is_plain_lines_on_standard_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with job_log.folded("setup", redact, in_actions=False) as say:
-        say("npm install")
+    with job_log.folded("setup", redact, in_actions=False) as write:
+        write("npm install")
     assert capfd.readouterr() == ("", "setup:\nnpm install\n")
 
 
@@ -49,8 +49,8 @@ def test_folded__ends_its_group_also_when_it_is_stopped(capfd: pytest.CaptureFix
     assert capfd.readouterr().out.endswith("::endgroup::\n")
 
 
-def test_tell__conversations_notices_and_what_was_spent(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.tell(reviews.conversations(), Published(), ("grant `checks: write`",))
+def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str]) -> None:
+    job_log.write_review(reviews.conversations(), Published(), ("grant `checks: write`",))
     lines = capfd.readouterr().out.splitlines()
     tests = [line for line in lines if "conversation" in line and not line.startswith("::")]
     order = [line.split()[1] for line in tests]
@@ -78,26 +78,27 @@ def test_tell__conversations_notices_and_what_was_spent(capfd: pytest.CaptureFix
     ]
 
 
-def test_tell__what_does_not_count_and_why(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.tell(reviews.believable(), Published(), ())
+def test_review__waivers_and_reasons(capfd: pytest.CaptureFixture[str]) -> None:
+    job_log.write_review(reviews.believable(), Published(), ())
     lines = capfd.readouterr().out.splitlines()
-    told = {line.split()[1]: line for line in lines if "  (" in line}
+    shown = {line.split()[1]: line for line in lines if "  (" in line}
     assert (
-        "(flaky; fell, then held in 3 of 3 fresh samples on head (100%)" in told["greets-by-name"]
+        "(flaky; fell, then held in 3 of 3 fresh samples on head (100%)" in shown["greets-by-name"]
     )
-    assert "(undecided; held in 13 of 20 samples on base" in told["sums-up"]
-    assert "(regressed; accepted by ada)" in told["upsells"]
+    assert "(undecided; held in 13 of 20 samples on base" in shown["sums-up"]
+    assert "(regressed; accepted by ada)" in shown["upsells"]
     assert (
-        "(regressed; in quarantine until 2026-03-01, owner grace: the translation" in told["german"]
+        "(regressed; in quarantine until 2026-03-01, owner grace: the translation"
+        in shown["german"]
     )
     assert any(line.startswith("1 regression accepted by @ada") for line in lines)
     assert any(line.startswith("2 tests in quarantine do not count") for line in lines)
     assert "Undecided, not counted: 2 tests." in lines
 
 
-def test_tell__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
+def test_review__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
     head = tuple(reviews.told(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
-    job_log.tell(
+    job_log.write_review(
         reviews.review(reviews.compared(head, head), notices=(f"\n{NASTY}",) * 2),
         Published(),
         [f"n{number}" for number in range(20)],

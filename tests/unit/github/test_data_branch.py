@@ -10,8 +10,9 @@ import pytest
 from agentevals_action.baselines import history_format
 from agentevals_action.errors import HostError
 from agentevals_action.github import data_branch
-from agentevals_action.github.data_branch import GitHubData
-from agentevals_action.github.host import GitHubHost, Target
+from agentevals_action.github.api import RunContext
+from agentevals_action.github.data_branch import DataBranch
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
 from tests.support import results
@@ -35,9 +36,9 @@ def server() -> Iterator[GitHubServer]:
 
 def memory(
     server: GitHubServer, waits: list[float] | None = None, branch: str = BRANCH, **changes: Any
-) -> GitHubData:
-    target = Target("acme/agent", C1, server.token, server.url, server.graphql_url, **changes)
-    return GitHubHost(target, (waits if waits is not None else []).append).memory(branch)
+) -> DataBranch:
+    target = RunContext("acme/agent", C1, server.token, server.url, server.graphql_url, **changes)
+    return GitHubHost(target, (waits if waits is not None else []).append).data_branch(branch)
 
 
 def run(answer: str = "an answer", path: str = PATH) -> SuiteRun:
@@ -126,19 +127,19 @@ def test_other_files_of_the_branch__are_left_alone(server: GitHubServer) -> None
 def test_branch_of_somebody_else__is_not_written(server: GitHubServer) -> None:
     server.git.put("main", {"code.py": "pass", "README.md": "ours"})
     (notice,) = memory(server, branch="main").store([run()], C1, T1)
-    words = "the branch holds something else; name one of its own in `baseline-branch`."
+    words = "the branch contains something else; name another one in `baseline-branch`."
     assert notice == f"The results were not stored on `main`: {words}"
     assert (len(server.git.log("main")), server.routes("POST|PATCH")) == (1, [])
 
 
 @pytest.mark.parametrize("content", ["{", '{"version": 9}', b"\xff\xfe"])
-def test_damaged_file__is_told_and_begun_anew(server: GitHubServer, content: str | bytes) -> None:
+def test_damaged_file__is_reported_and_replaced(server: GitHubServer, content: str | bytes) -> None:
     memory(server).store([run(), run(path="other/EVAL.yaml")], C1, T1)
     server.git.put(BRANCH, {NAME: content})
     read = memory(server).read([PATH, "other/EVAL.yaml"])
     assert (set(read.histories), set(read.damaged)) == ({"other/EVAL.yaml"}, {PATH})
     (notice,) = memory(server).store([run()], C2, T2)
-    assert notice.startswith("The stored results of `evals/EVAL.yaml` were damaged (it is ")
+    assert notice.startswith("The stored results of `evals/EVAL.yaml` were damaged (")
     assert (commits(server), commits(server, "other/EVAL.yaml")) == ([C2], [C1])
 
 
@@ -152,7 +153,7 @@ def test_file_that_is_too_large__is_not_fetched(
     assert len(server.requests) == 1
 
 
-def test_huge_answer__is_left_out_and_told(server: GitHubServer) -> None:
+def test_huge_answer__is_left_out_and_reported(server: GitHubServer) -> None:
     (notice,) = memory(server).store([run(answer="x" * 1_000_000)], C1, T1)
     assert (
         notice
@@ -165,20 +166,20 @@ def test_token_that_only_reads__is_a_notice_that_names_the_permission(server: Gi
     server.permissions["contents"] = "read"
     (notice,) = memory(server).store([run()], C1, T1)
     assert notice == (
-        "The results were not stored on `agentevals-data`: the token lacks `contents: write` (GitHub answered 403: Resource not accessible "
+        "The results were not stored on `agentevals-data`: the token lacks `contents: write` (GitHub replied 403: Resource not accessible "
         "by integration). Add `contents: write` to the `permissions:` of the job."
     )
     server.refusal = (404, "Not Found")
     server.permissions["contents"] = "none"
     (notice,) = memory(server).store([run()], C1, T1)
-    assert "lacks `contents: write` (GitHub answered 404: Not Found)" in notice
+    assert "lacks `contents: write` (GitHub replied 404: Not Found)" in notice
     (notice,) = memory(server, without_secrets="Dependabot caused this run").store([run()], C1, T1)
     assert notice.endswith(
-        "its token only reads until the job says otherwise: add `contents: write` to its `permissions:`."
+        "its token is read-only by default: add `contents: write` to the `permissions:` of the job."
     )
 
 
-def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
+def test_read__states_why_it_fails(server: GitHubServer) -> None:
     nothing = "`agentevals-data` could not be read: there is no such branch yet \\(runs on the default branch write it\\)"
     with pytest.raises(HostError, match=nothing):
         memory(server).read([PATH])
@@ -188,7 +189,7 @@ def test_reading__says_why_it_cannot(server: GitHubServer) -> None:
     server.break_route(InjectedFailure("GET .*/git/trees/", 502, times=9))
     with pytest.raises(
         HostError,
-        match=r"`agentevals-data` could not be read: GitHub did not answer as it should \(502: Server Error\)$",
+        match=r"`agentevals-data` could not be read: GitHub did not respond correctly \(502: Server Error\)$",
     ):
         memory(server).read([PATH])
 
@@ -198,13 +199,13 @@ def test_branch_that_is_not_listed_whole__is_neither_read_nor_written(server: Gi
     server.git.tree_limit = 2
     with pytest.raises(
         HostError,
-        match=r"`agentevals-data` could not be read: the branch holds more files than GitHub lists$",
+        match=r"`agentevals-data` could not be read: the branch contains more files than GitHub lists$",
     ):
         memory(server).read([PATH])
     (notice,) = memory(server).store([run()], C2, T2)
     assert (
         notice
-        == "The results were not stored on `agentevals-data`: the branch holds more files than GitHub lists."
+        == "The results were not stored on `agentevals-data`: the branch contains more files than GitHub lists."
     )
     assert len(server.git.log(BRANCH)) == 1
 
@@ -220,7 +221,7 @@ def test_branch_that_is_not_listed_whole__is_neither_read_nor_written(server: Gi
     ],
 )
 @pytest.mark.parametrize("status", [0, 502])
-def test_short_trouble__is_waited_out(server: GitHubServer, route: str, status: int) -> None:
+def test_short_outage__is_waited_for(server: GitHubServer, route: str, status: int) -> None:
     memory(server).store([run()], C1, T1)
     server.break_route(InjectedFailure(route, status, times=2))
     assert memory(server).store([run()], C2, T2) == ()
@@ -240,13 +241,13 @@ def test_write_whose_answer_was_lost__is_there_once(
     assert len(server.git.log(BRANCH)) == (1 if first else 2)
 
 
-def test_lasting_trouble__is_a_notice(server: GitHubServer) -> None:
+def test_long_outage__is_a_notice(server: GitHubServer) -> None:
     waits: list[float] = []
     server.break_route(InjectedFailure("POST .*/git/trees", 503, times=9))
     (notice,) = memory(server, waits).store([run()], C1, T1)
     assert (
         notice
-        == "The results were not stored on `agentevals-data`: GitHub did not answer as it should (503: Server Error)."
+        == "The results were not stored on `agentevals-data`: GitHub did not respond correctly (503: Server Error)."
     )
     assert len(waits) == 3
 
@@ -266,7 +267,7 @@ def test_rule_that_forbids_the_update__is_a_notice_after_a_few_tries(server: Git
     assert len(server.routes("PATCH")) == 3
 
 
-def others(server: GitHubServer, times: int, first: bool = False) -> GitHubData:
+def others(server: GitHubServer, times: int, first: bool = False) -> DataBranch:
     """A writer before whose every write but the last somebody else writes."""
     left = [times]
 
@@ -301,9 +302,9 @@ def test_branch_that_never_stands_still__is_a_notice(server: GitHubServer) -> No
     (notice,) = others(server, 99).store([run()], C2, T2)
     assert (
         notice
-        == "The results were not stored on `agentevals-data`: too many others were writing to it."
+        == "The results were not stored on `agentevals-data`: too many other runs were writing to it."
     )
-    assert len(server.routes("PATCH")) == data_branch.TRIES
+    assert len(server.routes("PATCH")) == data_branch.MAX_ATTEMPTS
 
 
 def test_branch_that_was_deleted_meanwhile__is_made_again(server: GitHubServer) -> None:

@@ -1,0 +1,168 @@
+"""The parts of GitHub's replies that the action reads."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
+
+#: JSON has no dates and no tuples.
+Time = Annotated[datetime, Field(strict=False)]
+_list = Field(strict=False)
+
+
+class Reply(BaseModel):
+    """Base of all replies; fields that are not declared are ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class Account(Reply):
+    """A user or a bot."""
+
+    login: str
+    id: int | None = None
+
+
+class Comment(Reply):
+    """A comment on a pull request; `user` is None when the account is gone."""
+
+    id: int
+    node_id: str
+    html_url: str
+    body: str | None = None
+    user: Account | None = None
+
+
+class CheckRun(Reply):
+    """A check run on a commit."""
+
+    id: int
+    html_url: str
+    status: str
+    external_id: str | None = None
+    annotations_count: int = Field(
+        default=0, validation_alias=AliasPath("output", "annotations_count")
+    )
+
+
+class CheckSuite(Reply):
+    """All checks of one app on one commit; a fork's has no `head_branch`."""
+
+    head_branch: str | None = None
+    created_at: Time | None = None
+
+
+class Label(Reply):
+    """A label."""
+
+    name: str
+
+
+class Pull(Reply):
+    """A pull request at the time of the request."""
+
+    head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
+    head_ref: str = Field(validation_alias=AliasPath("head", "ref"))
+    labels: Annotated[tuple[Label, ...], _list] = ()
+    changed_files: int
+
+
+class TimelineEvent(Reply):
+    """An event in the history of a pull request; a commit has no time that GitHub noted."""
+
+    event: str
+    created_at: Time | None = None
+    actor: Account | None = None
+    label: Label | None = None
+
+
+class File(Reply):
+    """A changed file."""
+
+    filename: str
+    status: str
+    previous_filename: str | None = None
+
+
+class GitObject(Reply):
+    """A Git object by its SHA."""
+
+    sha: str
+
+
+class Commit(GitObject):
+    """A commit with its parents."""
+
+    parents: Annotated[tuple[GitObject, ...], _list]
+
+
+class Comparison(Reply):
+    """The difference between two commits."""
+
+    status: str
+    merge_base: str = Field(validation_alias=AliasPath("merge_base_commit", "sha"))
+    files: Annotated[tuple[File, ...], _list] = ()
+
+
+class GitCommit(GitObject):
+    """A commit of the Git Data API."""
+
+    tree: GitObject
+
+
+class GitRef(Reply):
+    """A branch."""
+
+    object: GitObject
+
+
+class TreeEntry(GitObject):
+    """An object in a tree; folders have no size."""
+
+    path: str
+    type: str
+    size: int | None = None
+
+
+class Tree(GitObject):
+    """A listing of a tree; `truncated` if GitHub left entries out."""
+
+    tree: Annotated[tuple[TreeEntry, ...], _list]
+    truncated: bool
+
+
+class Blob(Reply):
+    """The content of a file in base64."""
+
+    content: str
+
+
+class Repository(Reply):
+    """A repository."""
+
+    default_branch: str
+
+
+class WorkflowRun(Reply):
+    """A run of a workflow; `head_repository` is None when the repository is gone."""
+
+    id: int
+    status: str | None = None
+    run_attempt: int | None = None
+    workflow_id: int | None = None
+    head_sha: str = ""
+    html_url: str = ""
+    event: str = ""
+    conclusion: str | None = None
+    head_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("head_repository", "full_name")
+    )
+
+
+class Artifact(Reply):
+    """A file that a run uploaded."""
+
+    id: int
+    name: str
+    size_in_bytes: int
+    expired: bool
