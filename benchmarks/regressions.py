@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 
 from agentevals_action.model.result import SampleResult
-from agentevals_action.review.comparison.decision_rule import THICK
+from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
 from agentevals_action.review.selftest.flakiness import interval
 from agentevals_action.review.selftest.simulation import (
     Conditions,
@@ -131,9 +131,9 @@ def fisher_with_holm(drawn: PullRequest) -> frozenset[Key]:
     chances = []
     for suspect in drawn.suspects:
         stream = drawn.streams[suspect.key]
-        base = suspect.held.among(suspect.base.samples)
-        base = base if base.trials >= THICK else suspect.held.among(stream.base)
-        head = suspect.held.among(stream.head)
+        base = suspect.kept.history(suspect.base.samples)
+        base = base if base.trials >= MIN_HISTORY else suspect.kept.history(stream.base)
+        head = suspect.kept.history(stream.head)
         chances.append(
             (fisher(head.failures, head.trials, base.failures, base.trials), suspect.key)
         )

@@ -28,7 +28,7 @@ from agentevals_action.model.past import PastRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
 from agentevals_action.review import base_tree as trees
-from agentevals_action.review.unchanged_since import Untouched
+from agentevals_action.review.unchanged_since import UnchangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
@@ -295,8 +295,8 @@ class World:
     ancestry: Ancestry
 
     @cached_property
-    def untouched(self) -> Untouched:
-        return Untouched(
+    def untouched(self) -> UnchangedSince:
+        return UnchangedSince(
             self.tree.suites,
             (),
             self.ancestry.changes,
@@ -483,7 +483,7 @@ def test_ladder__what_is_watched_keeps_an_old_result_away(
     origin.commit("a worse agent", {"src/agent.py": "worse"})
     here = world(origin, server)
     rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch
-    untouched = Untouched(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
+    untouched = UnchangedSince(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
     store = ArtifactStore(
         here.tree, base_tree.FRESH, here.source, "main", lambda: here.ancestry.lineage, untouched
     )

@@ -18,7 +18,7 @@ from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import BaseRun, Origin
 from agentevals_action.model.suite import Suite
-from agentevals_action.review.unchanged_since import Untouched
+from agentevals_action.review.unchanged_since import UnchangedSince
 from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, results
 from tests.support.github_server import GitHubServer
@@ -119,7 +119,7 @@ def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -
 def given(server: GitHubServer, repository: Repository, base: str, suite: Suite) -> BaseRun:
     tree = base_tree.tree(suite, commit=base)
     ancestry = Ancestry(base, [GitHistory(GitRepository(repository.path, environ={}))])
-    untouched = Untouched(tree.suites, (), ancestry.changes, lambda _: {})
+    untouched = UnchangedSince(tree.suites, (), ancestry.changes, lambda _: {})
     store = BranchStore(
         tree, base_tree.FRESH, memory(server), BRANCH, lambda: ancestry.lineage, untouched
     )

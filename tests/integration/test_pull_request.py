@@ -389,16 +389,14 @@ def test_gate__a_full_disk_is_inconclusive_and_reported_everywhere(
     assert "Traceback" not in done.log
 
 
-def test_gate__results_that_an_agent_changed_are_inconclusive(gate: Gate) -> None:
+def test_gate__results_that_an_agent_changed_decide_nothing(gate: Gate) -> None:
     cheat = "f=agentevals-report/results.jsonl; test -s $f && sed -i s/fail/pass/ $f; echo no\n"
     gate.push({"agent.sh": cheat}, "agent.sh")
     done = gate.job(inputs={"max-concurrency": "1"}).finish()
-    assert done.code == 3, done.log
-    assert (
-        "results.jsonl was changed while the run went on: row 1 is not what was written"
-        in gate.shown()[0]
-    )
-    assert done.outputs["outcome"] == "inconclusive"
+    assert done.code == 1, done.log
+    changed = "results.jsonl was changed by another program while the tests ran"
+    assert changed in gate.shown()[0]
+    assert done.outputs["outcome"] == "failed"
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
 
 

@@ -144,9 +144,9 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     done = review(repository)
     assert done.code == 1, done.out
     assert "held in 5 of 5 samples on base" in done.out
-    told = [line for line in done.err.splitlines() if line.startswith("sampled again: ")]
-    assert told[0] == "sampled again: 0 of 1 test whose verdict fell, 0 fresh samples"
-    assert told[-1] == "sampled again: 1 of 1 test whose verdict fell, 9 fresh samples"
+    actual = [line for line in done.err.splitlines() if line.startswith("sampled again: ")]
+    assert actual[0] == "sampled again: 0 of 1 test whose verdict fell, 0 fresh samples"
+    assert actual[-1] == "sampled again: 1 of 1 test whose verdict fell, 9 fresh samples"
 
     row = results(repository, "base.jsonl")["greets"]
     assert isinstance(row["samples"], list)
@@ -184,7 +184,7 @@ def test_review__a_removed_test_and_a_removed_suite_are_shown(repository: Reposi
     assert "short" in done.out
 
 
-def test_review__a_suite_with_faults_is_invalid_and_the_others_run(repository: Repository) -> None:
+def test_review__a_suite_with_errors_is_invalid_and_the_others_run(repository: Repository) -> None:
     broken = SUITE.replace("type: contains, value: Ada", "type: contians, value: Ada").replace(
         "name: greeter", "name: broken"
     )
@@ -216,7 +216,7 @@ def test_review__broken_only_on_base_makes_its_tests_new(repository: Repository)
     assert "broken on base" in done.out
 
 
-def test_review__no_suite_in_the_repository_is_a_fault(tmp_path: Path) -> None:
+def test_review__no_suite_in_the_repository_is_an_error(tmp_path: Path) -> None:
     made = Repository.create(tmp_path / "empty", {"README.md": "hello"})
     done = review(made)
     assert done.code == 2
@@ -270,7 +270,7 @@ def test_review__secrets_reach_neither_children_nor_reports(repository: Reposito
     assert secret not in done.out + done.err + shown.out + shown.err + written
 
 
-def test_review__a_missing_variable_of_a_target_is_a_fault(repository: Repository) -> None:
+def test_review__a_missing_variable_of_a_target_is_an_error(repository: Repository) -> None:
     targets = "targets:\n  - name: default\n    provider: openai\n    model: m\n    api_key: ${{ NO_SUCH_KEY }}\n"
     repository.commit("model", {".agentv/targets.yaml": targets})
     done = review(repository)
@@ -285,7 +285,7 @@ def test_review__twice_gives_the_same_but_for_the_time(repository: Repository) -
     def timeless(text: str) -> str:
         without = re.sub(
             r"^- time .*\n", "", text, flags=re.MULTILINE
-        )  # told only when it differs from base's
+        )  # actual only when it differs from base's
         return re.sub(r"[\d.]+(&nbsp;| )(s|ms|min)\b", "TIME", without)
 
     assert timeless(one) == timeless(other)
@@ -329,7 +329,7 @@ def test_review__a_suite_that_vanishes_in_whatever_way_is_gone(repository: Repos
     assert "2 suites" in done.out.split("\n\n")[0]
 
 
-def test_review__a_base_whose_suites_cannot_be_told_is_not_one_without_suites(
+def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     repository: Repository,
 ) -> None:
     """A configuration that is broken on base alone: were its suites none, every regression would be
@@ -385,7 +385,7 @@ def test_review__a_suite_behind_a_link_is_touched_by_its_file(repository: Reposi
     assert "no suite is touched" not in review(repository).out
 
 
-def test_review__an_error_on_base_stays_one_when_it_is_graded_again(repository: Repository) -> None:
+def test_review__an_error_on_base_stays_one_when_it_is_scored_again(repository: Repository) -> None:
     flaky = 'read name; test -f "$TMPDIR/seen" || { touch "$TMPDIR/seen"; exit 3; }; echo "Good day, $name."\n'
     only = SUITE[: SUITE.index("  - id: short")]
     on_main(repository, {"agent.sh": flaky, "evals/EVAL.yaml": only})
@@ -407,7 +407,7 @@ def test_review__a_broken_suite_is_no_pass_when_all_are_asked_for(repository: Re
     assert review(repository, "--select", "all").code == 2
 
 
-def test_review__a_report_folder_that_is_none_is_a_fault(repository: Repository) -> None:
+def test_review__a_report_folder_that_is_none_is_an_error(repository: Repository) -> None:
     repository.commit("a trap", {"report/results.jsonl/file": "x"})
     done = review(repository, "--report-dir", "report")
     assert done.code == 2
@@ -457,7 +457,7 @@ def wait_for(path: Path, child: "subprocess.Popen[str]") -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_mend(
+def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
     repository: Repository, number: signal.Signals, tmp_path: Path
 ) -> None:
     temp = tmp_path / "temp"
@@ -501,7 +501,7 @@ print("no")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (
             """results.write_bytes(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""",
@@ -512,8 +512,8 @@ print("no")
         ("""base.unlink(missing_ok=True), base.symlink_to("../agent.py")""", "base.jsonl"),
     ],
 )
-def test_review__an_agent_that_rewrites_the_results_is_told_and_they_are_ours_again(
-    repository: Repository, change: str, said: str
+def test_review__results_that_an_agent_changes_are_written_again_and_decide_nothing(
+    repository: Repository, change: str, expected: str
 ) -> None:
     command_line = TARGETS.replace("[sh, /agent.sh]", "[python3, agent.py]")
     repository.commit(
@@ -522,10 +522,9 @@ def test_review__an_agent_that_rewrites_the_results_is_told_and_they_are_ours_ag
     )
     done = review(repository, "--max-concurrency", "1", "--baseline", "none")
 
-    assert done.code == 3, done.out + done.err
-    assert f"{said} was changed while the run went on" in done.err
+    assert done.code == 1, done.out + done.err
+    assert f"{expected} was changed by another program while the tests ran" in done.out
     assert "Traceback" not in done.err
-    assert done.out == ""
     assert {name: row["verdict"] for name, row in results(repository).items()} == {
         "greets": "fail",
         "short": "pass",

@@ -35,12 +35,12 @@ def suite(*tests: str, target: str = "default") -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "work"
-    (place / ".agentv").mkdir(parents=True)
-    (place / "agent.sh").write_text(AGENT)
-    (place / ".agentv/targets.yaml").write_text(TARGETS)
-    (place / "EVAL.yaml").write_text(suite("steady", "flaky"))
-    return place
+    folder = tmp_path / "work"
+    (folder / ".agentv").mkdir(parents=True)
+    (folder / "agent.sh").write_text(AGENT)
+    (folder / ".agentv/targets.yaml").write_text(TARGETS)
+    (folder / "EVAL.yaml").write_text(suite("steady", "flaky"))
+    return folder
 
 
 def test_selftest__says_which_test_flips_and_what_that_does(folder: Path) -> None:

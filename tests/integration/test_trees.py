@@ -105,7 +105,7 @@ def test_base_worktree__of_a_container_that_is_gone(tmp_path: Path, request_: Pu
     assert entries(request_) == []
 
 
-def test_mend__takes_no_strangers_folder_and_follows_no_link(
+def test_remove_abandoned__takes_no_strangers_folder_and_follows_no_link(
     tmp_path: Path, request_: PullRequest
 ) -> None:
     temp = tmp_path / "temp"
@@ -115,7 +115,7 @@ def test_mend__takes_no_strangers_folder_and_follows_no_link(
     (temp / "agentevals-base-making").mkdir()
     (temp / "agentevals-base-dead").mkdir()
     (temp / "agentevals-base-dead" / "lock").touch()
-    base_tree.mend(GitRepository(request_.origin.path), temp)
+    base_tree.remove_abandoned(GitRepository(request_.origin.path), temp)
     assert sorted(path.name for path in temp.iterdir()) == [
         "agentevals-base-link",
         "agentevals-base-making",
@@ -175,7 +175,7 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
 
     (made.path / "agentevals-report").mkdir()
     (made.path / "agentevals-report" / "results.jsonl").write_text("")
-    base_tree.give_back(
+    base_tree.restore_owner(
         [made.path / ".git", made.path / "agentevals-report", made.path / "never written"],
         made.path,
     )
@@ -183,7 +183,7 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
 
 
 @as_root
-def test_give_back__follows_no_link_and_keeps_to_the_workspace(tmp_path: Path) -> None:
+def test_restore_owner__follows_no_link_and_keeps_to_the_workspace(tmp_path: Path) -> None:
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"
     workspace.mkdir()
     outside.mkdir()
@@ -194,9 +194,9 @@ def test_give_back__follows_no_link_and_keeps_to_the_workspace(tmp_path: Path) -
     (workspace / "report" / "second name").hardlink_to(outside / "file")
     (workspace / "linked").symlink_to(outside)
     os.chown(workspace, USER, GROUP)
-    base_tree.give_back([workspace / "report", workspace / "linked"], workspace)
+    base_tree.restore_owner([workspace / "report", workspace / "linked"], workspace)
     assert (workspace / "report").lstat().st_uid == USER
     assert [path.lstat().st_uid for path in (outside, outside / "file")] == [0, 0]
     for path in (outside, workspace / "linked" / "file", workspace / ".." / "outside"):
         with pytest.raises(ValueError, match="outside the workspace"):
-            base_tree.give_back([path], workspace)
+            base_tree.restore_owner([path], workspace)

@@ -1,4 +1,4 @@
-"""Tests in quarantine, through the command line: run and told, not blocking, until their day is
+"""Tests in quarantine, through the command line: run and actual, not blocking, until their day is
 over."""
 
 import json
@@ -38,23 +38,23 @@ def quarantine(tests: str, expires: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "work"
-    (place / ".agentv").mkdir(parents=True)
-    (place / ".agentv/targets.yaml").write_text(MOCK)
-    (place / "EVAL.yaml").write_text(suite("one", "broken"))
-    return place
+    folder = tmp_path / "work"
+    (folder / ".agentv").mkdir(parents=True)
+    (folder / ".agentv/targets.yaml").write_text(MOCK)
+    (folder / "EVAL.yaml").write_text(suite("one", "broken"))
+    return folder
 
 
-def test_run__a_failed_gate_in_quarantine_is_told_and_does_not_block(folder: Path) -> None:
+def test_run__a_failed_gate_in_quarantine_is_reported_and_does_not_block(folder: Path) -> None:
     assert command.run(folder, "run").code == 1
     (folder / ".agentevals.yaml").write_text(quarantine("brok*", day(2)))
     done = command.run(folder, "run", "--min-pass-rate", "1")
     assert done.code == 0, done.out + done.err
-    told = f"1 test in quarantine does not count (1 fail): owner @ada, until {day(2)}, the provider flakes"
-    assert told in done.out
+    actual = f"1 test in quarantine does not count (1 fail): owner @ada, until {day(2)}, the provider flakes"
+    assert actual in done.out
     assert "required gate failed" in done.out
     summary = json.loads((folder / "agentevals-report/summary.json").read_text())
-    assert summary["waived"] == [told]
+    assert summary["waived"] == [actual]
     assert summary["suites"][0]["head"]["fail"] == 1
 
 

@@ -40,7 +40,7 @@ def one_test(name: str, prompt: str, wanted: str, more: str = "") -> str:
     return f"  - {{id: {name}, input: {prompt}, assert: [{judge}]{more}}}\n"
 
 
-def place(tmp_path: Path, workspace: str, *tests: str) -> Path:
+def make_repository(tmp_path: Path, workspace: str, *tests: str) -> Path:
     """A repository with a suite in it."""
     agent = tmp_path / "repository" / "agent.py"
     files = {
@@ -71,7 +71,7 @@ def temporary(tmp_path: Path) -> dict[str, str]:
 def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(
     tmp_path: Path, isolation: str
 ) -> None:
-    root = place(
+    root = make_repository(
         tmp_path,
         f"  template: start\n  isolation: {isolation}\n",
         *(
@@ -93,7 +93,7 @@ def test_run__an_agent_works_in_its_folder_and_judges_see_what_it_did(
 
 def test_run__samples_of_a_shared_folder_do_not_meet(tmp_path: Path) -> None:
     workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
-    root = place(
+    root = make_repository(
         tmp_path,
         workspace,
         *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")),
@@ -107,16 +107,16 @@ def test_run__samples_of_a_shared_folder_do_not_meet(tmp_path: Path) -> None:
 
 def test_run__what_fails_before_is_an_error_and_what_fails_after_a_notice(tmp_path: Path) -> None:
     broken = ", workspace: {hooks: {before_all: {command: 'echo no database >&2; exit 3'}}}"
-    root = place(
+    root = make_repository(
         tmp_path,
         "  template: start\n  hooks: {after_each: {command: 'exit 5'}}\n",
-        one_test("whole", "write a.txt a", "a.txt=a"),
+        one_test("passing", "write a.txt a", "a.txt=a"),
         one_test("broken", "write a.txt a", "a.txt=a", broken),
         one_test("gave-up", "fail", "a.txt=a"),
     )
     done = command.run(root, "run", env=temporary(tmp_path))
-    whole, failed, gave_up = results(root)
-    assert (whole["verdict"], failed["verdict"], gave_up["verdict"]) == ("pass", None, None)
+    passing, failed, gave_up = results(root)
+    assert (passing["verdict"], failed["verdict"], gave_up["verdict"]) == ("pass", None, None)
     assert failed["error"]["kind"] == "workspace"
     assert "ended with exit code 3: no database" in failed["error"]["message"]
     assert gave_up["error"]["kind"] == "target"
@@ -128,7 +128,7 @@ def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
     origin = Repository.create(tmp_path / "origin", {"app.txt": "old\n"})
     first = origin.head()
     origin.commit("later", {"app.txt": "later\n"})
-    root = place(
+    root = make_repository(
         tmp_path,
         f"  repos: [{{path: code, repo: '{origin.path.as_uri()}', commit: {first}}}]\n",
         one_test("a", "write code/app.txt new", "code/app.txt=new"),
@@ -143,7 +143,7 @@ def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
 
 def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None:
     workspace = "  template: start\n  hooks: {after_each: {reset: strict}}\n"
-    root = place(
+    root = make_repository(
         tmp_path,
         workspace,
         *(one_test(name, f"write app.txt {name}", f"app.txt={name}") for name in ("a", "b")),
@@ -160,8 +160,8 @@ def test_review__head_and_base_have_folders_of_their_own(tmp_path: Path) -> None
     assert list((tmp_path / "temp").iterdir()) == []
 
 
-def test_run__what_is_kept_is_told_to_hold_secrets(tmp_path: Path) -> None:
-    root = place(
+def test_run__what_is_kept_is_reported_to_hold_secrets(tmp_path: Path) -> None:
+    root = make_repository(
         tmp_path, "  template: start\n", one_test("a", "write out.txt other", "out.txt=text")
     )
     secret = {"AGENT_TOKEN": "a-secret-0123456789"}

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from agentevals_action.baselines.base import BaseTree, Freshness
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.comparison import BaselineInfo, Selection
 from agentevals_action.model.result import Fingerprint, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.results.jsonl import encode_row
 from tests.support import results, suites
 
 SUITE = """\
@@ -72,7 +71,7 @@ def results_of(
 
 
 def jsonl(rows: Sequence[TestResult]) -> str:
-    return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
+    return "".join(encode_row(row).decode() + "\n" for row in rows)
 
 
 def select(*paths: str) -> tuple[Selection, ...]:

@@ -15,11 +15,11 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UT
 
 @dataclass
 class Run:
-    """One run over the suite at `EVAL.yaml` of `root`; `told` is what it noticed."""
+    """One run over the suite at `EVAL.yaml` of `root`; `notices` are what it noticed."""
 
     suite: Suite
     workspaces: Workspaces
-    told: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     @property
     def tests(self) -> tuple[Test, ...]:
@@ -40,9 +40,9 @@ def run(
 ) -> Run:
     """A run that has not begun yet."""
     scratch.mkdir(parents=True, exist_ok=True)
-    told: list[str] = []
-    workspaces = Workspaces(scratch, environment, ("API_KEY",), "run-1", told.append, keep)
-    return Run(suites.whole(root, path), workspaces, told)
+    notices: list[str] = []
+    workspaces = Workspaces(scratch, environment, ("API_KEY",), "run-1", notices.append, keep)
+    return Run(suites.whole(root, path), workspaces, notices)
 
 
 def suite(
@@ -68,7 +68,7 @@ async def changed(root: Path, scratch: Path, work: Callable[[Path], Awaitable[No
     done = work(attempt.path)
     if done is not None:
         await done
-    diff = await attempt.changes()
+    diff = await attempt.diff()
     await attempt.leave(failed=False)
     await made.workspaces.close()
     return diff

@@ -21,9 +21,8 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import Review
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.reports.view.links import Links
-from agentevals_action.review import base_tree, pipeline, publish, workshop
-from agentevals_action.review.baseline_source import Places
-from agentevals_action.review.workshop import Place
+from agentevals_action.review import base_tree, pipeline, publish
+from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Runner, Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_record
@@ -42,14 +41,14 @@ def main(environ: Mapping[str, str]) -> int:
         job_log.report_invalid(error, runner.summary_path)
         return error.exit_code
     loading.load_all()
-    place = Place(runner.workspace, settings, environ)
-    job_log.protect_log(place.redactor)
+    workspace = Workspace(runner.workspace, settings, environ)
+    job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
     try:
-        return _gate(job, place, repository, host, runner)
+        return _gate(job, workspace, repository, host, runner)
     finally:
-        _give_back(place)
+        _give_back(workspace)
 
 
 def _job(runner: Runner, settings: Settings) -> Job:
@@ -61,12 +60,12 @@ def _job(runner: Runner, settings: Settings) -> Job:
 
 
 def _gate(
-    job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner
+    job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost, runner: Runner
 ) -> int:
     """The check is in progress from here on, and completed whatever happens."""
     try:
         host.start_check()
-        review, published = _told(job, place, repository, host, runner)
+        review, published = _told(job, workspace, repository, host, runner)
     except Interrupted:
         host.finish_check(
             CheckReport(
@@ -85,11 +84,11 @@ def _gate(
             )
         )
         raise
-    remembered = _remember(review, job, host, place.settings)
+    remembered = _remember(review, job, host, workspace.settings)
     job_log.write_review(review, published, (*host.notices, *remembered))
     workflow_commands.append_summary(runner.summary_path, published.summary)
     workflow_commands.write_outputs(
-        runner.output_path, publish.outputs(review, published, place.settings.report_dir)
+        runner.output_path, publish.outputs(review, published, workspace.settings.report_dir)
     )
     return review.decision.exit_code
 
@@ -106,61 +105,62 @@ def _remember(review: Review, job: Job, host: GitHubHost, settings: Settings) ->
 
 
 def _told(
-    job: Job, place: Place, repository: GitRepository, host: GitHubHost, runner: Runner
+    job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost, runner: Runner
 ) -> tuple[Review, Published]:
     """The review and where it stands; a template that fails on it is the outcome, told by our
     own."""
-    review = _review(job, place, repository, host)
+    review = _review(job, workspace, repository, host)
     try:
         return review, _published(
-            review, host, _manner(review, place, runner, _template(place)), place
+            review, host, _presentation(review, workspace, runner, _template(workspace)), workspace
         )
     except InvalidInput as error:
-        review = pipeline.refused(job, [error.sentence])
-        return review, _published(review, host, _manner(review, place, runner), place)
+        review = pipeline.invalid_review(job, [error.sentence])
+        return review, _published(review, host, _presentation(review, workspace, runner), workspace)
 
 
-def _published(review: Review, host: GitHubHost, manner: publish.Manner, place: Place) -> Published:
+def _published(
+    review: Review, host: GitHubHost, presentation: publish.Presentation, workspace: Workspace
+) -> Published:
     """Where it stands; a report folder that cannot be written is a warning."""
     try:
-        publish.write_folder(review, place.report, manner)
+        publish.write_folder(review, workspace.report, presentation)
     except OutputError as error:
         log.warning("the report folder could not be written: %s", error.sentence)
-    return publish.publish(review, host, manner)
+    return publish.publish(review, host, presentation)
 
 
-def _review(job: Job, place: Place, repository: GitRepository, host: GitHubHost) -> Review:
+def _review(job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost) -> Review:
     """The review; a job that could not begin, or be brought to its end, is told like any other
     outcome, where people look."""
     try:
-        place.template()
-        places = Places(repository, host, job.pull.base_ref if job.pull else "")
-        return workshop.review(job, place, repository, host, places)
+        workspace.comment_template()
+        return pipeline.review(job, workspace, repository, host, github=host)
     except AgentEvalsError as error:
         errors = error.errors if isinstance(error, InvalidInput) else ()
         reasons = (*errors, error.sentence)
         broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
         ended = (
-            pipeline.broken_off(job, place.settings, reasons)
+            pipeline.inconclusive_review(job, workspace.settings, reasons)
             if broken_off
-            else pipeline.refused(job, reasons)
+            else pipeline.invalid_review(job, reasons)
         )
-        return redact_record(ended, place.redactor)
+        return redact_record(ended, workspace.redactor)
 
 
-def _manner(
-    review: Review, place: Place, runner: Runner, template: Path | None = None
-) -> publish.Manner:
+def _presentation(
+    review: Review, workspace: Workspace, runner: Runner, template: Path | None = None
+) -> publish.Presentation:
     links = Links(
         runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
     )
-    settings = place.settings
-    return publish.Manner(links, settings.comment, template, settings.annotation_limit)
+    settings = workspace.settings
+    return publish.Presentation(links, settings.comment, template, settings.annotation_limit)
 
 
-def _template(place: Place) -> Path | None:
+def _template(workspace: Workspace) -> Path | None:
     try:
-        return place.template()
+        return workspace.comment_template()
     except InvalidInput:
         # told already, as the reason why nothing was run; the comment that says so is our own
         return None
@@ -186,10 +186,10 @@ def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
     )
 
 
-def _give_back(place: Place) -> None:
+def _give_back(workspace: Workspace) -> None:
     """What root wrote in the workspace becomes the workspace owner's again, so that later steps and
     runs can clean it."""
     try:
-        base_tree.give_back((place.folder,), place.folder)
+        base_tree.restore_owner((workspace.folder,), workspace.folder)
     except (AgentEvalsError, OSError, ValueError) as error:
         log.warning("what was written in the workspace could not be given to its owner: %s", error)

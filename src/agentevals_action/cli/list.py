@@ -67,7 +67,7 @@ def _touched(
         suites, discover.Change(files, everything=job.select == "all"), watch
     )
     touched = {selection.path: selection.reasons for selection in found.selections}
-    return touched | {suite.path: ("touched, and broken",) for suite in found.touched_broken}
+    return touched | {suite.path: ("touched, and broken",) for suite in found.broken}
 
 
 def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, object]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from agentevals_action.github import events
 from agentevals_action.github.base import LocalHost
 from agentevals_action.reports.view.links import Links
-from agentevals_action.review import publish, workshop
-from agentevals_action.review.baseline_source import Places
+from agentevals_action.review import pipeline, publish
+from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -20,11 +20,11 @@ def main(environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, ba
     job = events.local_job(
         repository.head(), base, events.JobOptions(settings.select, settings.fail_on)
     )
-    place = workshop.Place(folder, settings, environ)
-    manner = publish.Manner(Links(), template=place.template())
+    workspace = Workspace(folder, settings, environ)
+    presentation = publish.Presentation(Links(), template=workspace.comment_template())
     host = LocalHost(sys.stdout)
-    review = workshop.review(job, place, repository, host, Places(repository))
-    publish.write_folder(review, place.report, manner)
-    publish.publish(review, host, manner)
-    print(f"report: {place.report}", file=sys.stderr)
+    review = pipeline.review(job, workspace, repository, host)
+    publish.write_folder(review, workspace.report, presentation)
+    publish.publish(review, host, presentation)
+    print(f"report: {workspace.report}", file=sys.stderr)
     return review.decision.exit_code

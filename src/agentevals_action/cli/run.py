@@ -5,15 +5,17 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, InvalidInput
-from agentevals_action.execution.conversations import WithEarlierTurns
-from agentevals_action.execution.engine import Engine, engine_for
-from agentevals_action.execution.resume import Asked
-from agentevals_action.execution.runner import Placed
+from agentevals_action.execution.conversations import SelectedTests
+from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.preparation import LogSection
+from agentevals_action.execution.resume import RequestedTests
+from agentevals_action.execution.runner import IndexedTest
+from agentevals_action.github import job_log
 from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import SuiteRun, TestResult
@@ -22,6 +24,7 @@ from agentevals_action.reports import console, terminal
 from agentevals_action.reports.conversations import Turns
 from agentevals_action.reports.summary_json import write_run_summary
 from agentevals_action.reports.view import cost
+from agentevals_action.results.estimate import Figures
 from agentevals_action.results.jsonl import ResultsWriter, read_back
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate, waivers
@@ -68,7 +71,7 @@ class _Run:
     redactor: Redactor
     quarantines: Quarantines
 
-    def tests(self) -> Iterator[Placed]:
+    def tests(self) -> Iterator[IndexedTest]:
         """The wanted tests, and what has to be run for them, with their places."""
         picked = self.picked
         pairs = (
@@ -79,9 +82,9 @@ class _Run:
         return ((index, suite, test) for index, (suite, test) in enumerate(pairs))
 
     @cached_property
-    def picked(self) -> WithEarlierTurns | None:
+    def picked(self) -> SelectedTests | None:
         """What globs choose, None where there are none."""
-        return WithEarlierTurns(self.suites, self.wanted.has) if self.wanted.tests else None
+        return SelectedTests(self.suites, self.wanted.has) if self.wanted.tests else None
 
     def count(self) -> int:
         """How many tests are wanted; the rows are looked through for it only where globs choose
@@ -120,7 +123,7 @@ def main(
     check_cache(settings, folder, environ)
     quarantines = _quarantines(checkout, suites, whole=not wanted.paths)
     keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
-    with engine_for(settings, environ, folder, keep) as engine:
+    with open_engine(settings, environ, folder, keep) as engine:
         _refuse_missing(engine, suites)
         _check_output(wanted.output or folder / settings.report_dir / "results.jsonl", suites)
         redactor = engine.redactor(suites)
@@ -131,8 +134,13 @@ def main(
             redactor,
             quarantines,
         )
-        engine.forecast.earlier = wiring.earlier_figures(run.output)
-        seal = signals.run(_execute(run, engine, folder, settings.samples))
+        earlier = wiring.earlier_figures(run.output)
+        log = partial(
+            job_log.folded,
+            redact=redactor.redact,
+            in_actions=environ.get("GITHUB_ACTIONS") == "true",
+        )
+        seal = signals.run(_execute(run, engine, folder, settings.samples, earlier, log))
         notices = [*engine.notices, *_warned(keep)]
     return _report(run, settings, read_back(run.output, seal), notices)
 
@@ -153,7 +161,7 @@ def _quarantines(checkout: wiring.Checkout, suites: Sequence[Suite], whole: bool
         problem = f"{len(read.errors)} fault{'' if len(read.errors) == 1 else 's'} in the quarantine, nothing was run"
         raise InvalidInput(problem, errors=tuple(str(diagnostic) for diagnostic in read.errors))
     ids = ((suite.path, (test.id for test in suite.tests)) for suite in suites)
-    for warning in (*read.warnings, *(waivers.unmatched(read.head, ids) if whole else ())):
+    for warning in (*read.warnings, *(waivers.without_tests(read.head, ids) if whole else ())):
         print(f"warning: {warning}", file=sys.stderr)
     return read
 
@@ -171,7 +179,7 @@ def _check_output(output: Path, suites: Sequence[Suite]) -> None:
 
 def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
     errors = dict.fromkeys(
-        str(diagnostic) for suite in suites for diagnostic in engine.missing(suite)
+        str(diagnostic) for suite in suites for diagnostic in engine.missing_variables(suite)
     )
     if errors:
         raise InvalidInput("variables are missing, nothing was run", errors=tuple(errors))
@@ -184,9 +192,18 @@ def _stands(result: TestResult, run: _Run) -> bool:
     return suite is None or any(test.id == result.eval_id for test in suite.tests)
 
 
-async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> bytes:
+async def _execute(
+    run: _Run,
+    engine: Engine,
+    folder: Path,
+    samples: int,
+    earlier: Mapping[str, Figures],
+    log: LogSection,
+) -> bytes:
     """Runs what is asked for; the seal of its results."""
-    asked = Asked(run.tests(), engine.fingerprints.of, samples) if run.wanted.resume else None
+    asked = (
+        RequestedTests(run.tests(), engine.fingerprints.of, samples) if run.wanted.resume else None
+    )
     total = len(asked) if asked else run.count()
     if not total:
         raise InvalidInput(
@@ -204,8 +221,8 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
         )
 
     try:
-        print(await engine.estimate(run.suites, 1), file=sys.stderr)
-        refusal = await _prepared(engine, folder)
+        print(await engine.estimate(run.suites, 1, earlier), file=sys.stderr)
+        refusal = await _prepared(engine, folder, log)
         opened, kept = _resumed(run, asked) if asked else (ResultsWriter(run.output), bytearray())
         with opened as writer:
             if any(kept):
@@ -216,7 +233,7 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
                 def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                     clean = redact_record(result, run.redactor)
                     writer.add(index, clean)
-                    engine.forecast.add(clean)
+                    engine.count(clean)
                     bars.advance("tests", clean)
 
                 await engine.runner.run(
@@ -227,30 +244,30 @@ async def _execute(run: _Run, engine: Engine, folder: Path, samples: int) -> byt
         await engine.close()
 
 
-def _resumed(run: _Run, asked: Asked) -> tuple[ResultsWriter, bytearray]:
+def _resumed(run: _Run, asked: RequestedTests) -> tuple[ResultsWriter, bytearray]:
     """The results to go on from, and a byte for each place in the run: whether they hold it.
     Conversations of which they hold a part are taken out of the file at once, or what a killed run
     leaves could be turns of two."""
     kept = bytearray(len(asked))
 
     def keep(result: TestResult) -> int | None:
-        if not asked.has(result) and _stands(result, run):
+        if result not in asked and _stands(result, run):
             problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
             raise InvalidInput(
                 f"{problem}: `--resume` would drop them",
                 "ask for the same tests as before, or name another `--output`",
             )
-        place = asked.place(result)
+        place = asked.index_of(result)
         if place is not None:
             kept[place] = True
         return place
 
     def keep_whole(result: TestResult) -> int | None:
-        place = asked.place(result)
+        place = asked.index_of(result)
         return place if place is not None and kept[place] else None
 
     writer = ResultsWriter(run.output, keep)
-    if halves := asked.halves(kept):
+    if halves := asked.incomplete_conversations(kept):
         writer.close()
         for place in halves:
             kept[place] = False
@@ -268,9 +285,9 @@ def _resumed(run: _Run, asked: Asked) -> tuple[ResultsWriter, bytearray]:
     return writer, kept
 
 
-async def _prepared(engine: Engine, folder: Path) -> AttemptError | None:
+async def _prepared(engine: Engine, folder: Path, log: LogSection) -> AttemptError | None:
     try:
-        await engine.prepare(folder)
+        await engine.prepare(folder, log)
     except AttemptError as error:
         return error
     return None

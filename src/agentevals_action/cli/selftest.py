@@ -5,20 +5,30 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
-from agentevals_action.execution.engine import Engine, engine_for
-from agentevals_action.execution.resample import is_certain
-from agentevals_action.execution.runner import Placed
+from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.preparation import LogSection
+from agentevals_action.execution.resample import is_deterministic
+from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import cost
+from agentevals_action.github import job_log
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console, terminal
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review import selftest
-from agentevals_action.review.selftest import DROP, LADDER, SelfTest, SuiteFigures, Way, flakiness
+from agentevals_action.review.selftest import (
+    DROP,
+    SAMPLE_COUNTS,
+    SelfTest,
+    SimulatedGate,
+    SuiteFigures,
+    flakiness,
+)
 from agentevals_action.review.selftest.flakiness import Flakiness
 from agentevals_action.review.selftest.simulation import Conditions
 from agentevals_action.settings import Settings
@@ -47,7 +57,8 @@ class _Asked:
     @classmethod
     def of(cls, suites: Sequence[Suite]) -> "_Asked":
         steady = {
-            suite.path: sum(is_certain(suite, test) for test in suite.tests) for suite in suites
+            suite.path: sum(is_deterministic(suite, test) for test in suite.tests)
+            for suite in suites
         }
         return cls(suites, steady)
 
@@ -55,13 +66,13 @@ class _Asked:
     def count(self) -> int:
         return sum(suite.test_count for suite in self.suites) - sum(self.steady.values())
 
-    def tests(self) -> Iterator[Placed]:
+    def tests(self) -> Iterator[IndexedTest]:
         """The tests that are run, with their places."""
         pairs = (
             (suite, test)
             for suite in self.suites
             for test in suite.tests
-            if not is_certain(suite, test)
+            if not is_deterministic(suite, test)
         )
         return ((place, suite, test) for place, (suite, test) in enumerate(pairs))
 
@@ -90,22 +101,29 @@ def main(
         print(json.dumps(_document(found, settings.alpha), indent=2, allow_nan=False))
     else:
         _print(found, settings.alpha)
-    return ExitCode.COULD_NOT_TELL if found.untold else ExitCode.PASSED
+    return ExitCode.COULD_NOT_TELL if found.unscored else ExitCode.PASSED
 
 
 def _results(
     asked: _Asked, settings: Settings, environ: Mapping[str, str], folder: Path
 ) -> list[TestResult]:
-    with engine_for(settings, environ, folder) as engine:
+    with open_engine(settings, environ, folder) as engine:
         errors = dict.fromkeys(
-            str(diagnostic) for suite in asked.suites for diagnostic in engine.missing(suite)
+            str(diagnostic)
+            for suite in asked.suites
+            for diagnostic in engine.missing_variables(suite)
         )
         if errors:
             raise InvalidInput("variables are missing, nothing was run", errors=tuple(errors))
         redactor = engine.redactor(asked.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         print(f"{asked.count} tests, {settings.samples} samples each", file=sys.stderr)
-        results = signals.run(_run(asked, engine, redactor, output, folder))
+        log = partial(
+            job_log.folded,
+            redact=redactor.redact,
+            in_actions=environ.get("GITHUB_ACTIONS") == "true",
+        )
+        results = signals.run(_run(asked, engine, redactor, output, folder, log))
         for notice in engine.notices:
             print(terminal.printable(redactor.redact(notice), 1000), file=sys.stderr)
     print(f"samples: {output}; drawing pull requests from them", file=sys.stderr, flush=True)
@@ -113,12 +131,17 @@ def _results(
 
 
 async def _run(
-    asked: _Asked, engine: Engine, redactor: Redactor, output: Path, folder: Path
+    asked: _Asked,
+    engine: Engine,
+    redactor: Redactor,
+    output: Path,
+    folder: Path,
+    log: LogSection,
 ) -> list[TestResult]:
     results: list[TestResult] = []
     refusal = None
     try:
-        await engine.prepare(folder)
+        await engine.prepare(folder, log)
     except AttemptError as error:
         refusal = error
     try:
@@ -183,7 +206,7 @@ def _print_suites(found: SelfTest) -> None:
             suite.path or "all together",
             str(suite.tests),
             str(suite.flaky),
-            str(suite.untold),
+            str(suite.unscored),
             console.rate(suite.passed.rate),
             _percent(suite.alarm),
             _samples(suite),
@@ -211,7 +234,7 @@ def _print_alarms(found: SelfTest) -> None:
     print(
         f"  one run a side, each verdict that fell blocks: {_percent(found.total.alarm)} are blocked"
     )
-    for way in found.ways:
+    for way in found.gates:
         low, high = flakiness.interval(way.blocked.successes, way.blocked.trials)
         extra = f"{_percent(way.extra_head)} more samples of head" + (
             f", {_percent(way.extra_base)} of base" if way.extra_base else ""
@@ -219,11 +242,11 @@ def _print_alarms(found: SelfTest) -> None:
         print(
             f"  agentevals-action, {way.name}: {_percent(way.blocked.rate or 0)} ({_percent(low)} to {_percent(high)}), with {extra}"
         )
-    if gates := max((way.gates.rate or 0 for way in found.ways), default=0):
+    if gates := max((way.gates.rate or 0 for way in found.gates), default=0):
         print(f"  a required gate fails in {_percent(gates)}, which blocks whatever base did")
-    same = len(found.tests) - len(found.flaky) - len(found.untold)
+    same = len(found.tests) - len(found.flaky) - len(found.unscored)
     if same:
-        most = console.rate(flakiness.unseen(found.samples))
+        most = console.rate(flakiness.undetected_rate(found.samples))
         tests = f"{same} test{'' if same == 1 else 's'}"
         print(
             f"  {tests} came out the same {found.samples} times; each may still differ in up to {most} of its runs (95 %)"
@@ -280,7 +303,7 @@ def _percent(value: float) -> str:
 
 
 def _samples(suite: SuiteFigures) -> str:
-    return f"over {LADDER[-1]}" if suite.samples is None else str(suite.samples)
+    return f"over {SAMPLE_COUNTS[-1]}" if suite.samples is None else str(suite.samples)
 
 
 def _document(found: SelfTest, alpha: float) -> dict[str, object]:
@@ -290,7 +313,7 @@ def _document(found: SelfTest, alpha: float) -> dict[str, object]:
         "steady": found.steady,
         "suites": [_suite_entry(suite) for suite in found.suites[:-1]],
         "together": _suite_entry(found.total),
-        "gate": [_way_entry(way) for way in found.ways],
+        "gate": [_way_entry(way) for way in found.gates],
         "tests": [_test_entry(test) for test in found.tests],
         "advice": selftest.advice(found, alpha) if found.tests else "one sample tells all",
     }
@@ -301,7 +324,7 @@ def _suite_entry(suite: SuiteFigures) -> dict[str, object]:
         "path": suite.path or None,
         "tests": suite.tests,
         "flaky": suite.flaky,
-        "untold": suite.untold,
+        "untold": suite.unscored,
         "passRate": suite.passed.rate,
         "plainBlocks": suite.alarm,
         "samplesNeeded": suite.samples,
@@ -309,7 +332,7 @@ def _suite_entry(suite: SuiteFigures) -> dict[str, object]:
     }
 
 
-def _way_entry(way: Way) -> dict[str, object]:
+def _way_entry(way: SimulatedGate) -> dict[str, object]:
     return {
         "history": way.history,
         "blocks": way.blocked.rate,

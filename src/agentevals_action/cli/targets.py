@@ -21,7 +21,7 @@ from agentevals_action.cli.target_listing import (
     seen_targets,
 )
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
-from agentevals_action.execution.engine import Engine, engine_for
+from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.model.suite import BrokenSuite, Message, Suite
 from agentevals_action.reports import console, terminal
 from agentevals_action.settings import Settings
@@ -80,7 +80,7 @@ def main(
     if not seen:
         _refuse_nothing(suites, wanted)
     known = _variables(environ, suites)
-    with engine_for(settings, environ, folder) as engine:
+    with open_engine(settings, environ, folder) as engine:
         targets = [listed(one, lambda suite: known[suite.path]) for one in seen]
         if wanted.check:
             targets = signals.run(_checked(seen, targets, wanted, engine, settings.timeout))

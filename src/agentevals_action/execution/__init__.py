@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""The run of a set of suites: engine, runner, order, preparation, fingerprints, resuming."""

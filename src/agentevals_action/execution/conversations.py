@@ -1,19 +1,18 @@
-"""Agents that may remember a conversation: to such a one the turns before belong to the question,
-so they are run before it."""
+"""Conversations whose agent may remember earlier turns: those turns run before a later one."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import agent_name
 from agentevals_action.targets.base import ProviderOptions
 
-#: A conversation by its suite's path and its id.
+#: A conversation: the path of its suite and its id.
 Conversation = tuple[str, str]
 
 
 def may_remember(suite: Suite, test: Test) -> bool:
-    """Whether a test's agent may know more than it is sent: a model does not, and what always
-    answers the same would not show it."""
+    """Whether the agent of a test may know more than it is sent. A model does not, and an agent
+    that always gives the same answer does not show it."""
     target = suite.targets.targets.get(agent_name(suite, test) or "")
     options = target.options if target else None
     return not (
@@ -21,50 +20,42 @@ def may_remember(suite: Suite, test: Test) -> bool:
     )
 
 
-def remembered_in(suite: Suite, test: Test) -> Conversation | None:
-    """The conversation that a test is a turn of, where its agent may remember it; None
-    otherwise."""
-    return (
-        (suite.path, test.conversation_id)
-        if test.conversation_id is not None and may_remember(suite, test)
-        else None
-    )
+def remembered_conversation(suite: Suite, test: Test) -> Conversation | None:
+    """The conversation of a test, if its agent may remember it."""
+    if test.conversation_id is None or not may_remember(suite, test):
+        return None
+    return suite.path, test.conversation_id
 
 
-class WithEarlierTurns:
-    """The tests that `has` picks of suites, and the turns of their conversations before them, where
-    their agents may remember those."""
+class SelectedTests:
+    """The tests that `is_selected` picks, and the earlier turns of their conversations where the
+    agent may remember them."""
 
-    def __init__(self, suites: Iterable[Suite], has: Callable[[Test], bool]) -> None:
-        self._has = has
-        self._needed: dict[Conversation, int] = {}
+    def __init__(self, suites: Iterable[Suite], is_selected: Callable[[Test], bool]) -> None:
+        self._is_selected = is_selected
+        #: How many turns of each conversation run, from its first to the last selected one.
+        self._turns: dict[Conversation, int] = {}
         for suite in suites:
-            self._needed.update(_needed(suite, has))
+            seen: dict[Conversation, int] = {}
+            for test in suite.tests:
+                if conversation := remembered_conversation(suite, test):
+                    seen[conversation] = seen.get(conversation, 0) + 1
+                    if is_selected(test):
+                        self._turns[conversation] = seen[conversation]
 
     def of(self, suite: Suite) -> Iterator[Test]:
-        """The tests of a suite that are to be run, in its order."""
-        left = dict(self._needed)
+        """The tests of a suite that run, in its order."""
+        left = dict(self._turns)
         for test in suite.tests:
-            talk = remembered_in(suite, test) if left else None
-            number = left.get(talk, 0) if talk else 0
-            if talk and number:
-                left[talk] = number - 1
-            if number or self._has(test):
+            conversation = remembered_conversation(suite, test) if left else None
+            turns = left.get(conversation, 0) if conversation else 0
+            if conversation and turns:
+                left[conversation] = turns - 1
+            if turns or self._is_selected(test):
                 yield test
 
     def added(self, suite: Suite) -> int:
-        """How many tests of a suite are run for the sake of those behind them."""
-        return sum(1 for test in self.of(suite) if not self._has(test)) if self._needed else 0
-
-
-def _needed(suite: Suite, has: Callable[[Test], bool]) -> Mapping[Conversation, int]:
-    """How many turns of each conversation are to be run, from its first to the last that is
-    picked."""
-    seen: dict[Conversation, int] = {}
-    needed: dict[Conversation, int] = {}
-    for test in suite.tests:
-        if talk := remembered_in(suite, test):
-            seen[talk] = seen.get(talk, 0) + 1
-            if has(test):
-                needed[talk] = seen[talk]
-    return needed
+        """The number of tests of a suite that run only because a later turn is selected."""
+        if not self._turns:
+            return 0
+        return sum(not self._is_selected(test) for test in self.of(suite))

@@ -1,22 +1,23 @@
-"""What runs suites: calls, runner and fingerprints built from settings and the environment."""
+"""The engine of a run: target calls, cache, runner and fingerprints, built from the settings and
+the environment."""
 
 import functools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.forecast import Forecast
-from agentevals_action.execution.preparation import Preparation
-from agentevals_action.execution.runner import Children, Runner, RunOptions
+from agentevals_action.execution.preparation import LogSection, Preparation
+from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.estimate import Figures, Tally, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.redaction import Redactor
@@ -31,118 +32,88 @@ from agentevals_action.targets.client import TargetClient
 _PREFIX = "agentevals-run-"
 
 
-@contextmanager
-def engine_for(
-    settings: Settings, environ: Mapping[str, str], workspace: Path, keep: Path | None = None
-) -> "Iterator[Engine]":
-    """An engine with a folder for the temporary files of its run. From here on children cannot read
-    this process's environment."""
-    process.hide_from_children()
-    with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
-        yield Engine(settings, environ, Places(workspace, folder, keep))
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where an engine works, absolute: the workspace, the run's folder for temporary files, and
-    where the folders of agents that failed are kept, if they are."""
-
-    workspace: Path
-    scratch: Path
-    keep: Path | None = None
-
-
 class Engine:
-    """Everything that a run needs; `settings` and the environment decide, nothing else does.
-    `notices` are sentences for the reader."""
+    """Everything that a run needs. Only the settings and the environment determine it.
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str], places: Places) -> None:
+    The folders are absolute: `scratch` is for temporary files, `keep` gets the folders of agents
+    whose tests did not pass."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        workspace: Path,
+        scratch: Path,
+        keep: Path | None = None,
+    ) -> None:
         environment, withheld = child_environment.scrub(environ, settings.env)
-        self._settings, self._places = settings, places
-        self._run_id = places.scratch.name.removeprefix(_PREFIX)
-        self._environ = environ
-        self._children = Children(environment, withheld)
         allowed = {name: environ[name] for name in settings.env if name in environ}
+        self._settings, self._environ = settings, environ
         self._preparation = Preparation(
-            settings.setup, settings.prepare, places.workspace, environment, withheld
+            settings.setup, settings.prepare, workspace, environment, withheld
         )
-        self._redact = Redactor.from_environ(environ, settings.env).redact
-        self._variables = functools.cache(
-            lambda root, folder: variables.read_variables(environ, root, folder)
-        )
+        self._variables = functools.cache(functools.partial(variables.read_variables, environ))
         self._notices = Notices()
-        self.budget = Budget(settings.max_cost_usd)
-        self.cache, keys = self._open_cache(allowed)
-        around = ProviderContext({}, environment, allowed, withheld, places.scratch)
+        self._tally = Tally()
+        self._budget = Budget(settings.max_cost_usd)
+        self._cache, keys = self._open_cache(workspace, allowed)
         self.calls = TargetClient(
-            self._variables, around, budget=self.budget, cache=self.cache, keys=keys
+            self._variables,
+            ProviderContext({}, environment, allowed, withheld, scratch),
+            budget=self._budget,
+            cache=self._cache,
+            keys=keys,
         )
-        self.forecast = Forecast(settings)
         self.fingerprints = Fingerprints(settings.watch, self._variables)
-        options = RunOptions(settings.samples, settings.timeout, settings.max_concurrency)
-        self.runner = Runner(
-            self.calls, options, self._children, self.fingerprints.of, self._open_workspaces
+        options = RunOptions(
+            settings.samples, settings.timeout, settings.max_concurrency, environment, withheld
         )
+        run_id, notice = scratch.name.removeprefix(_PREFIX), self._notices.add
+        open_workspaces = functools.partial(
+            Workspaces, scratch, environment, withheld, run_id, notice, keep
+        )
+        self.runner = Runner(self.calls, options, self.fingerprints.of, open_workspaces)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader of the run has to know, in sentences."""
-        return (*self.budget.notices(), *self._notices.told())
+        """What a reader of the run must know, in sentences."""
+        return (*self._budget.notices(), *self._notices.told())
 
-    def _open_workspaces(self) -> Workspaces:
-        children = self._children
-        return Workspaces(
-            self._places.scratch,
-            children.environment,
-            children.withheld,
-            self._run_id,
-            self._notices.add,
-            self._places.keep,
-        )
-
-    def _open_cache(self, allowed: Mapping[str, str]) -> tuple[Cache | None, CacheKeys | None]:
-        mode, folder = self._settings.cache, self._settings.cache_dir
-        if mode == "off" or folder is None:
+    def _open_cache(
+        self, workspace: Path, allowed: Mapping[str, str]
+    ) -> tuple[Cache | None, CacheKeys | None]:
+        settings = self._settings
+        if settings.cache == "off" or settings.cache_dir is None:
             return None, None
-        place, report = (
-            self._places.workspace / folder,
-            self._places.workspace / self._settings.report_dir,
-        )
-        return Cache(place, mode, self._notices.add), CacheKeys(
-            allowed, self._notices.add, CacheFiles(excluded=(place, report))
-        )
+        folder = workspace / settings.cache_dir
+        files = CacheFiles(excluded=(folder, workspace / settings.report_dir))
+        cache = Cache(folder, settings.cache, self._notices.add)
+        return cache, CacheKeys(allowed, self._notices.add, files)
 
-    def missing(self, suite: Suite) -> tuple[Diagnostic, ...]:
-        """A fault at each target that tests of the suite use and that needs a variable which is not
-        set."""
+    def missing_variables(self, suite: Suite) -> tuple[Diagnostic, ...]:
+        """A diagnostic for each target that the suite uses and that needs an unset variable."""
         known = self._variables(suite.root, suite.folder)
-        errors = []
+        diagnostics = []
         for target in (suite.targets.targets[name] for name in suite.used_targets):
             if names := [name for name in target.variables if name not in known]:
-                told = ", ".join(names)
-                problem = f"the target `{target.name}` needs {told}, which {'is' if len(names) == 1 else 'are'} not set"
-                errors.append(
-                    Diagnostic(
-                        target.location,
-                        problem,
-                        "give it to the step as `env:` from a secret, or put it into a .env file",
-                    )
-                )
-        return tuple(errors)
+                problem = f"the target `{target.name}` needs {', '.join(names)}"
+                problem = f"{problem}, which {'is' if len(names) == 1 else 'are'} not set"
+                advice = "give it to the step as `env:` from a secret, or put it into a .env file"
+                diagnostics.append(Diagnostic(target.location, problem, advice))
+        return tuple(diagnostics)
 
     def redactor(self, suites: Iterable[Suite]) -> Redactor:
-        """Takes out the values of all secrets: those of the environment and those that the suites'
-        targets use. From here on no reply that holds one is kept in the cache."""
-        redactor = Redactor.from_environ(self._environ, self._settings.env, self._secrets(suites))
-        self._redact = redactor.redact
-        if self.cache is not None:
-            self.cache.leaks = lambda text: redactor.redact(text) != text
+        """Removes the values of all secrets: those of the environment and those that the targets of
+        the suites use. From now on a reply that contains one is not cached."""
+        secrets = self._secrets(suites)
+        redactor = Redactor.from_environ(self._environ, self._settings.env, secrets)
+        if self._cache is not None:
+            self._cache.leaks = lambda text: redactor.redact(text) != text
         return redactor
 
     def _secrets(self, suites: Iterable[Suite]) -> set[str]:
-        """Values that must not be shown and that the environment alone does not tell: keys of
-        targets whatever their variables are called, passwords in addresses that targets name, and
-        what `.env` files call a secret."""
+        """Secrets that the names of the environment's variables do not reveal: keys of targets,
+        passwords in addresses, secrets of `.env` files."""
         found: set[str] = set()
         for suite in suites:
             known = self._variables(suite.root, suite.folder)
@@ -153,34 +124,52 @@ class Engine:
             found.update(filter(None, map(_password, known.values())))
         return found
 
-    async def estimate(self, suites: Sequence[Suite], sides: int) -> str:
-        """What the run is likely to cost and to take, in a sentence; `sides` is 2 where the base is
-        run as well."""
-        return self.forecast.sentence(
-            suites, sides, await self.cache.last() if self.cache else None
+    async def estimate(
+        self, suites: Sequence[Suite], sides: int, earlier: Mapping[str, Figures]
+    ) -> str:
+        """A sentence about the likely cost and duration of the run. `sides` is 2 if base runs too.
+        `earlier` are the figures of the last results file, used if there is no cache."""
+        settings = self._settings
+        return sentence(
+            {suite.path: suite.test_count for suite in suites},
+            samples=settings.samples,
+            sides=sides,
+            at_once=settings.max_concurrency,
+            last=await self._cache.last() if self._cache else earlier,
+            limit=settings.max_cost_usd,
         )
 
-    async def prepare(self, tree: Path) -> None:
-        """Makes a tree ready for its suites: `setup`, once, then `prepare` there; AttemptError of
-        kind `prepare` when one of them fails."""
-        await self._preparation.ready(tree, self._folded)
+    def count(self, result: TestResult) -> None:
+        """Counts a result of this run for the estimate of the next one."""
+        self._tally.add(result)
 
-    def _folded(self, title: str) -> AbstractContextManager[Callable[[str], None]]:
-        from agentevals_action.github import job_log  # late: most runs have no `setup` to tell of
-
-        return job_log.folded(title, self._redact, self._environ.get("GITHUB_ACTIONS") == "true")
+    async def prepare(self, tree: Path, log: LogSection) -> None:
+        """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
+        of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
+        await self._preparation.run(tree, log)
 
     async def close(self) -> None:
-        """Frees connections, and keeps what the next run's estimate is made from."""
+        """Closes connections and stores the figures for the next estimate."""
         await self.calls.close()
-        if self.cache is not None:
-            await self.cache.remember(self.forecast.figures())
-            await self.cache.close()
+        if self._cache is not None:
+            await self._cache.remember(self._tally.figures())
+            await self._cache.close()
+
+
+@contextmanager
+def open_engine(
+    settings: Settings, environ: Mapping[str, str], workspace: Path, keep: Path | None = None
+) -> Iterator[Engine]:
+    """An engine with a folder for the temporary files of its run. From now on child processes
+    cannot read the environment of this process."""
+    process.hide_from_children()
+    with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as scratch:
+        yield Engine(settings, environ, workspace, scratch, keep)
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
-    """What stands in a definition where keys stand: under a name that says so, at any depth, and in
-    headers."""
+    """The values of a target's definition that are keys: under a name that looks secret, at any
+    depth, and in headers."""
     if is_key:
         yield definition
     elif isinstance(definition, Mapping):
@@ -192,7 +181,7 @@ def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
 
 
 def _password(value: str) -> str | None:
-    """The password in an address (`postgres://user:password@host`), None when there is none."""
+    """The password in an address (`postgres://user:password@host`), None if there is none."""
     try:
         return urlsplit(value).password if "://" in value else None
     except ValueError:

@@ -1,5 +1,5 @@
-"""What a result depends on, as three digests (specification, section 7): the same for the same
-commit in whatever folder it lies."""
+"""Fingerprints: three digests of what a result depends on (spec.md, section 7). The same commit has
+the same fingerprints in every folder."""
 
 import hashlib
 import json
@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from msgspec import Struct
-
 from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
-from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.messages import wire_message
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
@@ -22,18 +19,19 @@ from agentevals_action.model.watch import WatchRule, rule_for
 from agentevals_action.system.redaction import looks_secret
 from agentevals_action.targets.variables import names_in
 
-#: Fields of a target by which it is found and not what it is.
+#: Fields of a target that name it and do not define it.
 _NAMING = ("name", "extends")
-#: Roles of files that a workspace consists of.
-_MADE_OF = ("workspace template", "workspace repository")
-#: In the place of a file's content in a question.
-_AGENTS_OWN = "the agent's own"
+#: Roles of the files that a workspace is made of.
+_WORKSPACE_ROLES = ("workspace template", "workspace repository")
+#: Stands for the content of a watched file in a question.
+_WATCHED = "the agent's own"
+#: Longer texts of options are not names of files.
+_MAX_PATH = 4096
 
 
 class Fingerprints:
-    """Digests of the tests of one run; every file is read once, as it is when the first test that
-    names it is done. `variables` gives what `${{ }}` in targets may name (repository root, then the
-    suite's folder)."""
+    """Fingerprints of the tests of one run. Each file is read once. `variables` returns what
+    `${{ }}` in targets may name, for a repository root and a suite's folder."""
 
     def __init__(
         self,
@@ -44,90 +42,77 @@ class Fingerprints:
         self._variables = variables
         self._contents: dict[Path, str] = {}
         self._targets: dict[tuple[Path, str, str], str] = {}
-        # What a suite asks of all its tests, with the options that it was made of: they are kept,
-        # or their id would be given to others.
-        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[Struct | FileModel, Any]] = {}
+        #: Evaluators that a suite declares for all its tests. The options are kept, because a key
+        #: has their id.
+        self._suite_evaluators: dict[tuple[Path, str, int, str, str], tuple[object, Any]] = {}
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
-        agent = suite.targets.targets.get(
-            suite.targets.agent(test.target or suite.default_target) or ""
-        )
-        asked = [message for message in test.input if message.role != "system"]
+        name = suite.targets.agent(test.target or suite.default_target)
+        agent = suite.targets.targets.get(name or "")
         return Fingerprint(
-            question=_digest(self._question(suite, test, asked)),
+            question=_digest(self._question(suite, test)),
             grading=_digest(self._grading(suite, test, agent)),
             agent=_digest(self._agent(suite, test, agent)),
         )
 
     def question_files(self, suite: Suite, test: Test) -> tuple[str, ...]:
-        """Files whose contents are part of the question, relative to the repository: where one
-        changed, it made the difference."""
-        blocks = (
-            block
-            for message in test.input
-            if message.role != "system"
-            for block in _blocks(message)
-        )
-        paths = dict.fromkeys(
-            block.path.relative_to(suite.root).as_posix() for block in blocks if block.path
-        )
-        paths.update(dict.fromkeys(_workspace_files(test)))
+        """The files whose contents are part of the question, relative to the repository."""
+        asked = [message for message in test.input if message.role != "system"]
+        paths = dict.fromkeys((*_block_files(suite, asked), *_workspace_files(test)))
         return tuple(path for path in paths if not self._is_watched(suite, path))
 
-    def _question(self, suite: Suite, test: Test, asked: Sequence[Message]) -> Any:
-        """What is asked, and where there is a workspace the state of the folder that it is asked
-        about: its content and what is run before the agent. What is run after is for cleaning up,
-        and changes no answer."""
+    def _question(self, suite: Suite, test: Test) -> Any:
+        """The messages and, where there is a workspace, what makes its folder before the agent
+        runs. Hooks that run after the agent change no answer."""
+        asked = [message for message in test.input if message.role != "system"]
         messages = [self._message(suite, message, hide_watched=True) for message in asked]
-        if test.workspace is None:
-            return messages
         workspace = test.workspace
+        if workspace is None:
+            return messages
         return {
             "messages": messages,
             "repos": [
-                [repo.path, _from(suite, repo.source), repo.commit, repo.ancestor, repo.sparse]
+                [repo.path, _relative(suite, repo.source), repo.commit, repo.ancestor, repo.sparse]
                 for repo in workspace.repos
             ],
             "before": [
-                [hook.command, _from(suite, hook.cwd)] if hook else None
-                for hook in _before(workspace)
+                [hook.command, _relative(suite, hook.cwd)] if hook else None
+                for hook in _hooks_before(workspace)
             ],
             "kept": [workspace.per_test, workspace.reset_before, workspace.reset],
             "files": sorted(
-                [_in_template(suite, workspace, path), self._asked(suite, path)]
+                [_path_in_template(suite, workspace, path), self._asked_content(suite, path)]
                 for path in _workspace_files(test)
             ),
         }
 
-    def _asked(self, suite: Suite, path: str) -> str:
-        return _AGENTS_OWN if self._is_watched(suite, path) else self._content(suite.root / path)
+    def _asked_content(self, suite: Suite, path: str) -> str:
+        return _WATCHED if self._is_watched(suite, path) else self._content(suite.root / path)
 
     def _grading(self, suite: Suite, test: Test, agent: Target | None) -> Any:
         return {
             "expected_output": [self._message(suite, message) for message in test.expected_output],
             "criteria": test.criteria,
             "note": test.note,
-            "evaluators": [self._once(suite, evaluator, agent) for evaluator in test.evaluators],
+            "evaluators": [
+                self._cached_evaluator(suite, evaluator, agent) for evaluator in test.evaluators
+            ],
         }
 
-    def _once(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
+    def _cached_evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
         if evaluator.origin != "suite":
             return self._evaluator(suite, evaluator, agent)
-        key = (
-            suite.root,
-            suite.path,
-            id(evaluator.options),
-            evaluator.name,
-            agent.name if agent else "",
-        )
-        if key not in self._of_suites:
-            self._of_suites[key] = (evaluator.options, self._evaluator(suite, evaluator, agent))
-        return self._of_suites[key][1]
+        agent_name = agent.name if agent else ""
+        options = evaluator.options
+        key = (suite.root, suite.path, id(options), evaluator.name, agent_name)
+        if key not in self._suite_evaluators:
+            self._suite_evaluators[key] = (options, self._evaluator(suite, evaluator, agent))
+        return self._suite_evaluators[key][1]
 
     def _evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
-        """Its name counts: gates are matched by it. Of a file the content counts, not where it
-        lies; files that only lie beside it are known by their names."""
+        """The name counts, because it identifies gates. Of a file that the options name the content
+        counts and not the path; of files next to it the name counts too."""
         contents = {file.path: self._content(suite.root / file.path) for file in evaluator.files}
         named: set[str] = set()
         options = _without_paths(to_data(evaluator.options), contents, named, suite.root)
@@ -155,7 +140,8 @@ class Fingerprints:
         }
 
     def _judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
-        if not _asks_judge(evaluator.options):
+        options = evaluator.options
+        if not (isinstance(options, base.EvaluatorOptions) and options.needs_judge()):
             return None
         name = suite.targets.judge(evaluator.target, agent.name if agent else None)
         return suite.targets.targets.get(name) if name else None
@@ -167,75 +153,58 @@ class Fingerprints:
             for inside in base.walk(evaluator)
             for file in inside.files
         )
-        asked = (
-            block.path.relative_to(suite.root).as_posix()
-            for message in test.input
-            for block in _blocks(message)
-            if block.path
-        )
         named = {
             *(file.path for file in test.files),
             *evaluated,
-            *asked,
+            *_block_files(suite, test.input),
             *_workspace_files(test),
             *(agent.files if agent else ()),
         }
+        system = [message for message in test.input if message.role == "system"]
+        watched = [path for path in sorted(named) if self._is_watched(suite, path)]
         return {
-            "system": [
-                self._message(suite, message) for message in test.input if message.role == "system"
-            ],
-            "watched": [
-                self._content(suite.root / path)
-                for path in sorted(named)
-                if self._is_watched(suite, path)
-            ],
+            "system": [self._message(suite, message) for message in system],
+            "watched": [self._content(suite.root / path) for path in watched],
             "target": self._target(suite, agent) if agent else None,
         }
 
     def _target(self, suite: Suite, target: Target) -> str:
-        # Once for a suite: a mock's list of answers may be as long as the suite.
+        # Once for each suite: the answers of a mock may be as long as the suite.
         key = (suite.root, suite.path, target.name)
         if key not in self._targets:
             definition = {
-                key: value for key, value in target.definition.items() if key not in _NAMING
+                name: value for name, value in target.definition.items() if name not in _NAMING
             }
-            parts = [
-                definition,
-                [self._content(suite.root / path) for path in sorted(target.files)],
-            ]
-            # Another model by another variable is another agent; a key is not what it is.
+            files = [self._content(suite.root / path) for path in sorted(target.files)]
+            parts: list[Any] = [definition, files]
+            # Another model in a variable is another agent; another key is not.
             if values := self._values(suite, definition):
                 parts.append(values)
             self._targets[key] = _digest(parts)
         return self._targets[key]
 
     def _values(self, suite: Suite, definition: Mapping[str, Any]) -> Mapping[str, str]:
-        names = (
-            [name for name in names_in(definition) if not looks_secret(name)]
-            if self._variables
-            else []
-        )
+        names = [name for name in names_in(definition) if not looks_secret(name)]
         if not names or self._variables is None:
             return {}
         try:
             known = self._variables(suite.root, suite.folder)
-        except AttemptError:  # whoever calls the target says that its variables cannot be read
+        except AttemptError:  # reported by the call of the target
             return {}
         return {name: known[name] for name in names if name in known}
 
     def _message(self, suite: Suite, message: Message, hide_watched: bool = False) -> Any:
         wire = {key: value for key, value in wire_message(message).items() if key != "content"}
-        return wire | {
-            "content": [self._block(suite, block, hide_watched) for block in _blocks(message)]
-        }
+        blocks = [self._block(suite, block, hide_watched) for block in _blocks(message)]
+        return wire | {"content": blocks}
 
     def _block(self, suite: Suite, block: Block, hide_watched: bool) -> Any:
         if block.path is None:
             return [block.type, block.value]
-        watched = hide_watched and self._is_watched(
-            suite, block.path.relative_to(suite.root).as_posix()
-        )
-        return [block.type, _AGENTS_OWN if watched else self._content(block.path)]
+        path = block.path.relative_to(suite.root).as_posix()
+        if hide_watched and self._is_watched(suite, path):
+            return [block.type, _WATCHED]
+        return [block.type, self._content(block.path)]
 
     def _is_watched(self, suite: Suite, path: str) -> bool:
         return rule_for(self._watch, path, suite.path) is not None
@@ -245,53 +214,50 @@ class Fingerprints:
             try:
                 self._contents[path] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as error:
-                # Whoever needs the content says so as an error of the test; here it is only another
-                # state than any content.
+                # The component that needs the file reports the error; here it is one more state.
                 self._contents[path] = type(error).__name__
         return self._contents[path]
 
 
-def _before(workspace: Workspace) -> Sequence[Hook | None]:
+def _hooks_before(workspace: Workspace) -> Sequence[Hook | None]:
     return (workspace.before_all, workspace.before_each)
 
 
 def _workspace_files(test: Test) -> Sequence[str]:
-    """Paths of the files that make a test's workspace before the agent comes, sorted."""
+    """The files that make a test's workspace before the agent runs, sorted."""
     if (workspace := test.workspace) is None:
         return ()
-    hooks = {file.path for hook in _before(workspace) if hook for file in hook.files}
-    return sorted(hooks | {file.path for file in workspace.files if file.role in _MADE_OF})
+    hooks = {file.path for hook in _hooks_before(workspace) if hook for file in hook.files}
+    return sorted(hooks | {file.path for file in workspace.files if file.role in _WORKSPACE_ROLES})
 
 
-def _from(suite: Suite, place: str | Path) -> str:
-    """A place as it is seen from the suite, which may have moved with all that it names."""
-    return os.path.relpath(place, suite.folder) if isinstance(place, Path) else place
+def _relative(suite: Suite, path: str | Path) -> str:
+    """A path relative to the suite's folder, so that the suite may move with it; a URL as it is."""
+    return os.path.relpath(path, suite.folder) if isinstance(path, Path) else path
 
 
-def _in_template(suite: Suite, workspace: Workspace, path: str) -> str:
-    """Where a file lies in the template; of others the content alone counts."""
-    file = suite.root / path
-    return (
-        file.relative_to(workspace.template).as_posix()
-        if workspace.template and file.is_relative_to(workspace.template)
-        else ""
-    )
+def _path_in_template(suite: Suite, workspace: Workspace, path: str) -> str:
+    """The path of a file in the template, empty for other files."""
+    file, template = suite.root / path, workspace.template
+    if template is None or not file.is_relative_to(template):
+        return ""
+    return file.relative_to(template).as_posix()
 
 
 def _blocks(message: Message) -> Iterable[Block]:
-    return (
-        (Block("text", message.content),) if isinstance(message.content, str) else message.content
-    )
+    content = message.content
+    return (Block("text", content),) if isinstance(content, str) else content
 
 
-def _asks_judge(options: Struct | FileModel) -> bool:
-    return isinstance(options, base.EvaluatorOptions) and options.needs_judge()
+def _block_files(suite: Suite, messages: Iterable[Message]) -> list[str]:
+    blocks = (block for message in messages for block in _blocks(message))
+    return [block.path.relative_to(suite.root).as_posix() for block in blocks if block.path]
 
 
 def _without_paths(value: Any, contents: Mapping[str, str], named: set[str], root: Path) -> Any:
-    """Options with each word that names one of the evaluator's files as that file's content;
-    `named` collects these files' paths."""
-    if isinstance(value, str | PurePath) and (path := _named_by(value, contents, root)) is not None:
+    """Options in which the content stands for each name of one of the evaluator's files. `named`
+    collects the paths of these files."""
+    if isinstance(value, str | PurePath) and (path := _named_file(value, contents, root)):
         named.add(path)
         return ["file", contents[path]]
     if isinstance(value, PurePath):
@@ -305,28 +271,19 @@ def _without_paths(value: Any, contents: Mapping[str, str], named: set[str], roo
     return value
 
 
-def _named_by(word: str | PurePath, contents: Mapping[str, str], root: Path) -> str | None:
-    """The one of the evaluator's files that a word of its options names, by the end of the path:
-    what it is relative to is not known."""
-    if isinstance(word, PurePath):
-        return (
-            path
-            if word.is_relative_to(root) and (path := word.relative_to(root).as_posix()) in contents
-            else None
-        )
-    parts = (
-        [
-            part
-            for part in PurePosixPath(word.strip().removeprefix("file://")).parts
-            if part not in ("/", "..")
-        ]
-        if len(word) < 4096
-        else []
-    )
-    tail = "/".join(parts)
-    return next(
-        (path for path in contents if tail and (path == tail or path.endswith(f"/{tail}"))), None
-    )
+def _named_file(value: str | PurePath, contents: Mapping[str, str], root: Path) -> str | None:
+    """The evaluator's file that an option names. A text is compared with the end of the path,
+    because it may be relative to any folder."""
+    if isinstance(value, PurePath):
+        path = value.relative_to(root).as_posix() if value.is_relative_to(root) else ""
+        return path if path in contents else None
+    if len(value) >= _MAX_PATH:
+        return None
+    parts = PurePosixPath(value.strip().removeprefix("file://")).parts
+    tail = "/".join(part for part in parts if part not in ("/", ".."))
+    if not tail:
+        return None
+    return next((path for path in contents if path == tail or path.endswith(f"/{tail}")), None)
 
 
 def _plain(value: object) -> Any:
@@ -334,7 +291,7 @@ def _plain(value: object) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=repr)
-    raise TypeError(f"{type(value).__name__} has no place in a fingerprint")
+    raise TypeError(f"a {type(value).__name__} cannot be part of a fingerprint")
 
 
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)

@@ -1,16 +1,12 @@
-"""Fresh samples of single tests, on head and on base, graded as head grades: what confirmation asks
-for."""
+"""Fresh samples of single tests, on head and on base, scored by head's evaluators."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import EvaluatorOptions, walk
 from agentevals_action.execution.conversations import may_remember
-from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.runner import Runner
+from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
@@ -18,140 +14,122 @@ from agentevals_action.results.build import agent_name
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.base import ProviderOptions
 
-Keys = frozenset[tuple[str, str]]
+#: A suite's path on head and a test's id.
+Key = tuple[str, str]
 
 
-def is_certain(suite: Suite, test: Test) -> bool:
-    """Whether the agent's answer and all that grades it are known to be the same each time, so that
-    one sample tells all.
-
-    A model is not, whatever its temperature; nor is a program that judges."""
+def is_deterministic(suite: Suite, test: Test) -> bool:
+    """Whether the agent and all evaluators of a test give the same result each time, so that one
+    sample is enough. A model does not, whatever its temperature; nor does a program that judges."""
     agent = suite.targets.targets.get(agent_name(suite, test) or "")
     inside = (inner for evaluator in test.evaluators for inner in walk(evaluator))
-    return _always_the_same(agent) and all(
-        _grades_the_same(suite, agent, evaluator) for evaluator in inside
+    return _is_target_deterministic(agent) and all(
+        _is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside
     )
 
 
-def _always_the_same(target: Target | None) -> bool:
-    return (
-        target is not None
-        and isinstance(target.options, ProviderOptions)
-        and target.options.deterministic
-    )
+def _is_target_deterministic(target: Target | None) -> bool:
+    options = target.options if target else None
+    return isinstance(options, ProviderOptions) and options.deterministic
 
 
-def _grades_the_same(suite: Suite, agent: Target | None, evaluator: Evaluator) -> bool:
+def _is_evaluator_deterministic(suite: Suite, agent: Target | None, evaluator: Evaluator) -> bool:
     options = evaluator.options
     if not isinstance(options, EvaluatorOptions):
         return False
     if not options.needs_judge():
         return options.deterministic
     judge = suite.targets.judge(evaluator.target, agent.name if agent else None)
-    return options.asks_judge and _always_the_same(suite.targets.targets.get(judge or ""))
+    return options.asks_judge and _is_target_deterministic(suite.targets.targets.get(judge or ""))
 
 
-@dataclass(frozen=True)
-class Side:
-    """One tree's suites by their path on head. `first` is the number of the first fresh sample:
-    those before it are used up."""
+class Resampler:
+    """Takes fresh samples of the tests with these `keys`.
 
-    suites: Mapping[str, Suite]
-    first: int
+    `head` and `base` are the suites of both trees by their path on head. `first` is the number of
+    the first fresh sample. `prepare_base` prepares the tree of base and may raise AttemptError.
+    `on_samples` receives the number of samples each time some are taken.
+    """
 
+    def __init__(
+        self,
+        engine: Engine,
+        redactor: Redactor,
+        keys: Collection[Key],
+        head: Mapping[str, Suite],
+        base: Mapping[str, Suite],
+        first: int,
+        prepare_base: Callable[[], Awaitable[None]],
+        on_samples: Callable[[int], None],
+    ) -> None:
+        self._engine, self._redactor = engine, redactor
+        self._head, self._base, self._next = head, base, Counter[tuple[str, Key]]()
+        self._first, self._prepare_base, self._on_samples = first, prepare_base, on_samples
+        self._head_turns, self._base_turns = _turns(head, keys), _turns(base, keys)
 
-@dataclass(frozen=True)
-class Resampling:
-    """Runs the tests with these `keys` (suite's path on head, test id) again. `prepare` makes the
-    base's tree ready, once; AttemptError when it cannot be. `tell` is told how many tests are
-    settled after how many fresh samples, as that goes on."""
-
-    runner: Runner
-    fingerprints: Fingerprints
-    redactor: Redactor
-    keys: Keys
-    on_head: Side
-    on_base: Side
-    prepare: Callable[[], Awaitable[None]]
-    tell: Callable[[int, int], None]
-    _taken: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    _done: Counter[str] = field(default_factory=Counter)
+    @property
+    def on_base(self) -> frozenset[Key]:
+        """The tests that base has."""
+        return frozenset(self._base_turns)
 
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        """So many fresh samples of head."""
-        turns = self._head_turns[suite, test]
-        first = self.on_head.first + self._number("head", suite, test, count)
-        samples = tuple(await self.runner.again(self.on_head.suites[suite], turns, first, count))
-        self._tell(samples=count)
-        return redact_record(samples, self.redactor)
+        """Fresh samples of head."""
+        key = (suite, test)
+        samples = await self._sample("head", self._head[suite], key, self._head_turns[key], count)
+        return redact_record(samples, self._redactor)
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        """So many fresh samples of base, graded by head's evaluators; AttemptError when base cannot
-        be run."""
-        if (suite, test) not in self._base_turns:
+        """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
+        run."""
+        key = (suite, test)
+        if key not in self._base_turns:
             raise AttemptError("configuration", "the test is not on base")
-        await self.prepare()
-        first = self.on_base.first + self._number("base", suite, test, count)
-        there, turns = self.on_base.suites[suite], self._base_turns[suite, test]
-        samples = tuple(await self.runner.again(there, turns, first, count))
-        self._tell(samples=count)
-        return redact_record(await self._as_head_grades(suite, test, samples), self.redactor)
+        await self._prepare_base()
+        samples = await self._sample("base", self._base[suite], key, self._base_turns[key], count)
+        return redact_record(await self._as_head_scores(key, samples), self._redactor)
 
-    def base_open(self, suite: str, test: str) -> bool:
-        """Whether base has the test and a tree to run it in."""
-        return (suite, test) in self._base_turns
+    async def _sample(
+        self, side: str, suite: Suite, key: Key, turns: Sequence[Test], count: int
+    ) -> tuple[SampleResult, ...]:
+        first = self._first + self._next[side, key]
+        self._next[side, key] += count
+        samples = await self._engine.runner.resample(suite, turns, first, count)
+        self._on_samples(count)
+        return tuple(samples)
 
-    def settled(self, suite: str, test: str) -> None:  # noqa: ARG002
-        """No more of this test is asked for."""
-        self._tell(settled=1)
-
-    def _tell(self, settled: int = 0, samples: int = 0) -> None:
-        self._done.update(settled=settled, samples=samples)
-        self.tell(self._done["settled"], self._done["samples"])
-
-    async def _as_head_grades(
-        self, suite: str, test: str, samples: Sequence[SampleResult]
+    async def _as_head_scores(
+        self, key: Key, samples: tuple[SampleResult, ...]
     ) -> Sequence[SampleResult]:
-        there, here = self._base_turns[suite, test][-1], self._head_turns[suite, test][-1]
-        on_base, on_head = self.on_base.suites[suite], self.on_head.suites[suite]
-        was, now = self.fingerprints.of(on_base, there), self.fingerprints.of(on_head, here)
-        if was.question != now.question:
+        suite, test = self._head[key[0]], self._head_turns[key][-1]
+        base_suite, base_test = self._base[key[0]], self._base_turns[key][-1]
+        fingerprint = self._engine.fingerprints.of
+        before, now = fingerprint(base_suite, base_test), fingerprint(suite, test)
+        if before.question != now.question:
             raise AttemptError("configuration", "base asks another question")
-        if was.grading == now.grading:
+        if before.grading == now.grading:
             return samples
         stored = TestResult(
             timestamp="",
-            eval_id=test,
-            dataset=on_base.name,
+            eval_id=key[1],
+            dataset=base_suite.name,
             score=None,
             verdict=None,
-            eval_path=suite,
-            samples=tuple(samples),
+            eval_path=key[0],
+            samples=samples,
         )
-        return (await self.runner.regrade(on_head, here, stored)).samples
-
-    def _number(self, side: str, suite: str, test: str, count: int) -> int:
-        taken = self._taken[side, suite, test]
-        self._taken[side, suite, test] += count
-        return taken
-
-    @cached_property
-    def _head_turns(self) -> Mapping[tuple[str, str], Sequence[Test]]:
-        return dict(_turns(self.on_head, self.keys))
-
-    @cached_property
-    def _base_turns(self) -> Mapping[tuple[str, str], Sequence[Test]]:
-        return dict(_turns(self.on_base, self.keys))
+        return (await self._engine.runner.regrade(suite, test, stored)).samples
 
 
-def _turns(side: Side, keys: Keys) -> Iterable[tuple[tuple[str, str], Sequence[Test]]]:
-    """The tests that are asked for, each behind the turns of its conversation before it, where the
-    agent may remember those."""
-    for path, suite in side.suites.items():
-        wanted = {test for where, test in keys if where == path}
-        before: dict[str, list[Test]] = {}
-        for test in suite.tests if wanted else ():
-            turns = before.setdefault(test.conversation_id, []) if test.conversation_id else []
+def _turns(suites: Mapping[str, Suite], keys: Collection[Key]) -> dict[Key, Sequence[Test]]:
+    """Each test with the earlier turns of its conversation before it, where its agent may remember
+    them."""
+    found: dict[Key, Sequence[Test]] = {}
+    for path in {path for path, _ in keys}.intersection(suites):
+        earlier: dict[str, list[Test]] = {}
+        for test in suites[path].tests:
+            turns = earlier.setdefault(test.conversation_id, []) if test.conversation_id else []
             turns.append(test)
-            if test.id in wanted:
-                yield (path, test.id), (tuple(turns) if may_remember(suite, test) else (test,))
+            if (path, test.id) in keys:
+                remembers = may_remember(suites[path], test)
+                found[path, test.id] = tuple(turns) if remembers else (test,)
+    return found

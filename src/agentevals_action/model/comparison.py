@@ -121,6 +121,12 @@ class TestComparison:
     quarantine: Quarantine | None = None
     accepted_by: str = ""
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether it is a regression that counts: not accepted and not in quarantine."""
+        is_waived = bool(self.accepted_by) or self.quarantine is not None
+        return self.change is Change.REGRESSED and not is_waived
+
 
 @dataclass(frozen=True)
 class SuiteComparison:

@@ -61,7 +61,7 @@ class ResultsWriter:
     def add(self, index: int, result: TestResult) -> None:
         """Writes the row of the test with that place in the run (from 0); a later row for the same
         place replaces it."""
-        row = _row(result) + b"\n"
+        row = encode_row(result) + b"\n"
         failed, self._failed = self._failed, True
         with output_errors(self._path):
             self._file.write(row)
@@ -217,7 +217,8 @@ def _read(path: Path, number: int, line: bytes, whole: bool) -> TestResult | Non
     )
 
 
-def _row(result: TestResult) -> bytes:
+def encode_row(result: TestResult) -> bytes:
+    """The JSON of one result, without a line end."""
     try:
         return RESULT.dump_json(result)
     except (TypeError, ValueError):

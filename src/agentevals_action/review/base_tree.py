@@ -1,5 +1,5 @@
-"""Head and base: what the workspace must be at, which commit it is compared with, and that commit's
-tree in a folder of its own."""
+"""Head and base: the commit that the workspace must have, the commit that it is compared with, and
+the worktree of that commit."""
 
 import contextlib
 import os
@@ -12,44 +12,55 @@ from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
+from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 
-#: Folders of base worktrees, in the temp folder and, as the name that git keeps them by, in
+#: Prefix of the folders of base worktrees, in the folder for temporary files and in
 #: `.git/worktrees`.
 _PREFIX = "agentevals-base-"
+_HEX = frozenset("0123456789abcdef")
+#: Lengths of a SHA-1 and a SHA-256, and of what is shown of one.
+_SHA_LENGTHS, _SHOWN = (40, 64), 12
 
 
 @dataclass(frozen=True)
 class Base:
-    """The commit that head is compared with. Without `sha`, either `reason` says why there is
-    nothing to compare with, or `problem` why a base that exists could not be had and what to set.
-    `time` is ISO 8601."""
+    """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
+    there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
+    its worktree and `suites` are the suites in it."""
 
     sha: str | None = None
     time: str | None = None
     problem: str = ""
     reason: str = ""
+    root: Path | None = None
+    suites: tuple[Suite | BrokenSuite, ...] = ()
 
 
 def check_head(repository: GitRepository, job: Job) -> str:
-    """SHA of HEAD, when it is a commit that the job is about; GitError without a checkout,
-    InvalidInput at another commit."""
+    """The SHA of HEAD. Raises GitError without a checkout, and InvalidInput if HEAD is not a commit
+    of the job."""
     head = repository.head()
-    if head in job.heads or _merged_pull(repository, job, head) is not None:
+    if head in job.heads or _first_parent_of_merge(repository, job, head) is not None:
         return head
     if job.pull:
-        expected = (
-            f"the head of the pull request ({_short(job.pull.head_sha)}) nor its merge commit"
+        expected = f"neither the head of the pull request ({_short(job.pull.head_sha)})"
+        expected = f"{expected} nor its merge commit"
+        advice = (
+            "leave out `ref` of actions/checkout, "
+            "or write `ref: ${{ github.event.pull_request.head.sha }}`"
         )
-        hint = "leave out `ref` of actions/checkout, or write `ref: ${{ github.event.pull_request.head.sha }}`"
     else:
-        expected = f"the event's commit ({_short(job.head_sha)})"
-        hint = "leave out `ref` of actions/checkout, and commit nothing in the workspace before this step"
-    nor = "neither" if job.pull else "not"
+        expected = f"not the event's commit ({_short(job.head_sha)})"
+        advice = (
+            "leave out `ref` of actions/checkout, "
+            "and commit nothing in the workspace before this step"
+        )
     raise InvalidInput(
-        f"the workspace is at {_short(head)}, which is {nor} {expected}: what runs would not be what is reported",
-        hint,
+        f"the workspace is at {_short(head)}, which is {expected}: "
+        "what runs would not be what is reported",
+        advice,
     )
 
 
@@ -59,11 +70,12 @@ def resolve_base(
     head: str,
     merge_base: Callable[[], str | None] = lambda: None,
 ) -> Base:
-    """The base of `head`, brought here when it is not; `merge_base` asks the host where a shallow
-    clone cannot tell.
+    """The base of `head`, fetched if necessary. `merge_base` asks the host; it is called only if
+    the clone is too shallow.
 
-    GitError when a revision that the user named means nothing; whatever else cannot be had is told
-    as the base's `problem`."""
+    Raises GitError when a revision that the user named does not exist. Other failures are the
+    base's `problem`.
+    """
     rule = job.base
     if rule.kind == "none" or rule.revision is None:
         return Base(reason=rule.reason)
@@ -74,32 +86,32 @@ def resolve_base(
         )
     try:
         if rule.kind == "commit":
-            return _brought(repository, rule.revision)
-        if rule.kind == "pull" and (parent := _merged_pull(repository, job, head)):
-            return _brought(repository, parent)
+            return _fetched(repository, rule.revision)
+        if rule.kind == "pull" and (parent := _first_parent_of_merge(repository, job, head)):
+            return _fetched(repository, parent)
         return _fork_point(repository, rule.revision, head, merge_base)
     except GitError as error:
         return Base(problem=error.sentence)
 
 
-def _merged_pull(repository: GitRepository, job: Job, head: str) -> str | None:
-    """The first parent when HEAD is a merge commit of the pull request's head, as
-    `actions/checkout` gives it."""
+def _first_parent_of_merge(repository: GitRepository, job: Job, head: str) -> str | None:
+    """The first parent if HEAD is the merge commit of the pull request, as from
+    `actions/checkout`."""
     if job.pull is None or head == job.pull.head_sha:
         return None
     parents = repository.parents(head)
     return parents[0] if len(parents) == 2 and parents[1] == job.pull.head_sha else None
 
 
-def _brought(repository: GitRepository, revision: str) -> Base:
+def _fetched(repository: GitRepository, revision: str) -> Base:
     if not repository.has(revision):
         try:
             repository.fetch(revision)
         except GitError as error:
-            hint = "set `fetch-depth: 2` (or `fetch-depth: 0`) in actions/checkout"
             raise GitError(
-                f"the base commit {_short(revision)} is not in the clone and could not be fetched ({error})",
-                hint,
+                f"the base commit {_short(revision)} is not in the clone "
+                f"and could not be fetched ({error})",
+                "set `fetch-depth: 2` (or `fetch-depth: 0`) in actions/checkout",
             ) from error
     sha = repository.resolve(revision)
     if sha is None:
@@ -111,36 +123,36 @@ def _fork_point(
     repository: GitRepository, revision: str, head: str, merge_base: Callable[[], str | None]
 ) -> Base:
     shallow = repository.is_shallow()
-    # A common ancestor that a cut-off history still shows need not be the best one, so the host is
-    # asked first.
+    # A common ancestor in a shallow history may not be the best one, so the host is asked first.
     found = merge_base() if shallow else None
     if found is None:
-        tip = repository.resolve(revision) or _brought(repository, revision).sha
+        tip = repository.resolve(revision) or _fetched(repository, revision).sha
         found = repository.merge_base(tip, head) if tip else None
     if found is not None:
-        return _brought(repository, found)
+        return _fetched(repository, found)
     if shallow:
-        hint = "set `fetch-depth: 0` in actions/checkout, or check out the merge commit by leaving out its `ref`"
         raise GitError(
-            f"the clone is too shallow to find where {_short(head)} left the base branch", hint
+            f"the clone is too shallow to find where {_short(head)} left the base branch",
+            "set `fetch-depth: 0` in actions/checkout, "
+            "or check out the merge commit by leaving out its `ref`",
         )
     return Base(reason=f"{_short(head)} and {_short(revision)} have no commit in common")
 
 
 @contextmanager
 def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None) -> Iterator[Path]:
-    """The tree of a commit in a folder outside the workspace, gone at the end whatever ends it;
-    GitError when it cannot be had.
+    """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
-    What killed runs left behind is put away first. `temp` is the folder for temporary files, the
-    system's when left out."""
+    Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
+    that of the system.
+    """
     temp = (temp or Path(tempfile.gettempdir())).resolve()
     if temp.is_relative_to(repository.root):
         raise GitError(
             f"the folder for temporary files, {temp}, lies in the workspace",
             "set TMPDIR to a folder outside of it",
         )
-    mend(repository, temp)
+    remove_abandoned(repository, temp)
     with temp_dirs.locked_folder(_PREFIX, temp) as folder:
         tree = folder / folder.name
         try:
@@ -150,56 +162,52 @@ def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None)
             _forget(repository, folder.name)
 
 
-def mend(repository: GitRepository, temp: Path) -> None:
-    """Puts away base worktrees whose run is dead: their folders, and what git keeps of them. The
-    dead are known by their lock, which the system lets go when a process ends, however it ends; a
-    folder that is gone was in a container that is."""
+def remove_abandoned(repository: GitRepository, temp: Path) -> None:
+    """Removes the base worktrees of runs that were killed, and git's records of them. The lock of a
+    folder shows that its run is over; a folder that is gone was in a container that is gone."""
     temp_dirs.remove_abandoned(_PREFIX, temp)
     for entry in (repository.metadata / "worktrees").glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # another run may mend at the same time
-            tree = entry / os.fsdecode((entry / "gitdir").read_bytes().strip()).removesuffix(
-                "/.git"
-            )
+        with contextlib.suppress(OSError):  # another run may remove it at the same time
+            gitdir = os.fsdecode((entry / "gitdir").read_bytes().strip())
+            tree = entry / gitdir.removesuffix("/.git")
             if not tree.parent.exists():
                 _forget(repository, entry.name)
 
 
+def _forget(repository: GitRepository, name: str) -> None:
+    """Removes git's record of one worktree. `git worktree prune` would also remove those of
+    others that are not mounted at the moment."""
+    worktrees = repository.metadata / "worktrees"
+    temp_dirs.remove_folder(worktrees / name)
+    with contextlib.suppress(OSError):  # the folder is removed only if it is empty
+        worktrees.rmdir()
+
+
 def links_among(paths: Iterable[str], roots: Iterable[Path]) -> dict[str, tuple[str, ...]]:
-    """Those paths that are symbolic links in one of the trees, with where they lead, relative to
-    the tree (inside of it)."""
+    """The paths that are symbolic links in one of the trees, with their targets inside the tree,
+    relative to it."""
     found: dict[str, tuple[str, ...]] = {}
     trees = tuple(roots)
     for path in paths:
-        targets = [_leads_to(root, path) for root in trees]
-        if inside := tuple(dict.fromkeys(target for target in targets if target)):
-            found[path] = inside
+        targets = dict.fromkeys(filter(None, (_link_target(root, path) for root in trees)))
+        if targets:
+            found[path] = tuple(targets)
     return found
 
 
-def _leads_to(root: Path, path: str) -> str | None:
+def _link_target(root: Path, path: str) -> str | None:
     link = root / path
     try:
         target = link.resolve() if link.is_symlink() else None
-    except (OSError, RuntimeError):  # a link that leads in a circle leads nowhere
+    except (OSError, RuntimeError):  # a circle of links
         return None
     return target.relative_to(root).as_posix() if target and target.is_relative_to(root) else None
 
 
-def _forget(repository: GitRepository, name: str) -> None:
-    """Takes away what git keeps of one worktree; `git worktree prune` would take others' along that
-    are only not mounted now."""
-    worktrees = repository.metadata / "worktrees"
-    temp_dirs.remove_folder(worktrees / name)
-    with contextlib.suppress(
-        OSError
-    ):  # git keeps the folder only while there is a worktree, and there may be others
-        worktrees.rmdir()
-
-
-def give_back(paths: Iterable[Path], workspace: Path) -> None:
-    """As root in a workspace of another owner: what is root's below the paths becomes the owner's.
-    Symbolic links are never followed, and nothing outside the workspace is touched; for anybody
-    else it does nothing."""
+def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
+    """Gives the files that root owns below the paths to the owner of the workspace. It does nothing
+    unless this process is root and the owner is not. Symbolic links are not followed, and nothing
+    outside the workspace changes."""
     if os.geteuid() != 0:
         return
     workspace = workspace.resolve()
@@ -207,32 +215,26 @@ def give_back(paths: Iterable[Path], workspace: Path) -> None:
     if owner.st_uid == 0:
         return
     for path in paths:
-        place = path.parent.resolve() / path.name
-        if place != workspace and not place.is_relative_to(workspace):
+        resolved = path.parent.resolve() / path.name
+        if resolved != workspace and not resolved.is_relative_to(workspace):
             raise ValueError(f"{path} lies outside the workspace {workspace}")
-        if not os.path.lexists(place):
+        if not os.path.lexists(resolved):
             continue
-        _chown(place, owner.st_uid, owner.st_gid, None)
-        # fwalk works on open folders, so that a name that becomes a link on the way leads nowhere.
-        for _, folders, files, descriptor in os.fwalk(place, follow_symlinks=False):
+        _change_owner(resolved, owner, None)
+        # fwalk uses open folders, so that a folder that is replaced by a link leads nowhere.
+        for _, folders, files, descriptor in os.fwalk(resolved, follow_symlinks=False):
             for name in (*folders, *files):
-                _chown(name, owner.st_uid, owner.st_gid, descriptor)
+                _change_owner(name, owner, descriptor)
 
 
-def _chown(name: str | Path, user: int, group: int, folder: int | None) -> None:
-    with contextlib.suppress(
-        FileNotFoundError
-    ):  # a child that still ends may take its files away meanwhile
+def _change_owner(name: str | Path, owner: os.stat_result, folder: int | None) -> None:
+    with contextlib.suppress(FileNotFoundError):  # a process that is ending may delete its files
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        # A file with a second name may be somebody's outside the workspace.
+        # A file with a second name may belong to somebody outside the workspace.
         shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
         if facts.st_uid == 0 and not shared:
-            os.chown(name, user, group, dir_fd=folder, follow_symlinks=False)
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _short(sha: str) -> str:
-    return (
-        sha[:12]
-        if len(sha) in (40, 64) and all(char in "0123456789abcdef" for char in sha)
-        else sha
-    )
+    return sha[:_SHOWN] if len(sha) in _SHA_LENGTHS and _HEX.issuperset(sha) else sha

@@ -1,8 +1,7 @@
-"""The sources of the base's results, put together for one review: the one that is asked for, or the
-ladder of them."""
+"""The source of base's results: the one that the input `baseline` names, or all in their order."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,86 +13,83 @@ from agentevals_action.baselines.branch import BranchStore
 from agentevals_action.baselines.file import FileStore
 from agentevals_action.baselines.none import NoBaseline
 from agentevals_action.baselines.rerun import Rerun
-from agentevals_action.github.data_branch import DataBranch
-from agentevals_action.github.history import GitHubHistory
+from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import BaselineInfo
-from agentevals_action.review import base_tree
-from agentevals_action.review.unchanged_since import Untouched
+from agentevals_action.review.base_tree import Base, links_among
+from agentevals_action.review.run_sides import Sides
+from agentevals_action.review.unchanged_since import UnchangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 _NO_HOST = "there is no code host to ask here"
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where the history lies: the clone, and where there is one the code host. `branch` is the
-    base's, empty for the default branch."""
-
-    repository: GitRepository
-    host: GitHubHost | None = None
-    branch: str = ""
-
-    @property
-    def past(self) -> GitHubHistory | None:
-        """What the code host knows of the history."""
-        return self.host.history if self.host else None
-
-    def memory(self, branch: str) -> DataBranch | None:
-        """The results that are remembered on a branch of the repository."""
-        return self.host.data_branch(branch) if self.host else None
-
-
-def baseline_for(
-    settings: Settings, tree: BaseTree, root: Path, rerun: Rerun, places: Places
+def find_baseline(
+    settings: Settings,
+    base: Base,
+    sides: Sides,
+    job: Job,
+    repository: GitRepository,
+    github: GitHubHost | None,
 ) -> Baseline:
-    """The source that `baseline` names, or with `auto` all of them in their order. `tree` and
-    `root` are the base's."""
-    by_name = _sources(settings, tree, root, rerun, places)
-    if settings.baseline != "auto":
-        return by_name[settings.baseline]()
-    names = ("branch", "artifact", "rerun", *(("file",) if settings.baseline_file else ()))
-    return Auto(tree.info, [(name, by_name[name]()) for name in names])
+    """The source of base's results. Without `github` there are no stores on a host."""
+    name = settings.baseline
+    info = BaselineInfo(name, wanted=True, commit=base.sha, commit_time=base.time)
+    if name == "none":
+        return NoBaseline(replace(info, wanted=False, reason="`baseline` is `none`"))
+    if base.sha is None or base.root is None:
+        wanted, reason = bool(base.problem), base.reason
+        return NoBaseline(BaselineInfo(name, wanted=wanted, reason=reason, problem=base.problem))
+    fingerprint = sides.engine.fingerprints.of
+    suites = {suite.path: suite for suite in base.suites}
+    tree = BaseTree(
+        info, suites, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests}
+    )
+    sources = _sources(settings, tree, base.root, sides, job, repository, github)
+    if name != "auto":
+        return sources[name]()
+    names = [name for name in sources if name != "file" or settings.baseline_file]
+    return Auto(info, [(name, sources[name]()) for name in names])
 
 
 def _sources(
-    settings: Settings, tree: BaseTree, root: Path, rerun: Rerun, places: Places
-) -> Mapping[str, Callable[[], Baseline]]:
-    commit = tree.info.commit or ""
-    ancestry = Ancestry(
-        commit, (GitHistory(places.repository), *((places.past,) if places.past else ()))
+    settings: Settings,
+    tree: BaseTree,
+    root: Path,
+    sides: Sides,
+    job: Job,
+    repository: GitRepository,
+    github: GitHubHost | None,
+) -> dict[str, Callable[[], Baseline]]:
+    """The sources by name, in the order in which `auto` uses them."""
+    info, branch = tree.info, settings.baseline_branch
+    past = github.history if github else None
+    ancestry = Ancestry(info.commit or "", (GitHistory(repository), *((past,) if past else ())))
+    unchanged = UnchangedSince(
+        tree.suites, settings.watch, ancestry.changes, lambda paths: links_among(paths, (root,))
     )
-    untouched = Untouched(
-        tree.suites,
-        settings.watch,
-        ancestry.changes,
-        lambda paths: base_tree.links_among(paths, (root,)),
-    )
-    freshness = Freshness(datetime.now(UTC), settings.baseline_max_age)
+    fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
 
-    def branch() -> Baseline:
-        memory = places.memory(settings.baseline_branch)
-        if memory is None:
-            return NoBaseline(_without(tree, "branch"))
-        return BranchStore(
-            tree, freshness, memory, settings.baseline_branch, lambda: ancestry.lineage, untouched
-        )
+    def from_branch() -> Baseline:
+        if github is None:
+            return NoBaseline(replace(info, source="branch", problem=_NO_HOST))
+        memory = github.data_branch(branch)
+        return BranchStore(tree, fresh, memory, branch, lambda: ancestry.lineage, unchanged)
 
-    def artifact() -> Baseline:
-        if places.past is None:
-            return NoBaseline(_without(tree, "artifact"))
-        return ArtifactStore(
-            tree, freshness, places.past, places.branch, lambda: ancestry.lineage, untouched
-        )
+    def from_artifact() -> Baseline:
+        if past is None:
+            return NoBaseline(replace(info, source="artifact", problem=_NO_HOST))
+        base_ref = job.pull.base_ref if job.pull else ""
+        return ArtifactStore(tree, fresh, past, base_ref, lambda: ancestry.lineage, unchanged)
+
+    def from_rerun() -> Baseline:
+        rerun = replace(info, source="rerun")
+        return Rerun(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
 
     return {
-        "branch": branch,
-        "artifact": artifact,
-        "rerun": lambda: rerun,
-        "file": lambda: FileStore(tree, freshness, root, settings.baseline_file or ""),
+        "branch": from_branch,
+        "artifact": from_artifact,
+        "rerun": from_rerun,
+        "file": lambda: FileStore(tree, fresh, root, settings.baseline_file or ""),
     }
-
-
-def _without(tree: BaseTree, source: str) -> BaselineInfo:
-    return replace(tree.info, source=source, problem=_NO_HOST)

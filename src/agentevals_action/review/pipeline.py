@@ -1,356 +1,336 @@
-"""The order of things and nothing else: from a job to a review."""
+"""The pipeline of a review, step by step: from an event and its settings to the decision."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence, Set
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, InvalidInput
-from agentevals_action.execution.resample import Keys
+from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.resample import is_deterministic
+from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
+from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.comparison import ChangedFile, Review, Selection
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
-from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.reports import console
+from agentevals_action.results.estimate import Figures
 from agentevals_action.review import base_tree, gate, waivers
-from agentevals_action.review import selection as discover
-from agentevals_action.review.comparison import compare, compare_runs
-from agentevals_action.review.comparison.confirmation import Sampler
-from agentevals_action.review.selection import Change, Discovery
+from agentevals_action.review.base_tree import Base
+from agentevals_action.review.baseline_source import find_baseline
+from agentevals_action.review.comparison import compare_runs
+from agentevals_action.review.comparison.compare_runs import Runs
+from agentevals_action.review.run_sides import Sides
+from agentevals_action.review.selection import Change, SelectedSuites, select_suites
+from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
+from agentevals_action.suites.checkout import (
+    Checkout,
+    earlier_figures,
+    load_all,
+    suite_paths,
+)
+from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.targets.cache.store import check_cache
 
-
-class Bench(Protocol):
-    """Where suites are read and run, head's and base's in one pool."""
-
-    @property
-    def suites(self) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of head's tree."""
-        ...
-
-    def refusals(self, suite: Suite) -> Sequence[Diagnostic]:
-        """What makes running a suite pointless: a variable that a target of its tests needs and
-        that is not set."""
-        ...
-
-    def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of the base's tree; InvalidInput when they cannot be told."""
-        ...
-
-    def baseline(
-        self, base: base_tree.Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]
-    ) -> Baseline:
-        """Where the base's results come from."""
-        ...
-
-    async def announce(self, suites: Sequence[Suite], sides: int) -> None:
-        """Says what is about to be run, on so many sides."""
-        ...
-
-    async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
-        """Runs suites of head."""
-        ...
-
-    async def regrade(
-        self, suite: Suite, base: Mapping[str, TestResult]
-    ) -> Mapping[str, TestResult]:
-        """The base's answers, by test id, graded by head's evaluators."""
-        ...
-
-    def certain(self, suite: Suite) -> Set[str]:
-        """The tests of which one sample tells all, since nothing in them can come out otherwise."""
-        ...
-
-    def sampler(
-        self, keys: Keys, heads: Mapping[str, Suite], root: Path | None, bases: Mapping[str, Suite]
-    ) -> Sampler:
-        """What runs these tests (suite's path on head, test id) again; `root` is the base's tree,
-        `bases` its suites by path on head."""
-        ...
-
-    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun], grown: bool) -> None:
-        """Leaves what is decided by in the files of results, also where it has `grown` since it was
-        run; OutputError when others changed them meanwhile."""
-        ...
-
-    def quarantines(self, root: Path | None, by_base: bool) -> Quarantines:
-        """What is in quarantine by head's tree and, with `by_base`, the base's (`root`, None where
-        it could not be had)."""
-        ...
-
-    def question_files(
-        self, suite: Suite, changed: Sequence[ChangedFile]
-    ) -> Mapping[str, Sequence[str]]:
-        """Changed files that the tests' questions hold, by test id."""
-        ...
-
-    async def close(self) -> None:
-        """Frees connections."""
-        ...
+Suites = Sequence[Suite | BrokenSuite]
 
 
 @dataclass(frozen=True)
-class _Sides:
-    """The base (`root` is its tree, None when there is none), what suites it has, and the change
-    from it to head."""
+class _Request:
+    """What is reviewed, and where. `github` is the host if it is GitHub."""
 
-    base: base_tree.Base
-    root: Path | None
-    suites: Sequence[Suite | BrokenSuite]
-    change: Change
+    job: Job
+    workspace: Workspace
+    repository: GitRepository
+    host: Host
+    github: GitHubHost | None
+
+    @property
+    def settings(self) -> Settings:
+        return self.workspace.settings
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The suites that run on head, why, and what there is of them on base."""
+class _Plan:
+    """What runs: the suites of head by path with the reasons, and the same suites on base by their
+    path on head. `missing` are diagnostics of suites that cannot run."""
 
-    selections: Sequence[Selection]
-    suites: Mapping[str, Suite]
-    sides: _Sides
-
-    @property
-    def root(self) -> Path | None:
-        return self.sides.root
-
-    def bases(self) -> dict[str, Suite]:
-        """The base's suites, where they are whole, by their path on head."""
-        there = {suite.path: suite for suite in self.sides.suites if isinstance(suite, Suite)}
-        pairs = (
-            (selection.path, there.get(selection.base_path or selection.path))
-            for selection in self.selections
-        )
-        return {path: suite for path, suite in pairs if suite}
+    selections: tuple[Selection, ...]
+    head: Mapping[str, Suite]
+    base: Mapping[str, Suite]
+    missing: tuple[Diagnostic, ...]
 
 
 def review(
-    job: Job, settings: Settings, repository: GitRepository, host: Host, bench: Bench
+    job: Job,
+    workspace: Workspace,
+    repository: GitRepository,
+    host: Host,
+    github: GitHubHost | None = None,
 ) -> Review:
-    """Finds what the change touches, runs it on both sides, compares and decides; raises when there
-    is nothing sound to review."""
-    started = monotonic()
-    head = base_tree.check_head(repository, job)
-    everything = bench.suites
-    with _base_tree(repository, base_tree.resolve_base(repository, job, head, host.merge_base)) as (
-        base,
-        root,
-    ):
-        try:
-            there = bench.base_suites(root) if root else ()
-        except InvalidInput as error:  # what base's suites are cannot be told: taken for none, every regression would be a new test
-            base, root, there = (
-                replace(base, problem="; ".join((*error.errors, str(error)))),
-                None,
-                (),
-            )
-        if not everything:
-            raise InvalidInput(
-                "there is no suite in this repository",
-                "write an EVAL.yaml, or mend `suites` and `working-directory`",
-            )
-        change = _change(
-            job,
-            _files(job, repository, host, base, head),
-            (repository.root, *((root,) if root else ())),
-            there,
-        )
-        return _review(job, settings, host, bench, _Sides(base, root, there, change), started)
+    """Reviews a change: finds the affected suites, runs them on head and base, compares the results
+    and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
+    reviewed."""
+    request = _Request(job, workspace, repository, host, github)
+    settings = workspace.settings
+    checkout = Checkout.at(workspace.folder, settings, workspace.environ)
+    check_cache(settings, workspace.folder, workspace.environ)
+    earlier = earlier_figures(workspace.report / HEAD_RESULTS)
+    workspace.make_report_folder()
+    suites = load_all(checkout, settings, suite_paths(checkout, settings), workspace.folder)
+    with open_engine(settings, workspace.environ, workspace.folder) as engine:
+        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
+        reviewed = _review(request, checkout, suites, engine, redactor, earlier)
+        notices = (*reviewed.notices, *engine.notices)
+        return redact_record(replace(reviewed, notices=notices), redactor)
 
 
 def _review(
-    job: Job, settings: Settings, host: Host, bench: Bench, sides: _Sides, started: float
+    request: _Request,
+    checkout: Checkout,
+    suites: Suites,
+    engine: Engine,
+    redactor: Redactor,
+    earlier: Mapping[str, Figures],
 ) -> Review:
-    everything, base, change = bench.suites, sides.base, sides.change
-    found = discover.select_suites(everything, change, settings.watch)
-    suites, refusals = _ready(found, everything, bench, job)
-    selections = tuple(selection for selection in found.selections if selection.path in suites)
-    baseline = bench.baseline(base, sides.root, sides.suites)
-    caution = compare_runs.Caution(settings.confirm, settings.alpha)
-    runs = signals.run(_run(bench, baseline, _Asked(selections, suites, sides), caution))
-    names = {path: suite.name for path, suite in suites.items()}
-    compared = compare_runs.compared(
-        runs, selections, names, lambda path: bench.question_files(suites[path], change.files or ())
-    )
-    # On a push the change is on its branch already, and what stands there holds.
-    quarantines = bench.quarantines(
-        sides.root, by_base=job.event != "push" and bool(base.sha or base.problem)
-    )
-    acceptance = (
-        host.acceptance(settings.accept_label) if waivers.wants_acceptance(compared) else None
-    )
+    job, workspace, repository = request.job, request.workspace, request.repository
+    settings, started = workspace.settings, monotonic()
+    head_sha = base_tree.check_head(repository, job)
+    with _open_base(request, head_sha) as base:
+        if not suites:
+            raise InvalidInput(
+                "there is no suite in this repository",
+                "write an EVAL.yaml, or fix `suites` and `working-directory`",
+            )
+        change = _find_change(request, head_sha, base)
+        selected = select_suites(suites, change, settings.watch)
+        plan = _plan(selected, suites, base, engine, job)
+        log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
+        with console.progress() as progress:
+            sides = Sides(engine, workspace, base.root, redactor, progress, log)
+            baseline = find_baseline(settings, base, sides, job, repository, request.github)
+            runs = signals.run(_run(settings, plan, baseline, sides, earlier))
+        notices = sides.write_results(runs)
+        quarantines = _read_quarantines(request, checkout, base)
+    question_files = _changed_question_files(plan.head, change, engine.fingerprints)
+    compared = compare_runs.compare_suites(runs, plan.selections, question_files)
+    acceptance = None
+    if waivers.needs_acceptance(compared):
+        acceptance = request.host.acceptance(settings.accept_label)
     compared = waivers.apply(compared, quarantines, acceptance)
-    invalid = (
-        *(diagnostic for suite in found.touched_broken for diagnostic in suite.errors),
-        *refusals,
-        *quarantines.errors,
-    )
     policy = gate.Policy(
         settings.fail_on or job.fail_on,
         settings.min_pass_rate,
         settings.on_inconclusive,
         settings.accept_label,
     )
-    decision = gate.decide(policy, compared, runs.base.info, invalid)
+    invalid = (*_errors(selected.broken), *plan.missing, *quarantines.errors)
     return Review(
         head_sha=job.head_sha,
         base_sha=base.sha,
-        decision=decision,
-        selections=selections,
+        decision=gate.decide(policy, compared, runs.base.info, invalid),
+        selections=plan.selections,
         suites=compared,
         baseline=runs.base.info,
         invalid=invalid,
-        warnings=(*_warnings(found, suites), *_of_quarantines(quarantines, everything)),
-        gone_suites=found.gone,
-        suites_in_repository=len(everything),
+        warnings=(
+            *_errors(selected.unaffected),
+            *(warning for suite in plan.head.values() for warning in suite.warnings),
+            *_quarantine_warnings(quarantines, suites),
+        ),
+        gone_suites=selected.gone,
+        suites_in_repository=len(suites),
+        notices=notices,
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
     )
 
 
-def refused(job: Job, reasons: Sequence[str]) -> Review:
-    """The review of a job that means nothing."""
-    return Review(head_sha=job.head_sha, base_sha=None, decision=gate.invalid(reasons))
+def invalid_review(job: Job, reasons: Sequence[str]) -> Review:
+    """The review of a job with invalid inputs."""
+    return Review(head_sha=job.head_sha, base_sha=None, decision=gate.invalid_decision(reasons))
 
 
-def broken_off(job: Job, settings: Settings, reasons: Sequence[str]) -> Review:
-    """The review of a job that could not be brought to its end, whatever its change is like."""
-    return Review(
-        head_sha=job.head_sha,
-        base_sha=None,
-        decision=gate.inconclusive(reasons, settings.on_inconclusive),
-    )
+def inconclusive_review(job: Job, settings: Settings, reasons: Sequence[str]) -> Review:
+    """The review of a job that could not be completed."""
+    decision = gate.inconclusive_decision(reasons, settings.on_inconclusive)
+    return Review(head_sha=job.head_sha, base_sha=None, decision=decision)
+
+
+# Head, base and the change between them
 
 
 @contextmanager
-def _base_tree(
-    repository: GitRepository, base: base_tree.Base
-) -> Iterator[tuple[base_tree.Base, Path | None]]:
-    """The base with its tree; a tree that cannot be had is the base's problem, no end of the
+def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
+    """The base with its worktree and suites. A failure is the base's problem and does not end the
     review."""
+    repository = request.repository
+    base = base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
     with ExitStack() as opened:
-        root = None
         if base.sha is not None:
             try:
                 root = opened.enter_context(base_tree.base_worktree(repository, base.sha))
+                base = replace(base, root=root, suites=_base_suites(request, root))
             except GitError as error:
                 base = replace(base, problem=error.sentence)
-        yield base, root
+            except InvalidInput as error:
+                # With no suites on base, every regression would be a new test.
+                base = replace(base, problem="; ".join((*error.errors, str(error))))
+        yield base
 
 
-def _files(
-    job: Job, repository: GitRepository, host: Host, base: base_tree.Base, head: str
-) -> Sequence[ChangedFile] | None:
-    files = host.changed_files()
+def _base_suites(request: _Request, root: Path) -> tuple[Suite | BrokenSuite, ...]:
+    """All suites of base, none if the working directory is new. Raises InvalidInput."""
+    settings = request.settings
+    if not (root / settings.working_directory).is_dir():
+        return ()
+    checkout = Checkout.at(root, settings, request.workspace.environ)
+    return load_all(checkout, settings, suite_paths(checkout, settings), root)
+
+
+def _find_change(request: _Request, head_sha: str, base: Base) -> Change:
+    """The changed files, with what base knows about them: a file that only base's suites reference
+    affects them too."""
+    job, repository = request.job, request.repository
+    files: Sequence[ChangedFile] | None = request.host.changed_files()
     if files is None and base.sha is not None:
-        return repository.changed_files(base.sha, None if job.event == "local" else head)
-    return files
-
-
-def _change(
-    job: Job,
-    files: Sequence[ChangedFile] | None,
-    roots: Sequence[Path],
-    there: Sequence[Suite | BrokenSuite],
-) -> Change:
-    """The change with what base knows of it: what only base's suites name, or were, would be
-    touched unseen."""
-    now = {
+        until = None if job.event == "local" else head_sha
+        files = repository.changed_files(base.sha, until)
+    renamed = {
         file.previous_path: file.path
         for file in files or ()
         if file.previous_path and file.status == "renamed"
     }
     paths = [path for file in files or () for path in (file.path, file.previous_path) if path]
+    roots = (repository.root, *((base.root,) if base.root else ()))
     return Change(
         files,
         everything=job.select == "all",
-        base_suites=tuple(suite.path for suite in there),
-        base_files={now.get(suite.path, suite.path): suite.files for suite in there},
+        base_suites=tuple(suite.path for suite in base.suites),
+        base_files={renamed.get(suite.path, suite.path): suite.files for suite in base.suites},
         links=base_tree.links_among(paths, roots),
     )
 
 
-def _ready(
-    found: Discovery, everything: Sequence[Suite | BrokenSuite], bench: Bench, job: Job
-) -> tuple[dict[str, Suite], list[Diagnostic]]:
-    """The selected suites that can run, and why others cannot. Without secrets they run all the
-    same: their tests say what is missing."""
-    by_path = {suite.path: suite for suite in everything if isinstance(suite, Suite)}
-    ready: dict[str, Suite] = {}
-    errors: list[Diagnostic] = []
-    for selection in found.selections:
-        refusals = () if job.without_secrets else bench.refusals(by_path[selection.path])
-        errors.extend(refusals)
-        if not refusals:
-            ready[selection.path] = by_path[selection.path]
-    return ready, list(dict.fromkeys(errors))
+def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:
+    """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
+    the job has no secrets: then its tests end in errors."""
+    by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
+    on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
+    missing = {
+        selection.path: engine.missing_variables(by_path[selection.path])
+        for selection in (() if job.without_secrets else selected.selections)
+    }
+    ready = tuple(one for one in selected.selections if not missing.get(one.path))
+    base_paths = {one.path: one.base_path or one.path for one in ready}
+    return _Plan(
+        ready,
+        {one.path: by_path[one.path] for one in ready},
+        {path: on_base[there] for path, there in base_paths.items() if there in on_base},
+        tuple(dict.fromkeys(one for diagnostics in missing.values() for one in diagnostics)),
+    )
+
+
+# Runs, scores and confirmation
 
 
 async def _run(
-    bench: Bench, baseline: Baseline, asked: _Asked, caution: compare_runs.Caution
-) -> compare_runs.Runs:
+    settings: Settings,
+    plan: _Plan,
+    baseline: Baseline,
+    sides: Sides,
+    earlier: Mapping[str, Figures],
+) -> Runs:
+    """Runs head and base, scores base's stored answers again if the evaluators changed, and
+    confirms the verdicts that fell."""
     try:
-        await bench.announce(tuple(asked.suites.values()), 2 if baseline.reruns else 1)
+        if plan.head:
+            number = 2 if baseline.reruns else 1
+            estimate = await sides.engine.estimate(tuple(plan.head.values()), number, earlier)
+            console.remarks([estimate], sys.stderr)
         async with asyncio.TaskGroup() as tasks:
-            on_head = tasks.create_task(_of_head(bench, asked.suites))
-            on_base = tasks.create_task(baseline.results(asked.selections))
-        head, base = on_head.result(), on_base.result()
-        regraded = {}
-        for path, run in base.suites.items():
-            if again := _to_regrade(head[path], run):
-                regraded[path] = await bench.regrade(asked.suites[path], again)
-        runs = compare_runs.Runs(head, base, regraded)
-        told = await compare_runs.confirmed(
-            runs,
-            asked.selections,
-            caution,
-            certain=lambda path: bench.certain(asked.suites[path]),
-            sampler=lambda keys: bench.sampler(keys, asked.suites, asked.root, asked.bases()),
-        )
-        bench.keep(
-            tuple(told.head.values()), tuple(told.base.suites.values()), grown=bool(told.evidence)
-        )
-        return told
+            head = tasks.create_task(sides.run_head(plan.head))
+            base = tasks.create_task(baseline.results(plan.selections))
+        runs = Runs(head.result(), base.result())
+        to_regrade = compare_runs.tests_to_regrade(runs)
+        runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
+        falls = compare_runs.find_falls(runs, plan.selections)
+        suspects = compare_runs.to_suspects(falls, _deterministic_tests(plan.head, falls))
+        if not suspects:
+            return runs
+        base_results = compare_runs.base_results(runs)
+        evidence = await sides.confirm(suspects, base_results, plan.head, plan.base, settings)
+        return compare_runs.with_evidence(runs, evidence)
     finally:
-        await bench.close()
+        await sides.engine.close()
 
 
-async def _of_head(bench: Bench, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
-    return {run.path: run for run in await bench.run(tuple(suites.values()))}
-
-
-def _to_regrade(head: SuiteRun, base: SuiteRun) -> dict[str, TestResult]:
-    there = {result.eval_id: result for result in base.results}
-    pairs = ((result, there.get(result.eval_id)) for result in head.results)
+def _deterministic_tests(
+    suites: Mapping[str, Suite], paths: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """The ids of the deterministic tests of these suites."""
     return {
-        other.eval_id: other
-        for result, other in pairs
-        if other and compare.needs_regrading(result, other)
+        path: frozenset(
+            test.id for test in suites[path].tests if is_deterministic(suites[path], test)
+        )
+        for path in paths
     }
 
 
-def _of_quarantines(
-    quarantines: Quarantines, everything: Sequence[Suite | BrokenSuite]
-) -> tuple[Diagnostic, ...]:
+# Comparison and waivers
+
+
+def _changed_question_files(
+    suites: Mapping[str, Suite], change: Change, fingerprints: Fingerprints
+) -> dict[str, dict[str, list[str]]]:
+    """The changed files that are part of a question, by suite and test id."""
+    changed = {file.path for file in change.files or ()}
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, suite in suites.items():
+        if changed.isdisjoint(file.path for file in suite.files):
+            continue
+        for test in suite.tests:
+            files = fingerprints.question_files(suite, test)
+            if in_question := [file for file in files if file in changed]:
+                found.setdefault(path, {})[test.id] = in_question
+    return found
+
+
+def _read_quarantines(request: _Request, checkout: Checkout, base: Base) -> Quarantines:
+    """The quarantine of head and base. On a push the change is on its branch already, and the
+    quarantine of head is in effect."""
+    has_base = bool(base.sha or base.problem)
+    by_base = request.job.event != "push" and has_base
+    return read_quarantines(checkout.root, datetime.now(UTC).date(), base.root, by_base=by_base)
+
+
+def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diagnostic, ...]:
     ids = (
         (suite.path, (test.id for test in suite.tests))
-        for suite in everything
+        for suite in suites
         if isinstance(suite, Suite)
     )
-    unread = [suite.path for suite in everything if isinstance(suite, BrokenSuite)]
+    unread = [suite.path for suite in suites if isinstance(suite, BrokenSuite)]
     return (
         *quarantines.warnings,
-        *waivers.pending(quarantines),
-        *waivers.unmatched(quarantines.head, ids, unread),
+        *waivers.not_on_base(quarantines),
+        *waivers.without_tests(quarantines.head, ids, unread),
     )
 
 
-def _warnings(found: Discovery, suites: Mapping[str, Suite]) -> tuple[Diagnostic, ...]:
-    broken = (diagnostic for suite in found.untouched_broken for diagnostic in suite.errors)
-    return (*broken, *(warning for suite in suites.values() for warning in suite.warnings))
+def _errors(suites: Sequence[BrokenSuite]) -> Iterator[Diagnostic]:
+    return (diagnostic for suite in suites for diagnostic in suite.errors)

@@ -1,5 +1,5 @@
-"""A review to where people look: the check, the comment, the job summary, annotations, the report
-folder, the outputs."""
+"""The publication of a review: check run, comment, job summary, annotations, report folder,
+outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,16 +10,15 @@ from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import Change, Outcome, Review
 from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.reports import annotations, markdown
-from agentevals_action.reports.view import cost as spending
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view import cost as costs
 from agentevals_action.reports.view.links import Links
 from agentevals_action.review.comparison import compare
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a review is told: `comment` is the input of that name, `template` a file that extends
-    ours, `annotation_limit` counts annotations in all."""
+class Presentation:
+    """How a review is presented: `comment` is the input of that name, `template` a file that
+    extends the action's template, `annotation_limit` the maximum number of annotations."""
 
     links: Links
     comment: str = "always"
@@ -27,36 +26,36 @@ class Manner:
     annotation_limit: int = 100
 
 
-def publish(review: Review, host: Host, manner: Manner) -> Published:
-    """Completes the check, then writes the comment; what the host could not do stands in what is
-    written after. The review must have no secrets in it any more."""
-    remarks, left = annotations.annotations(review, manner.annotation_limit)
-    title, summary = markdown.check(review, manner.links, left)
+def publish(review: Review, host: Host, presentation: Presentation) -> Published:
+    """Completes the check run, then writes the comment, which contains the notices about the check
+    run. The review must not contain secrets."""
+    remarks, left = annotations.annotations(review, presentation.annotation_limit)
+    title, summary = markdown.check(review, presentation.links, left)
     check_url = host.finish_check(CheckReport(review.decision.conclusion, title, summary, remarks))
-    body = markdown.comment(_with_notices(review, host), manner.links, manner.template)
+    body = markdown.comment(_with_notices(review, host), presentation.links, presentation.template)
     comment_url = host.publish_comment(
-        CommentReport(body, review.decision.outcome, _wanted(manner.comment, review))
+        CommentReport(body, review.decision.outcome, _wanted(presentation.comment, review))
     )
     return Published(
         comment_url,
         check_url,
-        markdown.job_summary(_with_notices(review, host), manner.links),
+        markdown.job_summary(_with_notices(review, host), presentation.links),
         remarks,
     )
 
 
-def write_folder(review: Review, folder: Path, manner: Manner) -> None:
+def write_folder(review: Review, folder: Path, presentation: Presentation) -> None:
     """Every registered report into the report folder."""
-    for report in reports.files(manner.links, manner.template):
+    for report in reports.files(presentation.links, presentation.template):
         report.write(review, folder)
 
 
 def outputs(review: Review, published: Published, report_dir: str) -> Mapping[str, str]:
-    """The action's outputs, as text; unknown figures are empty."""
+    """The action's outputs, as text; an unknown number is empty."""
     heads = [suite.head for suite in review.suites if suite.head]
     total, errored = sum(head.total for head in heads), sum(head.errored for head in heads)
     passed = sum(head.passed for head in heads)
-    cost = spending.of_review(review).cost_usd
+    cost = costs.of_review(review).cost_usd
     return {
         "outcome": review.decision.outcome,
         "passed": str(passed),
@@ -64,7 +63,7 @@ def outputs(review: Review, published: Published, report_dir: str) -> Mapping[st
         "failed": str(sum(head.failed for head in heads)),
         "errored": str(errored),
         "regressions": str(
-            sum(waivers.regressed(test) for suite in review.suites for test in suite.tests)
+            sum(test.is_regression for suite in review.suites for test in suite.tests)
         ),
         "improvements": str(compare.count(review.suites, Change.IMPROVED)),
         "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",

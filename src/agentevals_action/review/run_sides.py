@@ -1,241 +1,177 @@
-"""Where suites are read and run: head's tree and the base's, one pool and one set of connections
-for both."""
+"""The runs of head and of base, with one engine; their results are written to the report folder."""
 
 import asyncio
-import sys
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
-from agentevals_action.baselines.base import Baseline, BaseTree
-from agentevals_action.baselines.none import NoBaseline
-from agentevals_action.baselines.rerun import Rerun
-from agentevals_action.errors import AttemptError, InvalidInput, OutputError
+from agentevals_action.errors import AttemptError, InvalidInput
 from agentevals_action.execution.engine import Engine
-from agentevals_action.execution.resample import Keys, Resampling, Side, is_certain
-from agentevals_action.execution.runner import placed
-from agentevals_action.model.comparison import BaselineInfo, ChangedFile
-from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import Quarantines
+from agentevals_action.execution.preparation import LogSection
+from agentevals_action.execution.resample import Resampler
+from agentevals_action.execution.runner import indexed
 from agentevals_action.model.result import SuiteRun, TestResult
-from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.reports import console
+from agentevals_action.model.suite import Suite
 from agentevals_action.reports.console import Progress
-from agentevals_action.results.jsonl import ResultsWriter, check_unchanged
+from agentevals_action.results.jsonl import ResultsWriter, encode_row
 from agentevals_action.results.summary import summarise
-from agentevals_action.review.base_tree import Base
-from agentevals_action.review.baseline_source import Places, baseline_for
+from agentevals_action.review.comparison.compare_runs import Runs
+from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm, to_sample
+from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as wiring
-from agentevals_action.suites.checkout import Checkout
-from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.system.tree_files import output_errors
 
-_HEAD, _BASE = "results.jsonl", "base.jsonl"
-
 
 @dataclass(frozen=True)
-class Bench:
-    """One review's workshop. `suites` are all of head's tree, `folder` is the workspace; results go
-    to `results.jsonl` (head) and `base.jsonl` in `report`."""
+class Sides:
+    """Runs suites of head and of base. `base_root` is the tree of base, `setup_log` takes the
+    output of `setup`."""
 
-    checkout: Checkout
-    suites: Sequence[Suite | BrokenSuite]
-    settings: Settings
-    folder: Path
-    environ: Mapping[str, str]
     engine: Engine
-    report: Path
+    workspace: Workspace
+    base_root: Path | None
     redactor: Redactor
     progress: Progress
-    places: Places
-    _ready: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
-    _seals: dict[str, bytes] = field(default_factory=dict)
+    setup_log: LogSection
+    #: The results that each results file contains.
+    _written: dict[str, Sequence[TestResult]] = field(default_factory=dict)
 
-    def refusals(self, suite: Suite) -> Sequence[Diagnostic]:
-        """Variables that targets of its tests need and that are not set."""
-        return self.engine.missing(suite)
-
-    def base_suites(self, root: Path) -> Sequence[Suite | BrokenSuite]:
-        """Every suite of the base's tree, none where the working directory is new; InvalidInput
-        when they cannot be told."""
-        if not (root / self.settings.working_directory).is_dir():
-            return ()
-        there = Checkout.at(root, self.settings, self.environ)
-        return wiring.load_all(there, self.settings, wiring.suite_paths(there, self.settings), root)
-
-    def baseline(
-        self, base: Base, root: Path | None, suites: Sequence[Suite | BrokenSuite]
-    ) -> Baseline:
-        """Where the base's results come from."""
-        if self.settings.baseline == "none":
-            return NoBaseline(
-                BaselineInfo(
-                    "none",
-                    wanted=False,
-                    commit=base.sha,
-                    commit_time=base.time,
-                    reason="`baseline` is `none`",
-                )
-            )
-        if base.sha is None or root is None:
-            info = BaselineInfo(
-                self.settings.baseline,
-                wanted=bool(base.problem),
-                reason=base.reason,
-                problem=base.problem,
-            )
-            return NoBaseline(info)
-        by_path = {suite.path: suite for suite in suites}
-        fingerprint = self.engine.fingerprints.of
-        info = BaselineInfo(
-            self.settings.baseline, wanted=True, commit=base.sha, commit_time=base.time
-        )
-        tree = BaseTree(
-            info, by_path, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests}
-        )
-        rerun = Rerun(
-            replace(info, source="rerun"), root, self._prepare_base, self._run_base, by_path
-        )
-        return baseline_for(self.settings, tree, root, rerun, self.places)
-
-    async def announce(self, suites: Sequence[Suite], sides: int) -> None:
-        """The estimate, in the log."""
-        if suites:
-            console.remarks([await self.engine.estimate(suites, sides)], sys.stderr)
-
-    async def run(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
-        """Runs suites of head, in its own tree."""
-        refusal = None
+    async def run_head(self, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
+        """Runs suites in the workspace; if it could not be prepared, their tests are errors."""
+        error = None
         try:
-            await self.engine.prepare(self.folder)
-        except AttemptError as error:
-            refusal = error
-        return await self._run("head", suites, _HEAD, refusal)
+            await self.engine.prepare(self.workspace.folder, self.setup_log)
+        except AttemptError as refused:
+            error = refused
+        runs = await self._run("head", list(suites.values()), HEAD_RESULTS, error)
+        return {run.path: run for run in runs}
 
-    async def regrade(
-        self, suite: Suite, base: Mapping[str, TestResult]
-    ) -> Mapping[str, TestResult]:
-        """The base's answers graded by head's evaluators."""
-        runner = self.engine.runner
-        async with asyncio.TaskGroup() as tasks:
-            graded = {
-                test.id: tasks.create_task(runner.regrade(suite, test, base[test.id]))
-                for test in suite.tests
-                if test.id in base
-            }
-        return {name: redact_record(task.result(), self.redactor) for name, task in graded.items()}
+    async def run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
+        """Runs suites of base, whose tree is prepared."""
+        return await self._run("base", suites, BASE_RESULTS)
 
-    def certain(self, suite: Suite) -> Set[str]:
-        """The tests that answer and are graded the same each time."""
-        return {test.id for test in suite.tests if is_certain(suite, test)}
-
-    def sampler(
-        self, keys: Keys, heads: Mapping[str, Suite], root: Path | None, bases: Mapping[str, Suite]
-    ) -> Resampling:
-        """Runs single tests again, and says how far that is; where base's results come from a
-        store, its first samples are fresh ones too."""
-        if keys:
-            self.progress.again(len(keys), 0, 0)
-        return Resampling(
-            self.engine.runner,
-            self.engine.fingerprints,
-            self.redactor,
-            keys,
-            Side(heads, self.settings.samples),
-            Side(bases if root else {}, self.settings.samples),
-            lambda: self._prepared(root or self.folder),
-            lambda settled, samples: self.progress.again(len(keys), settled, samples),
-        )
-
-    def keep(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun], grown: bool) -> None:
-        """Leaves both files of results as these runs have it, `grown` since they were written;
-        OutputError when others changed one."""
-        changed = None
+    async def prepare_base(self, root: Path) -> None:
+        """Prepares the tree of base. Raises InvalidInput."""
         try:
-            for name in (_HEAD, _BASE):
-                check_unchanged(self.report / name, self._seals.get(name))
-        except OutputError as error:
-            changed = error  # whoever reads the report later must not read what others wrote
-        if grown or changed:
-            self._write_anew(head, base)
-        if changed:
-            raise changed
-
-    def _write_anew(self, head: Sequence[SuiteRun], base: Sequence[SuiteRun]) -> None:
-        for name, runs in ((_HEAD, head), (_BASE, base)):
-            path = self.report / name
-            with output_errors(path):
-                path.unlink(missing_ok=True)  # or a link would be followed
-            with ResultsWriter(path) as writer:
-                for place, result in enumerate(result for run in runs for result in run.results):
-                    writer.add(place, result)
-
-    def quarantines(self, root: Path | None, by_base: bool) -> Quarantines:
-        """What is in quarantine by head's tree and, with `by_base`, the base's (`root`, None where
-        it could not be had)."""
-        return read_quarantines(self.checkout.root, datetime.now(UTC).date(), root, by_base=by_base)
-
-    def question_files(
-        self, suite: Suite, changed: Sequence[ChangedFile]
-    ) -> Mapping[str, Sequence[str]]:
-        """Changed files that the tests' questions hold."""
-        paths = {file.path for file in changed}
-        if paths.isdisjoint(file.path for file in suite.files):
-            return {}
-        held = (
-            (
-                test.id,
-                [
-                    path
-                    for path in self.engine.fingerprints.question_files(suite, test)
-                    if path in paths
-                ],
-            )
-            for test in suite.tests
-        )
-        return {name: files for name, files in held if files}
-
-    async def close(self) -> None:
-        """Frees connections."""
-        await self.engine.close()
-
-    async def _prepared(self, root: Path) -> None:
-        """Makes a tree ready once, whoever asks."""
-        if root not in self._ready:
-            self._ready[root] = asyncio.ensure_future(self.engine.prepare(root))
-        await self._ready[root]
-
-    async def _prepare_base(self, root: Path) -> None:
-        try:
-            await self._prepared(root)
+            await self.engine.prepare(root, self.setup_log)
         except AttemptError as error:
             raise InvalidInput(f"for the base, {error}", error.hint) from error
 
-    async def _run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
-        return await self._run("base", suites, _BASE, None)
-
     async def _run(
-        self, side: str, suites: Sequence[Suite], name: str, refusal: AttemptError | None
+        self, side: str, suites: Sequence[Suite], name: str, error: AttemptError | None = None
     ) -> Sequence[SuiteRun]:
-        results: dict[str, list[tuple[int, TestResult]]] = {suite.path: [] for suite in suites}
+        results: dict[int, tuple[str, TestResult]] = {}
         self.progress.expect(side, sum(suite.test_count for suite in suites))
-        with ResultsWriter(self.report / name) as writer:
+        with ResultsWriter(self.workspace.report / name) as writer:
 
-            def keep(index: int, suite: Suite, result: TestResult) -> None:
+            def on_result(index: int, suite: Suite, result: TestResult) -> None:
                 clean = redact_record(result, self.redactor)
                 writer.add(index, clean)
-                results[suite.path].append((index, clean))
-                self.engine.forecast.add(clean)
+                results[index] = suite.path, clean
+                self.engine.count(clean)
                 self.progress.advance(side, clean)
 
-            await self.engine.runner.run(placed(suites), keep, refusal)
-        self._seals[name] = writer.seal()
-        return [_suite_run(suite, results[suite.path]) for suite in suites]
+            await self.engine.runner.run(indexed(suites), on_result, error)
+        by_suite: dict[str, list[TestResult]] = {suite.path: [] for suite in suites}
+        for _, (path, result) in sorted(results.items(), key=lambda item: item[0]):
+            by_suite[path].append(result)
+        self._written[name] = [result for of_suite in by_suite.values() for result in of_suite]
+        return [
+            SuiteRun(
+                suite.path,
+                suite.name,
+                tuple(by_suite[suite.path]),
+                summarise(suite.path, suite.name, by_suite[suite.path]),
+            )
+            for suite in suites
+        ]
 
+    async def regrade(
+        self, suites: Mapping[str, Suite], stored: Mapping[str, Mapping[str, TestResult]]
+    ) -> dict[str, dict[str, TestResult]]:
+        """The stored results of base, by suite and test id, scored by the evaluators of head's
+        suites."""
+        regrade, regraded = self.engine.runner.regrade, {}
+        for path, results in stored.items():
+            tests = [test for test in suites[path].tests if test.id in results]
+            scored = await asyncio.gather(
+                *(regrade(suites[path], test, results[test.id]) for test in tests)
+            )
+            regraded[path] = {one.eval_id: redact_record(one, self.redactor) for one in scored}
+        return regraded
 
-def _suite_run(suite: Suite, results: list[tuple[int, TestResult]]) -> SuiteRun:
-    ordered = tuple(result for _, result in sorted(results, key=lambda pair: pair[0]))
-    return SuiteRun(suite.path, suite.name, ordered, summarise(suite.path, suite.name, ordered))
+    async def confirm(
+        self,
+        suspects: Sequence[Suspect],
+        base_results: Mapping[str, Sequence[TestResult]],
+        head: Mapping[str, Suite],
+        base: Mapping[str, Suite],
+        settings: Settings,
+    ) -> Evidences:
+        """The evidence about the suspects from fresh samples. `head` and `base` are the suites of
+        both trees by their path on head."""
+        keys = frozenset(suspect.key for suspect in to_sample(suspects, settings.confirm))
+        root = self.base_root
+        counts = {"settled": 0, "samples": 0}
+
+        def report(word: str, number: int) -> None:
+            counts[word] += number
+            self.progress.again(len(keys), counts["settled"], counts["samples"])
+
+        async def prepare_base() -> None:
+            await self.engine.prepare(root or self.workspace.folder, self.setup_log)
+
+        if keys:
+            report("settled", 0)
+        resampler = Resampler(
+            self.engine,
+            self.redactor,
+            keys,
+            head,
+            base if root else {},
+            settings.samples,
+            prepare_base,
+            lambda number: report("samples", number),
+        )
+        return await confirm(
+            suspects,
+            base_results,
+            settings.confirm,
+            settings.alpha,
+            resampler,
+            resampler.on_base,
+            lambda: report("settled", 1),
+        )
+
+    def write_results(self, runs: Runs) -> tuple[str, ...]:
+        """Writes the results files again if the confirmation added samples, or if another program
+        changed them; a notice for each changed file. The decision depends on the results in memory
+        only."""
+        sides = {HEAD_RESULTS: runs.head, BASE_RESULTS: runs.base.suites}
+        changed = [name for name in sides if self._is_changed(name)]
+        for name, of_side in sides.items() if changed or runs.evidence else ():
+            path = self.workspace.report / name
+            with output_errors(path):
+                path.unlink(missing_ok=True)  # a link must not be followed
+            with ResultsWriter(path) as writer:
+                results = (result for run in of_side.values() for result in run.results)
+                for index, result in enumerate(results):
+                    writer.add(index, result)
+        return tuple(
+            f"the results file {name} was changed by another program while the tests ran, "
+            "and was written again: see which agent, hook or judge writes there"
+            for name in changed
+        )
+
+    def _is_changed(self, name: str) -> bool:
+        path, results = self.workspace.report / name, self._written.get(name)
+        if results is None or path.is_symlink():
+            return path.is_symlink() or path.exists()
+        try:
+            with path.open("rb") as file:
+                rows = (encode_row(result) + b"\n" for result in results)
+                return any(line != row for line, row in zip_longest(file, rows))
+        except OSError:
+            return True

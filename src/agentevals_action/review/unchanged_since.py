@@ -1,22 +1,23 @@
-"""Pure: whether what changed between an earlier commit and the base leaves a suite alone, by
-discovery, so that old results still hold."""
+"""Whether a suite is unchanged between an earlier commit and the base, so that stored results are
+still valid."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.model.watch import WatchRule
-from agentevals_action.review import selection as discover
+from agentevals_action.review.selection import Change, select_suites
 
-#: What changed from a commit to the base, or in words why it cannot be told.
+#: The changes from a commit to the base, or the reason why they are unknown.
 Changes = Callable[[str], Sequence[ChangedFile] | str]
-#: Those paths that are symbolic links in the base's tree, with where they lead.
+#: The symbolic links among paths in the base's tree, with their targets.
 Links = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
 
 
-class Untouched:
-    """Asked with an ancestor's SHA and the path of a suite of the base: True, or why not, in words.
-    What changed is asked once for each ancestor. `suites` are the base's by path."""
+class UnchangedSince:
+    """Answers for an ancestor's SHA and the path of a suite: True, or the reason why not. `suites`
+    are those of base, by path."""
 
     def __init__(
         self,
@@ -25,34 +26,28 @@ class Untouched:
         changes: Changes,
         links: Links,
     ) -> None:
-        self._suites = suites
-        self._watch = watch
-        self._changes = changes
-        self._links = links
-        self._known: dict[str, discover.Change | str] = {}
+        self._suites, self._watch = suites, watch
+        self._changes, self._links = changes, links
+        self._change = cache(self._find_change)
 
     def __call__(self, ancestor: str, path: str) -> bool | str:
-        """Whether the change from there to the base leaves the suite as it was."""
+        """Whether the suite is the same at the ancestor and at the base."""
         suite = self._suites.get(path)
         if suite is None:
             return "the base has no such suite"
         change = self._change(ancestor)
         if isinstance(change, str):
             return change
-        found = discover.select_suites((suite,), change, self._watch)
+        found = select_suites((suite,), change, self._watch)
+        if not found.selections and not found.broken:
+            return True
         reasons = [reason for selection in found.selections for reason in selection.reasons]
-        if reasons or found.touched_broken:
-            return f"the base has changed it since ({reasons[0] if reasons else 'the suite is broken'})"
-        return True
+        return f"the base has changed it since ({reasons[0] if reasons else 'the suite is broken'})"
 
-    def _change(self, ancestor: str) -> discover.Change | str:
-        if ancestor not in self._known:
-            files = self._changes(ancestor)
-            self._known[ancestor] = files if isinstance(files, str) else self._of(files)
-        return self._known[ancestor]
-
-    def _of(self, files: Sequence[ChangedFile]) -> discover.Change:
-        # The earlier tree is not looked at: what its suite named and the base's does not, it named
-        # in a file that has changed since.
+    def _find_change(self, ancestor: str) -> Change | str:
+        files = self._changes(ancestor)
+        if isinstance(files, str):
+            return files
+        # The suite at the ancestor is not read: if it referenced another file, it has changed.
         paths = [path for file in files for path in (file.path, file.previous_path) if path]
-        return discover.Change(tuple(files), links=self._links(paths))
+        return Change(tuple(files), links=self._links(paths))

@@ -1,1 +1,1 @@
-"""The folders that agents work in."""
+"""The folders that agents work in: made, compared, reset, removed."""

@@ -1,70 +1,87 @@
-"""What an agent did to its folder, as a unified diff; whatever it did, nothing outside is read and
-nothing of its own is run.
+"""The unified diff of what an agent changed in its folder. Nothing outside the folder is read, and
+no program of the agent runs.
 
-The states of the folder are kept in a repository of ours outside of it, so that an agent may delete
-or rewrite any `.git`. Files of repositories inside stand in it with their whole path. What is new
-and ignored is left out (caches, installed packages), by the rules as they were before the agent
-came: one that writes a `.gitignore` hides nothing."""
+The states of the folder are stored in a git repository outside of it, so that an agent may delete
+or rewrite any `.git`. Files of repositories inside the folder appear with their full path. New
+ignored files (caches, installed packages) are left out, by the rules from before the agent ran: an
+agent that writes a `.gitignore` hides nothing."""
 
 import asyncio
 import contextlib
+import os
+import shutil
+import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
-from agentevals_action.execution.workspaces.look import Owned, Seen, learn_rules, look
 from agentevals_action.system.process import Completed
 from agentevals_action.system.temp_dirs import remove_folder
-from agentevals_action.system.tree_files import TreeEntry
+from agentevals_action.system.tree_files import TreeEntry, list_folder, walk
 
-#: Characters of a diff that are kept, and of the list of files that follows one that was cut.
-MOST_CHARACTERS, _MOST_LISTED = 1_000_000, 50_000
-#: Characters of paths that git is given at once, where its answer may be as long.
-_BATCH = 4_000_000
-#: Nothing that lies in the folder says how a file is read or shown, and no name is refused for the
-#: sake of other systems.
+#: Characters of a diff that are kept, and of the list of files after a diff that was cut.
+MAX_CHARACTERS, _MAX_LISTED = 1_000_000, 50_000
+#: Bytes of a file that a diff shows; of a larger file it only states that it changed.
+MAX_FILE_BYTES = 20_000_000
+#: Bytes of a path. The operating system allows little more.
+_MAX_PATH = 3_500
+#: Paths that git gets at once. Its answer may be as long, and output over 10 MB is cut.
+_BATCH = 1_000
+_RULES = ".gitignore"
+#: No file of the folder changes how files are read or shown.
 _ATTRIBUTES = "* !filter !text !eol !crlf !ident !diff !working-tree-encoding\n"
-_OPTIONS = (
-    "-c",
+#: No name is refused for the sake of other operating systems.
+_SETTINGS = (
     "core.protectNTFS=false",
-    "-c",
     "core.protectHFS=false",
-    "-c",
     "core.compression=0",
-    "-c",
     "core.quotePath=false",
 )
+_OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+_UPDATE = ("update-index", "-z")
 _DIFF = (
-    "diff",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--find-renames",
-    "-l1000",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
+    *("diff", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("--find-renames", "-l1000", "--src-prefix=a/", "--dst-prefix=b/"),
 )
 
 
-class Changes:
-    """Follows one folder; `store` is a folder of ours for what it was."""
+@dataclass
+class _State:
+    """The content of a folder: `files` are regular files and links that count, `odd` is what a diff
+    cannot show (a description, and values that change with it) by path, `ignored` are the ignored
+    paths (a folder stands for everything in it)."""
+
+    files: list[str] = field(default_factory=list)
+    odd: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+
+
+class FolderDiff:
+    """The diff of one folder; `store` is a folder outside of it for the stored states."""
 
     def __init__(self, git: Git, folder: Path, store: Path) -> None:
         self._git, self._folder = git, folder
         self._store, self._rules = store, store / "rules"
-        self._owned = Owned()
-        self._known: set[str] = set()
-        self._before, self._seen = "", Seen()
+        #: Paths of the files, and of the folders above them, that the workspace was made of.
+        self._own_files: set[str] = set()
+        self._own_folders: set[str] = set()
+        self._indexed: set[str] = set()
+        self._tree, self._begin_state = "", _State()
 
     async def adopt(self, objects: Sequence[Path]) -> None:
-        """Takes what is in the folder now for what it is made of; `objects` hold much of it
-        already. AttemptError."""
-        with _told():
-            self._owned = await asyncio.to_thread(Owned.of, self._folder)
+        """Records the current content as what the workspace is made of; it counts even where it is
+        ignored. `objects` are git object folders that hold much of it. Raises AttemptError."""
+        with _read_errors():
+            found = await asyncio.to_thread(lambda: list(walk(self._folder)))
+            self._own_files = {entry.path for entry in found if not entry.is_folder}
+            self._own_folders = {
+                str(above) for path in self._own_files for above in PurePosixPath(path).parents
+            }
             self._rules.mkdir(parents=True)
         await self._git.run("init", "--quiet", "--template=", str(self._store), cwd=self._store)
-        with _told():
+        with _read_errors():
             info = self._store / ".git" / "info"
             info.mkdir(exist_ok=True)
             (info / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
@@ -73,143 +90,185 @@ class Changes:
                 alternates.write_text("".join(f"{path}\n" for path in objects), encoding="utf-8")
 
     async def begin(self) -> None:
-        """Takes the folder as it is now for what the agent finds. AttemptError."""
-        with _told():
+        """Records the state that the agent starts from. Raises AttemptError."""
+        with _read_errors():
             await asyncio.to_thread(remove_folder, self._rules)
             self._rules.mkdir()
-        self._before, self._seen = await self._state(learn=True)
+        self._begin_state = await self._read(learn_rules=True)
+        self._tree = await self._write_tree(self._begin_state)
 
-    async def diff(self) -> str:
-        """The unified diff since `begin`, with lines that begin with `#` for what no diff can show;
-        empty when nothing changed.
+    async def since_begin(self) -> str:
+        """The unified diff since `begin`, with `#` lines for what a diff cannot show; empty when
+        nothing changed.
 
-        It is cut at 1,000,000 characters and then lists the files instead. AttemptError when it
-        cannot be told."""
-        after, seen = await self._state()
-        remarks = _remarks(self._seen, seen)
-        if after == self._before:
+        It is cut at 1,000,000 characters and then lists the changed files. Raises AttemptError.
+        """
+        state = await self._read()
+        tree = await self._write_tree(state)
+        remarks = _remarks(self._begin_state, state)
+        if tree == self._tree:
             return remarks
-        shown = await self._call(*_DIFF, self._before, after)
+        shown = await self._call(*_DIFF, self._tree, tree)
         text = shown.stdout.replace("\0", "\ufffd")
-        if not shown.truncated and len(text) <= MOST_CHARACTERS:
+        if not shown.truncated and len(text) <= MAX_CHARACTERS:
             return text + remarks
-        names = (
-            await self._call("diff", "--name-status", "--no-renames", self._before, after)
-        ).stdout
-        cut = text[:MOST_CHARACTERS].rpartition("\n")[0]
-        listed = (
-            names
-            if len(names) <= _MOST_LISTED
-            else f"{names[:_MOST_LISTED].rpartition(chr(10))[0]}\n…\n"
-        )
+        listing = await self._call("diff", "--name-status", "--no-renames", self._tree, tree)
+        names = listing.stdout
         count = names.count("\n")
-        said = f"# The diff is cut here, at {MOST_CHARACTERS:,} characters. The files that changed, {count} in all:\n"
+        if len(names) > _MAX_LISTED:
+            names = f"{names[:_MAX_LISTED].rpartition(chr(10))[0]}\n…\n"
+        cut = text[:MAX_CHARACTERS].rpartition("\n")[0]
+        note = f"# The diff is cut here, at {MAX_CHARACTERS:,} characters. "
+        note += f"The files that changed, {count} in all:\n"
         return (
-            f"{cut}\n{said}{''.join(f'# {line}{chr(10)}' for line in listed.splitlines())}{remarks}"
+            f"{cut}\n{note}{''.join(f'# {line}{chr(10)}' for line in names.splitlines())}{remarks}"
         )
 
     async def ignored(self) -> list[str]:
-        """Paths of what is in the folder and ignored, by the rules of the last `begin`; a folder
-        stands for all that is in it."""
-        return (await self._look()).ignored
+        """Ignored paths of the folder by the rules of the last `begin`; a folder stands for
+        everything in it."""
+        return (await self._read()).ignored
 
-    async def _state(self, learn: bool = False) -> tuple[str, Seen]:
-        """The folder as a tree of our repository, and what of it cannot be in one."""
-        seen = await self._look(learn)
-        if gone := self._known.difference(seen.files):
-            await self._call(
-                "update-index", "-z", "--force-remove", "--stdin", stdin=_listed(sorted(gone))
-            )
-        if seen.files:
-            words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-            await self._call(*words, inside=True, stdin=_listed(seen.files))
-        self._known = set(seen.files)
-        return (await self._call("write-tree")).stdout.strip(), seen
+    async def _write_tree(self, state: _State) -> str:
+        """The id of the state as a tree in the stored repository."""
+        if gone := self._indexed.difference(state.files):
+            await self._call(*_UPDATE, "--force-remove", "--stdin", stdin=_joined(sorted(gone)))
+        if state.files:
+            words = (*_UPDATE, "--add", "--remove", "--replace", "--stdin")
+            await self._call(*words, reads_folder=True, stdin=_joined(state.files))
+        self._indexed = set(state.files)
+        return (await self._call("write-tree")).stdout.strip()
 
-    async def _look(self, learn: bool = False) -> Seen:
-        seen, level = Seen(), [""]
+    async def _read(self, learn_rules: bool = False) -> _State:
+        """Reads the folder level by level, so that nothing below an ignored folder is read."""
+        state, level = _State(), [""]
         if self._folder.is_symlink() or not self._folder.is_dir():
-            return Seen(odd={".": ("the folder itself, which is no folder any more", ())})
+            return _State(odd={".": ("the folder itself, which is not a folder any more", ())})
         while level:
-            with _told():
-                if learn:
-                    await asyncio.to_thread(learn_rules, self._folder, level, self._rules)
-                found = await asyncio.to_thread(look, self._folder, level, seen)
-            ignored = await self._ignored([entry for entry in found if not self._owned.has(entry)])
-            seen.ignored += sorted(ignored)
+            with _read_errors():
+                if learn_rules:
+                    await asyncio.to_thread(self._copy_rules, level)
+                found = await asyncio.to_thread(_read_level, self._folder, level, state)
+            ignored = await self._ignored([entry for entry in found if not self._is_own(entry)])
+            state.ignored += sorted(ignored)
             kept = [entry for entry in found if entry.path not in ignored]
-            seen.files += [entry.path for entry in kept if not entry.is_folder]
+            state.files += [entry.path for entry in kept if not entry.is_folder]
             level = [entry.path for entry in kept if entry.is_folder]
-        return seen
+        return state
+
+    def _is_own(self, entry: TreeEntry) -> bool:
+        return entry.path in (self._own_folders if entry.is_folder else self._own_files)
+
+    def _copy_rules(self, level: Sequence[str]) -> None:
+        """Copies the ignore rules of one level of folders into the folder of rules."""
+        for path in level:
+            rules, is_file = self._folder / path / _RULES, False
+            with contextlib.suppress(OSError):
+                is_file = stat.S_ISREG(rules.lstat().st_mode)
+            if is_file:
+                (self._rules / path).mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(rules, self._rules / path / _RULES, follow_symlinks=False)
 
     async def _ignored(self, found: Sequence[TreeEntry]) -> set[str]:
-        """Those that the rules ignore; what is a folder is told by there being one."""
-        if not found:
-            return set()
-        with _told():
+        """The paths that the rules ignore. Folders are made in the folder of rules, because git
+        looks there whether a path is a folder."""
+        with _read_errors():
             for entry in found:
                 if entry.is_folder:
                     (self._rules / entry.path).mkdir(parents=True, exist_ok=True)
+        words = ("check-ignore", "--no-index", "-z", "--stdin")
         ignored: set[str] = set()
-        for batch in _batches([entry.path for entry in found]):
-            words = ("check-ignore", "--no-index", "-z", "--stdin")
-            # With `./` in front no name has a meaning of its own (`:(exclude)x`).
-            done = await self._call(
-                *words, stdin=_listed([f"./{path}" for path in batch]), codes=(0, 1)
-            )
+        for start in range(0, len(found), _BATCH):
+            # With `./` before it no name is a pathspec of git's (`:(exclude)x`).
+            paths = [f"./{entry.path}" for entry in found[start : start + _BATCH]]
+            done = await self._call(*words, stdin=_joined(paths), codes=(0, 1))
             ignored.update(path.removeprefix("./") for path in done.stdout.split("\0") if path)
         return ignored
 
     async def _call(
-        self, *words: str, inside: bool = False, stdin: str = "", codes: tuple[int, ...] = (0,)
+        self,
+        *words: str,
+        reads_folder: bool = False,
+        stdin: str = "",
+        codes: tuple[int, ...] = (0,),
     ) -> Completed:
-        """Runs git on our repository; `inside` the folder, where it is to read files, and in the
-        folder of rules otherwise."""
-        tree = self._folder if inside else self._rules
+        """Runs git on the stored repository, in the agent's folder or in the folder of rules."""
+        tree = self._folder if reads_folder else self._rules
         variables = {"GIT_DIR": str(self._store / ".git"), "GIT_WORK_TREE": str(tree)}
         return await self._git.run(
             *_OPTIONS, *words, cwd=tree, variables=variables, stdin=stdin, codes=codes
         )
 
 
+def _read_level(folder: Path, level: Sequence[str], state: _State) -> list[TreeEntry]:
+    """What may count in one level of folders, in order; what a diff cannot show goes to `state`."""
+    found = []
+    for path in level:
+        try:
+            inside = list(list_folder(folder, path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # removed by a process that the agent left running
+        except OSError as error:
+            description = f"a folder that cannot be read ({error.strerror})"
+            state.odd[_printable(path) or "."] = (description, ())
+            continue
+        for entry in inside:
+            if description := _oddity(folder, entry):
+                facts = entry.facts
+                changes = (facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+                state.odd[_printable(entry.path)] = (description, (*changes, facts.st_ino))
+            elif PurePosixPath(entry.path).name != ".git":
+                found.append(entry)
+    return found
+
+
+def _oddity(folder: Path, entry: TreeEntry) -> str:
+    """Why a diff cannot show an entry, empty when it can."""
+    if _printable(entry.path) != entry.path:
+        return "something whose name is not UTF-8"
+    if len(entry.path.encode()) > _MAX_PATH:
+        return "something whose path is too long"
+    name = PurePosixPath(entry.path).name
+    is_modules_link = name.lower() == ".gitmodules" and entry.is_link
+    if name != ".git" and (name.lower() == ".git" or is_modules_link):
+        return "something that is named like a part of git"
+    return "" if entry.is_folder or entry.is_link else _file_oddity(folder, entry)
+
+
+def _file_oddity(folder: Path, entry: TreeEntry) -> str:
+    if not entry.is_file:
+        names = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+        return names.get(stat.S_IFMT(entry.facts.st_mode), "a device")
+    if entry.facts.st_size > MAX_FILE_BYTES:
+        return f"a file of {entry.facts.st_size:,} bytes, too large to be shown"
+    return "" if os.access(folder / entry.path, os.R_OK) else "a file that cannot be read"
+
+
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _read_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise AttemptError(
-            "workspace", f"what is in the workspace cannot be told: {error}"
-        ) from error
+        problem = f"the content of the workspace cannot be read: {error}"
+        raise AttemptError("workspace", problem) from error
 
 
-def _remarks(before: Seen, after: Seen) -> str:
+def _remarks(before: _State, after: _State) -> str:
     lines = []
     for path in sorted(before.odd.keys() | after.odd.keys()):
-        if path not in after.odd:
-            lines.append(f"# gone: {before.odd[path][0]}: {_one_line(path)}")
-        elif before.odd.get(path) != after.odd[path]:
-            lines.append(
-                f"# {'changed' if path in before.odd else 'new'}: {after.odd[path][0]}: {_one_line(path)}"
-            )
-    return "".join(f"{line}\n" for line in lines)
+        if before.odd.get(path) == after.odd.get(path):
+            continue
+        word = "gone" if path not in after.odd else "changed" if path in before.odd else "new"
+        description = after.odd.get(path, before.odd.get(path, ("", ())))[0]
+        name = "".join(char if char.isprintable() else "\ufffd" for char in path)
+        lines.append(f"# {word}: {description}: {name}\n")
+    return "".join(lines)
 
 
-def _one_line(path: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in path)
+def _printable(path: str) -> str:
+    """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _listed(paths: Sequence[str]) -> str:
+def _joined(paths: Sequence[str]) -> str:
     return "".join(f"{path}\0" for path in paths)
-
-
-def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for path in paths:
-        batch.append(path)
-        size += len(path) + 1
-        if size > _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

@@ -1,17 +1,16 @@
-"""A folder that agents work in: made from template and repositories, shared or fresh, with hooks
-around and what was done in it."""
+"""One workspace folder and the attempts in it: template, repositories, hooks, resets."""
 
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.workspaces.diff import Changes
+from agentevals_action.execution.workspaces.diff import FolderDiff
 from agentevals_action.execution.workspaces.git import Git
-from agentevals_action.execution.workspaces.hooks import Facts, Hooks
+from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
 from agentevals_action.system.temp_dirs import remove_folder
@@ -30,104 +29,74 @@ class Run:
     notice: Callable[[str], None]
     keep: Path | None
 
-    def folder_for(self, workspace: Workspace, suite: str, test: Test | None) -> "Folder":
-        """A folder that is still to be made: a test's own, or the suite's where there is no test;
-        `suite` is its path."""
-        return Folder(self, workspace, suite, test)
 
-    def attempt_in(self, folder: "Folder", test: Test, name: str) -> "Attempt":
-        """One sample of a test in a folder; `name` is what its folder is called where it is
-        kept."""
-        return Attempt(self, folder, test, name)
-
-    async def close(self) -> None:
-        """Removes everything."""
-        await self.repositories.close()
-        await asyncio.to_thread(remove_folder, self.folder)
-
-
-def begin(
-    scratch: Path,
-    environment: Mapping[str, str],
-    withheld: tuple[str, ...],
-    run_id: str,
-    notice: Callable[[str], None],
-    keep: Path | None,
-) -> Run:
-    """A run whose folders lie in a new one below `scratch`; AttemptError of kind `workspace` when
-    it cannot be made."""
-    with _told("a folder for workspaces cannot be made"):
-        folder = Path(tempfile.mkdtemp(prefix="workspaces-", dir=scratch)).resolve()
-    git = Git(folder / "git", environment)
-    hooks = Hooks(environment, withheld)
-    return Run(folder, git, Repositories(git, folder / "repositories"), hooks, run_id, notice, keep)
+@contextlib.contextmanager
+def workspace_errors(problem: str) -> Iterator[None]:
+    """Converts errors of the file system to AttemptError of kind `workspace`."""
+    try:
+        yield
+    except (OSError, LeavingLink) as error:
+        raise AttemptError("workspace", f"{problem}: {error}") from error
 
 
 class Folder:
-    """One folder over its life. `test` is the one whose own it is, None where it is the suite's."""
+    """A workspace folder. `owner` is the test that it belongs to, None for a suite's folder."""
 
-    def __init__(self, run: Run, workspace: Workspace, suite: str, test: Test | None) -> None:
-        self._run, self._workspace, self._suite, self._test = run, workspace, suite, test
-        self._refusal: AttemptError | None = None
-        self.path = Path()
+    def __init__(self, run: Run, workspace: Workspace, suite: str, owner: Test | None) -> None:
+        self._run, self._workspace, self._suite, self._owner = run, workspace, suite, owner
+        self._error: AttemptError | None = None
         self._pristine = Path()
-        self.changes: Changes | None = None
+        self.path = Path()
+        self.diff: FolderDiff | None = None
 
-    async def ready(self) -> None:
-        """Makes the folder when there is none (any more); AttemptError, the same again once it
-        could not be made."""
-        if self._refusal:
-            raise AttemptError(self._refusal.kind, str(self._refusal), self._refusal.hint)
-        if self.changes and self.path.is_dir() and not self.path.is_symlink():
+    async def make(self) -> None:
+        """Makes the folder if it does not exist. Raises AttemptError, and the same again after a
+        first failure."""
+        if error := self._error:
+            raise AttemptError(error.kind, str(error), error.hint)
+        if self.diff and self.path.is_dir() and not self.path.is_symlink():
             return
         try:
+            await self.drop()
             await self._make()
         except AttemptError as error:
-            self._refusal = error
+            self._error = error
             await self.drop()
             raise
 
     async def _make(self) -> None:
-        await self.drop()
-        workspace = self._workspace
-        with _told("a folder for the workspace cannot be made"):
-            number = tempfile.mkdtemp(prefix="", dir=self._run.folder)
-            self.path, ours = (
-                Path(number) / "workspace",
-                self._run.folder / f"of-{Path(number).name}",
-            )
+        run, workspace = self._run, self._workspace
+        with workspace_errors("a folder for the workspace cannot be made"):
+            number = Path(tempfile.mkdtemp(prefix="", dir=run.folder))
+            self.path, ours = number / "workspace", run.folder / f"of-{number.name}"
             self._pristine = ours / "pristine"
             if workspace.template:
                 await asyncio.to_thread(copy_tree, workspace.template, self.path, "refuse")
             else:
                 self.path.mkdir()
         for repo in workspace.repos:
-            await self._run.repositories.check_out(repo, self.path)
-        changes = Changes(self._run.git, self.path, ours / "states")
-        await changes.adopt(
-            [await self._run.repositories.objects(repo) for repo in workspace.repos]
-        )
-        if workspace.before_all:
-            await self._run.hooks.run(
-                "before_all", workspace.before_all, self._facts("__before_all__")
-            )
+            await run.repositories.check_out(repo, self.path)
+        diff = FolderDiff(run.git, self.path, ours / "states")
+        await diff.adopt([await run.repositories.objects(repo) for repo in workspace.repos])
+        if hook := workspace.before_all:
+            await run.hooks.run("before_all", hook, self._input("__before_all__"))
         if workspace.reset != "none" or workspace.reset_before != "none":
-            with _told("the workspace cannot be copied for its resets"):
+            with workspace_errors("the workspace cannot be copied for its resets"):
                 await asyncio.to_thread(copy_tree, self.path, self._pristine, "keep", git=True)
-        self.changes = changes
+        self.diff = diff
 
-    def _facts(self, name: str) -> Facts:
-        if self._test is None:
-            return Facts(str(self.path), name, self._run.run_id)
-        return Facts.of_test(self.path, self._run.run_id, self._test)
+    def _input(self, name: str) -> HookInput:
+        if self._owner is None:
+            return HookInput(str(self.path), name, self._run.run_id)
+        return HookInput.of_test(self.path, self._run.run_id, self._owner)
 
     async def reset(self, mode: Reset) -> None:
-        """Makes the folder what it was after `before_all`; `fast` leaves what is ignored as it is.
+        """Restores the state after `before_all`. `fast` keeps ignored files. Raises
         AttemptError."""
-        if mode == "none" or self.changes is None:
+        if mode == "none" or self.diff is None:
             return
-        ignored = await self.changes.ignored() if mode == "fast" else []
-        with _told("the workspace cannot be reset"):
+        ignored = await self.diff.ignored() if mode == "fast" else []
+        with workspace_errors("the workspace cannot be reset"):
             await asyncio.to_thread(self._restore, ignored)
 
     def _restore(self, ignored: list[str]) -> None:
@@ -135,44 +104,35 @@ class Folder:
         remove_folder(fresh)
         copy_tree(self._pristine, fresh, "keep", git=True)
         for path in ignored:
-            place = fresh / path
-            if (
-                place.parent.resolve() == fresh.resolve() / Path(path).parent
-            ):  # no link on the way, which could lead anywhere
-                remove_folder(place) if place.is_dir() and not place.is_symlink() else place.unlink(
-                    missing_ok=True
-                )
-                place.parent.mkdir(parents=True, exist_ok=True)
-                (self.path / path).rename(place)
-        self._clear()
+            target = fresh / path
+            # A link on the way could lead anywhere.
+            if target.parent.resolve() == fresh.resolve() / Path(path).parent:
+                _remove_any(target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self.path / path).rename(target)
+        _remove_any(self.path)  # an agent may have replaced the folder by a link or a file
         fresh.rename(self.path)
 
-    def _clear(self) -> None:
-        """Takes the folder away; an agent may have put a link or a file into its place."""
-        if self.path.is_symlink() or self.path.is_file():
-            self.path.unlink()
-        remove_folder(self.path)
-
     async def end(self) -> None:
-        """Runs `after_all`, a failure being a notice, and removes the folder."""
+        """Runs `after_all` and removes the folder. A failed hook is a notice."""
         hook = self._workspace.after_all
-        if hook and self.changes:
+        if hook and self.diff:
             try:
-                await self._run.hooks.run("after_all", hook, self._facts("__after_all__"))
+                await self._run.hooks.run("after_all", hook, self._input("__after_all__"))
             except AttemptError as error:
                 self._run.notice(_sentence(self._suite, error))
         await self.drop()
 
     async def drop(self) -> None:
-        """Removes the folder and what is known of it; it is made anew when it is needed again."""
+        """Removes the folder; it is made again when it is needed."""
         if self.path != Path():
             await asyncio.to_thread(remove_folder, self.path.parent)
             await asyncio.to_thread(remove_folder, self._pristine.parent)
-        self.changes = None
+        self.diff = None
 
 
 class Attempt:
-    """One sample of a test in its folder `path`."""
+    """One sample of a test in its folder. `name` names the copy of the folder if it is kept."""
 
     def __init__(self, run: Run, folder: Folder, test: Test, name: str) -> None:
         self._run, self._folder, self._test, self._name = run, folder, test, name
@@ -184,81 +144,75 @@ class Attempt:
         return self._folder.path
 
     async def begin(self) -> None:
-        """Runs what comes before the agent, and notes the state that it finds. AttemptError."""
-        workspace, changes = self._workspace, self._folder.changes
-        await self._folder.reset(workspace.reset_before)
-        if workspace.before_each:
-            await self._run.hooks.run("before_each", workspace.before_each, self._facts())
-        if changes:
-            await changes.begin()
+        """Runs the steps before the agent and records the state of the folder. Raises
+        AttemptError."""
+        await self._folder.reset(self._workspace.reset_before)
+        if hook := self._workspace.before_each:
+            await self._run.hooks.run("before_each", hook, self._input())
+        if self._folder.diff:
+            await self._folder.diff.begin()
 
-    async def changes(self) -> str:
-        """The unified diff of what was done in the folder since the agent was let in; AttemptError
-        when it cannot be told."""
-        if self._folder.changes is None:
-            raise AttemptError("workspace", "what the agent did cannot be told: its folder is gone")
-        return await self._folder.changes.diff()
+    async def diff(self) -> str:
+        """The unified diff of the changes since `begin`. Raises AttemptError."""
+        if self._folder.diff is None:
+            raise AttemptError("workspace", "the changes of the agent are lost: its folder is gone")
+        return await self._folder.diff.since_begin()
 
     async def leave(self, failed: bool, begun: bool = True) -> None:
-        """Runs what comes after the grading: `after_each`, the reset of a shared folder, the end of
-        a folder of one's own.
+        """Runs the steps after the evaluators: `after_each`, then the reset of a shared folder or
+        the removal of an own one.
 
-        The command comes before the reset: it may collect what the agent made, and nothing that it
-        writes reaches the next test. What goes wrong here is a notice, never a score. `begun` is
-        False when the agent was never let in."""
-        workspace, folder = self._workspace, self._folder
-        if failed and folder.changes:
+        The hook runs before the reset: it may collect files of the agent, and nothing that it
+        writes reaches the next test. A failure here is a notice, never a score. `begun` is False
+        when the agent did not run.
+        """
+        folder, workspace = self._folder, self._workspace
+        if failed and folder.diff:
             await self._keep()
-        if begun and workspace.after_each:
+        if begun and (hook := workspace.after_each):
             try:
-                await self._run.hooks.run("after_each", workspace.after_each, self._facts())
+                await self._run.hooks.run("after_each", hook, self._input())
             except AttemptError as error:
-                self._tell(error)
+                self._notice(error)
         if workspace.per_test:
             await folder.end()
-        elif folder.changes:
-            await self._reset()
-
-    async def _reset(self) -> None:
-        try:
-            await self._folder.reset(self._workspace.reset)
-        except AttemptError as error:
-            self._tell(error)
-            await self._folder.drop()
+        elif folder.diff:
+            try:
+                await folder.reset(workspace.reset)
+            except AttemptError as error:
+                self._notice(error)
+                await folder.drop()
 
     async def _keep(self) -> None:
         if self._run.keep is None:
             return
-        place = self._run.keep / self._name
-        number = 1
-        while place.exists():
+        copy, number = self._run.keep / self._name, 1
+        while copy.exists():
             number += 1
-            place = self._run.keep / f"{self._name}.{number}"
+            copy = self._run.keep / f"{self._name}.{number}"
         try:
-            # Whoever takes the folder further would follow a link to wherever an agent made it
-            # lead.
-            await asyncio.to_thread(copy_tree, self.path, place, "drop", git=True)
+            # Links out of the folder are dropped: whoever uploads the copy would follow them.
+            await asyncio.to_thread(copy_tree, self.path, copy, "drop", git=True)
         except OSError as error:
-            self._run.notice(
-                f"the workspace of the test `{self._test.id}` could not be kept: {error}"
-            )
+            outcome = f"could not be kept: {error}"
         else:
-            self._run.notice(f"the workspace of the test `{self._test.id}` is kept in {place}")
+            outcome = f"is kept in {copy}"
+        self._run.notice(f"the workspace of the test `{self._test.id}` {outcome}")
 
-    def _facts(self) -> Facts:
-        return Facts.of_test(self.path, self._run.run_id, self._test)
+    def _input(self) -> HookInput:
+        return HookInput.of_test(self.path, self._run.run_id, self._test)
 
-    def _tell(self, error: AttemptError) -> None:
-        self._run.notice(_sentence(f"{self._test.location.path}: test `{self._test.id}`", error))
-
-
-@contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, LeavingLink) as error:
-        raise AttemptError("workspace", f"{what}: {error}") from error
+    def _notice(self, error: AttemptError) -> None:
+        test = self._test
+        self._run.notice(_sentence(f"{test.location.path}: test `{test.id}`", error))
 
 
-def _sentence(where: str, error: AttemptError) -> str:
-    return f"{where}: {error}. {error.hint}".rstrip() if error.hint else f"{where}: {error}"
+def _remove_any(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        remove_folder(path)
+
+
+def _sentence(location: str, error: AttemptError) -> str:
+    return f"{location}: {error}. {error.hint}".rstrip() if error.hint else f"{location}: {error}"

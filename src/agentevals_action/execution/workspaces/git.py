@@ -1,5 +1,5 @@
-"""Git for workspaces: no credentials, no configuration but ours, nothing of a repository's own is
-run."""
+"""Git for workspaces: without credentials, with our configuration only, and without hooks or
+programs of a repository."""
 
 import contextlib
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
 
-#: Seconds for what works on local files, and for what may fetch.
+#: Time limits in seconds: for commands on local files, and for those that may fetch.
 LOCAL_SECONDS, NETWORK_SECONDS = 120.0, 600.0
+_MAX_ERROR = 500
 
-#: In a file and not in variables: a git that git starts for itself (at the other end of a local
-#: clone) sees it too.
+#: A file, because the git that git starts at the other end of a local clone ignores variables.
 _CONFIG = """\
 [safe]
 \tdirectory = *
@@ -46,12 +46,19 @@ _CONFIG = """\
 
 
 class Git:
-    """Runs git with the environment of children; `folder` holds the configuration."""
+    """Runs git with the environment of child processes; `folder` holds the configuration."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._config = folder / "gitconfig"
-        self._environment = {
-            name: value for name, value in environment.items() if not name.startswith("GIT_")
+        own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+        self._environment = own | {
+            "LC_ALL": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": str(self._config),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "true",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+            "GIT_NO_LAZY_FETCH": "1",
         }
 
     async def run(
@@ -63,48 +70,39 @@ class Git:
         timeout: float = LOCAL_SECONDS,
         codes: tuple[int, ...] = (0,),
     ) -> process.Completed:
-        """What git does; AttemptError of kind `workspace` when it ends with another code than
-        these, or not in time (seconds)."""
+        """Runs git. Raises AttemptError of kind `workspace` for an exit code that is not in `codes`
+        and after `timeout` seconds."""
         try:
-            environment = {**self._surroundings(), **(variables or {})}
+            if not self._config.exists():
+                self._config.parent.mkdir(parents=True, exist_ok=True)
+                self._config.write_text(_CONFIG, encoding="utf-8")
             done = await process.run(
-                ("git", *arguments), cwd=cwd, environment=environment, timeout=timeout, stdin=stdin
+                ("git", *arguments),
+                cwd=cwd,
+                environment=self._environment | dict(variables or {}),
+                timeout=timeout,
+                stdin=stdin,
             )
         except OSError as error:
-            raise AttemptError(
-                "workspace", f"git could not be run: {error}", "install git and put it on the PATH"
-            ) from error
-        command = next(
-            (word for word in arguments if not word.startswith("-") and "=" not in word), "git"
-        )
+            advice = "install git and put it on the PATH"
+            raise AttemptError("workspace", f"git could not be run: {error}", advice) from error
+        words = (word for word in arguments if not word.startswith("-") and "=" not in word)
+        command = next(words, "git")
         if done.timed_out:
             raise AttemptError("workspace", f"`git {command}` took longer than {timeout:g} s")
         if done.returncode not in codes:
-            raise AttemptError("workspace", f"`git {command}` failed: {_said(done.stderr)}")
+            raise AttemptError("workspace", f"`git {command}` failed: {_reason(done.stderr)}")
         return done
 
     async def find(self, *arguments: str, cwd: Path) -> str | None:
-        """The one line that git answers with, None when it has no answer."""
+        """The one line of git's answer, None if there is none."""
         with contextlib.suppress(AttemptError):
             return (await self.run(*arguments, cwd=cwd)).stdout.strip() or None
         return None
 
-    def _surroundings(self) -> dict[str, str]:
-        if not self._config.exists():
-            self._config.parent.mkdir(parents=True, exist_ok=True)
-            self._config.write_text(_CONFIG, encoding="utf-8")
-        return self._environment | {
-            "LC_ALL": "C",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": str(self._config),
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ASKPASS": "true",
-            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
-            "GIT_NO_LAZY_FETCH": "1",
-        }
 
-
-def _said(stderr: str) -> str:
+def _reason(stderr: str) -> str:
     lines = [line for line in stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    return (telling or lines or ["it says nothing"])[-1].removeprefix("fatal: ")[:500]
+    errors = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
+    last = (errors or lines or ["it printed nothing"])[-1]
+    return last.removeprefix("fatal: ")[:_MAX_ERROR]

@@ -1,27 +1,31 @@
-"""The folders that agents work in over one run: which tests share one, what each attempt is given,
-the end of all."""
+"""The workspaces of one run: which tests share a folder, and the folder of each attempt."""
 
+import asyncio
 import re
+import tempfile
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.workspaces.folder import Attempt, Folder, Run, workspace_errors
+from agentevals_action.execution.workspaces.git import Git
+from agentevals_action.execution.workspaces.hooks import Hooks
+from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.temp_dirs import remove_folder
 
-if TYPE_CHECKING:
-    from agentevals_action.execution.workspaces.folder import Attempt, Folder, Run
-
-_NAME = 60  # characters of a test's id in the name of a folder that is kept
+#: Characters of a test's id in the name of a folder that is kept.
+_MAX_NAME = 60
 
 
 class Workspaces:
-    """The folders of one run, in a folder of its own below `scratch`; nothing is made before the
-    first is needed.
+    """The workspaces of one run, in a new folder below `scratch` that is made when the first one is
+    needed.
 
-    `environment` is all that hooks may see, `withheld` the names that were kept from it; `notice`
-    takes sentences for the reader. With `keep`, the folder of a test that failed is copied there,
-    as the agent left it."""
+    `environment` is all that hooks see, `withheld` are the names of the variables that they do not
+    see. `notice` takes sentences for the reader. With `keep`, the folder of a test that did not
+    pass is copied there as the agent left it.
+    """
 
     def __init__(
         self,
@@ -32,42 +36,37 @@ class Workspaces:
         notice: Callable[[str], None],
         keep: Path | None = None,
     ) -> None:
-        self._scratch, self._environment, self._withheld = scratch, environment, withheld
-        self._run_id, self._notice, self._keep = run_id, notice, keep
+        self._scratch, self._run_id, self._notice, self._keep = scratch, run_id, notice, keep
+        self._environment, self._hooks = environment, Hooks(environment, withheld)
         self._run: Run | None = None
         self._shared: dict[Hashable, Folder] = {}
 
-    def lane(self, suite: Suite, test: Test) -> Hashable | None:
-        """What tests that share a folder have in common: they must be run one after another. None
-        for a test that shares none."""
+    def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
+        """The key of the folder that a test shares; tests with one key run one after another. None
+        for a test that shares no folder."""
         workspace = test.workspace
         if workspace is None or workspace.per_test:
             return None
         return (suite.root, suite.path, test.id if workspace.own else None)
 
-    async def enter(self, suite: Suite, test: Test, sample: int) -> "Attempt":
-        """The folder of a test, made or taken over, after its hooks; AttemptError of kind
-        `workspace` when it cannot be had.
+    async def enter(self, suite: Suite, test: Test, sample: int) -> Attempt:
+        """Makes or reuses the folder of a test and runs the hooks before the agent.
 
-        A shared folder that could not be made is an error of every test that it serves."""
+        Raises AttemptError of kind `workspace`. A shared folder that could not be made is an error
+        of every test that uses it.
+        """
         if test.workspace is None:
             raise TypeError(f"the test {test.id} has no workspace")
-        run = self._run = self._run or self._begin()
-        lane = self.lane(suite, test)
-        if lane is None:
-            folder = run.folder_for(test.workspace, suite.path, test)
-        else:
-            folder = self._shared.setdefault(
-                lane,
-                run.folder_for(test.workspace, suite.path, test if test.workspace.own else None),
-            )
-        attempt = run.attempt_in(
-            folder,
-            test,
-            f"{_slug(suite.path)}/{_slug(test.id)}{f'-{sample + 1}' if sample else ''}",
-        )
+        self._run = self._run or self._begin()
+        key = self.shared_key(suite, test)
+        owner = test if key is None or test.workspace.own else None
+        folder = Folder(self._run, test.workspace, suite.path, owner)
+        if key is not None:
+            folder = self._shared.setdefault(key, folder)
+        suffix = f"-{sample + 1}" if sample else ""
+        attempt = Attempt(self._run, folder, test, f"{_slug(suite.path)}/{_slug(test.id)}{suffix}")
         try:
-            await folder.ready()
+            await folder.make()
             await attempt.begin()
         except AttemptError:
             await attempt.leave(failed=True, begun=False)
@@ -75,25 +74,24 @@ class Workspaces:
         return attempt
 
     async def close(self) -> None:
-        """Runs `after_all` of every shared folder, a failure of it being a notice, and removes
-        everything."""
+        """Runs `after_all` of every shared folder and removes everything. A failed hook is a
+        notice."""
         if self._run is None:
             return
         for folder in self._shared.values():
             await folder.end()
         self._shared.clear()
-        await self._run.close()
+        await self._run.repositories.close()
+        await asyncio.to_thread(remove_folder, self._run.folder)
         self._run = None
 
-    def _begin(self) -> "Run":
-        from agentevals_action.execution.workspaces import (
-            folder as folders,  # late: few suites have workspaces
-        )
-
-        return folders.begin(
-            self._scratch, self._environment, self._withheld, self._run_id, self._notice, self._keep
-        )
+    def _begin(self) -> Run:
+        with workspace_errors("a folder for workspaces cannot be made"):
+            folder = Path(tempfile.mkdtemp(prefix="workspaces-", dir=self._scratch)).resolve()
+        git = Git(folder / "git", self._environment)
+        repositories = Repositories(git, folder / "repositories")
+        return Run(folder, git, repositories, self._hooks, self._run_id, self._notice, self._keep)
 
 
 def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:_NAME] or "test"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:_MAX_NAME] or "test"

@@ -1,20 +1,19 @@
-"""Repositories of workspaces: each source is fetched once a run, and checked out of that copy
-wherever it is asked for."""
+"""Repositories of workspaces: each source is cloned once a run and checked out from that copy."""
 
 import asyncio
 import itertools
 from pathlib import Path
-from typing import TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import NETWORK_SECONDS, Git
 from agentevals_action.model.suite import Repo
 
-Value = TypeVar("Value")
+_QUIET_CLONE = ("clone", "--quiet", "--template=")
+_QUIET_FETCH = ("fetch", "--quiet", "--no-tags", "origin")
 
 
 class Repositories:
-    """The copies of one run, in `folder`; what could not be had once is not asked for again."""
+    """The copies of one run, in `folder`. A source that failed once is not fetched again."""
 
     def __init__(self, git: Git, folder: Path) -> None:
         self._git, self._folder = git, folder
@@ -23,138 +22,98 @@ class Repositories:
         self._numbers = itertools.count(1)
 
     async def check_out(self, repo: Repo, workspace: Path) -> None:
-        """Clones a repository into a workspace, at its commit and on no branch, with a copy of all
-        objects; AttemptError."""
-        place = _place(repo, workspace)
+        """Clones a repository into a workspace, with a copy of all objects and a detached HEAD.
+        Raises AttemptError."""
+        path = _checked_path(repo, workspace)
         copy, commit = await self._copy(str(repo.source)), await self._commit(repo)
-        words = (
-            "clone",
-            "--quiet",
-            "--no-checkout",
-            "--no-hardlinks",
-            "--template=",
-            "--",
-            str(copy),
-            str(place),
-        )
-        await self._git.run(*words, cwd=workspace, timeout=NETWORK_SECONDS)
-        if (
-            await self._git.find(
-                "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", cwd=place
-            )
-            is None
-        ):
-            await self._git.run(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "origin",
-                commit,
-                cwd=place,
-                timeout=NETWORK_SECONDS,
-            )
-        await self._git.run("remote", "set-url", "origin", str(repo.source), cwd=place)
+        git = self._git
+        clone = (*_QUIET_CLONE, "--no-checkout", "--no-hardlinks", "--", str(copy), str(path))
+        await git.run(*clone, cwd=workspace, timeout=NETWORK_SECONDS)
+        if await self._find(path, commit) is None:
+            await git.run(*_QUIET_FETCH, commit, cwd=path, timeout=NETWORK_SECONDS)
+        await git.run("remote", "set-url", "origin", str(repo.source), cwd=path)
         if repo.sparse:
-            await self._git.run("sparse-checkout", "set", "--cone", "--", *repo.sparse, cwd=place)
-        await self._git.run(
-            "checkout", "--quiet", "--detach", commit, cwd=place, timeout=NETWORK_SECONDS
-        )
+            await git.run("sparse-checkout", "set", "--cone", "--", *repo.sparse, cwd=path)
+        await git.run("checkout", "--quiet", "--detach", commit, cwd=path, timeout=NETWORK_SECONDS)
 
     async def objects(self, repo: Repo) -> Path:
-        """The folder with the objects of a repository that was checked out; it stays for the whole
+        """The folder of the objects of a checked out repository; it exists until the end of the
         run."""
         return await self._copy(str(repo.source)) / "objects"
 
     async def close(self) -> None:
-        """Ends what is still being fetched."""
+        """Cancels what is still being fetched."""
         tasks = [*self._copies.values(), *self._commits.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    # Tasks are shielded: they go on for the other tests when one that waits is cancelled.
     async def _copy(self, source: str) -> Path:
         if source not in self._copies:
-            self._copies[source] = asyncio.create_task(self._cloned(source))
-        return await _result(self._copies[source])
-
-    async def _cloned(self, source: str) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        copy = self._folder / str(next(self._numbers))
-        words = ("clone", "--quiet", "--bare", "--no-local", "--template=", "--", source, str(copy))
-        try:
-            await self._git.run(*words, cwd=self._folder, timeout=NETWORK_SECONDS)
-        except AttemptError as error:
-            hint = "only what needs no credentials can be cloned; check the rest out in the workflow, and name its folder"
-            raise AttemptError(
-                "workspace", f"the repository {source} could not be cloned: {error}", hint
-            ) from error
-        return copy
+            self._copies[source] = asyncio.create_task(self._clone(source))
+        return await asyncio.shield(self._copies[source])
 
     async def _commit(self, repo: Repo) -> str:
         key = (str(repo.source), repo.commit or "HEAD", repo.ancestor)
         if key not in self._commits:
-            self._commits[key] = asyncio.create_task(self._resolved(*key))
-        return await _result(self._commits[key])
+            self._commits[key] = asyncio.create_task(self._resolve(*key))
+        return await asyncio.shield(self._commits[key])
 
-    async def _resolved(self, source: str, revision: str, ancestor: int) -> str:
+    async def _clone(self, source: str) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        copy = self._folder / str(next(self._numbers))
+        words = (*_QUIET_CLONE, "--bare", "--no-local", "--", source, str(copy))
+        try:
+            await self._git.run(*words, cwd=self._folder, timeout=NETWORK_SECONDS)
+        except AttemptError as error:
+            problem = f"the repository {source} could not be cloned: {error}"
+            advice = (
+                "only what needs no credentials can be cloned; "
+                "check the rest out in the workflow, and name its folder"
+            )
+            raise AttemptError("workspace", problem, advice) from error
+        return copy
+
+    async def _resolve(self, source: str, revision: str, ancestor: int) -> str:
         copy = await self._copy(source)
         found = await self._find(copy, revision)
         if found is None:
-            # A commit that no branch or tag leads to, or a reference of another kind
+            # No branch or tag leads to the commit, or the reference is of another type
             # (`refs/pull/1/head`).
             reference = f"refs/asked-for/{next(self._numbers)}"
+            words = (*_QUIET_FETCH, f"+{revision}:{reference}")
             try:
-                words = ("fetch", "--quiet", "--no-tags", "origin", f"+{revision}:{reference}")
                 await self._git.run(*words, cwd=copy, timeout=NETWORK_SECONDS)
             except AttemptError as error:
-                raise AttemptError(
-                    "workspace", f"the repository {source} has no commit `{revision}` ({error})"
-                ) from error
+                problem = f"the repository {source} has no commit `{revision}` ({error})"
+                raise AttemptError("workspace", problem) from error
             found = await self._find(copy, reference)
         if found is None:
-            raise AttemptError("workspace", f"`{revision}` of the repository {source} is no commit")
+            problem = f"`{revision}` of the repository {source} is not a commit"
+            raise AttemptError("workspace", problem)
         if ancestor and (found := await self._find(copy, f"{found}~{ancestor}")) is None:
-            hint = "its history may be cut off: fetch more of it (`fetch-depth: 0` in actions/checkout)"
-            raise AttemptError(
-                "workspace",
-                f"`{revision}` of the repository {source} has no ancestor {ancestor} back",
-                hint,
-            )
+            problem = f"`{revision}` of the repository {source} has no ancestor {ancestor} back"
+            advice = "its history may be cut off: set `fetch-depth: 0` in actions/checkout"
+            raise AttemptError("workspace", problem, advice)
         return found
 
-    async def _find(self, copy: Path, revision: str) -> str | None:
-        return await self._git.find(
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-            cwd=copy,
-        )
+    async def _find(self, repository: Path, revision: str) -> str | None:
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return await self._git.find(*words, cwd=repository)
 
 
-async def _result(task: "asyncio.Task[Value]") -> Value:
-    """What the task gives: it goes on for the others when one of those that wait for it is
-    cancelled."""
-    return await asyncio.shield(task)
-
-
-def _place(repo: Repo, workspace: Path) -> Path:
-    place = workspace / repo.path
+def _checked_path(repo: Repo, workspace: Path) -> Path:
+    """Where a repository is checked out. Raises AttemptError for a path that leads out of the
+    workspace or is taken."""
+    path, subject = workspace / repo.path, f"the repository's path {repo.path!r}"
     try:
-        if not place.resolve().is_relative_to(workspace.resolve()):
-            raise AttemptError(
-                "workspace", f"the repository's path {repo.path!r} leads out of the workspace"
-            )
-        if place.is_symlink() or (
-            place.exists() and not (place.is_dir() and not any(place.iterdir()))
-        ):
-            raise AttemptError(
-                "workspace", f"there is something at the repository's path {repo.path!r} already"
-            )
-        place.parent.mkdir(parents=True, exist_ok=True)
+        if not path.resolve().is_relative_to(workspace.resolve()):
+            raise AttemptError("workspace", f"{subject} leads out of the workspace")
+        is_empty_folder = path.is_dir() and not any(path.iterdir())
+        if path.is_symlink() or (path.exists() and not is_empty_folder):
+            raise AttemptError("workspace", f"there is something at {subject} already")
+        path.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
-        raise AttemptError(
-            "workspace", f"the repository's path {repo.path!r} cannot be used: {error}"
-        ) from error
-    return place
+        raise AttemptError("workspace", f"{subject} cannot be used: {error}") from error
+    return path

@@ -14,7 +14,7 @@ _SHOWN = 3  # people who accepted something that the first sentence names
 
 def regressed(test: TestComparison) -> bool:
     """Whether a test is a regression that counts."""
-    return test.change is Change.REGRESSED and not test.accepted_by and test.quarantine is None
+    return test.is_regression
 
 
 def gates_failed(test: TestComparison) -> tuple[str, ...]:

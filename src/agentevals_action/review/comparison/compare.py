@@ -1,4 +1,4 @@
-"""Pure: head against base, test by test (specification, section 7)."""
+"""The state of each test: head compared with base (spec.md, section 7). Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.result import EvaluatorResult, SampleResult, SuiteRun, TestResult
-from agentevals_action.review.comparison.decision_rule import RANK, Held, what_fell
+from agentevals_action.review.comparison.decision_rule import RANK, Kept, find_fall, gates_kept
 from agentevals_action.review.comparison.statistics import paired_difference
 
-_FOUND = {
+_CHANGE_OF_FINDING = {
     Finding.REGRESSED: Change.REGRESSED,
     Finding.CLEARED: Change.FLAKY,
     Finding.UNDECIDED: Change.UNDECIDED,
     Finding.ERROR: Change.HEAD_ERROR,
 }
-#: Tests whose question and grading are the same on both sides, and which both could tell.
+#: Tests with the same question and grading on both sides, and with a verdict on both.
 _COMPARED = frozenset(
     {
         Change.REGRESSED,
@@ -31,14 +31,14 @@ _COMPARED = frozenset(
         Change.STILL_FAILING,
         Change.FLAKY,
         Change.UNDECIDED,
-    },
+    }
 )
 
 
 @dataclass(frozen=True)
 class Side:
-    """What is known of the base for one suite beside its results: `problem` why it could not be had
-    though it exists, `note` why there is rightly none, `path` its name there."""
+    """The base of one suite. `problem` is why its results could not be obtained, `note` why there
+    rightly are none, `path` its path on base."""
 
     run: SuiteRun | None = None
     path: str | None = None
@@ -46,13 +46,17 @@ class Side:
     note: str = ""
     origin: Origin | None = None
 
+    def results(self) -> dict[str, TestResult]:
+        """The results by test id."""
+        return {result.eval_id: result for result in self.run.results} if self.run else {}
+
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What the comparison of one suite may know beside the results: by test id, the base's results
-    as head's evaluators grade them, the changed files that a question holds, and what confirming a
-    verdict that fell came to (head's and base's results then hold the fresh samples). Without
-    evidence a verdict that fell is a regression."""
+    """What is known about the tests of one suite besides their results, by test id: the results of
+    base as head's evaluators score them, the changed files that a question contains, and the
+    evidence about a verdict that fell (the results then contain the fresh samples). A fall without
+    evidence is a regression."""
 
     regraded: Mapping[str, TestResult] = field(default_factory=dict)
     question_files: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -61,57 +65,51 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Fall:
-    """A test whose verdict fell, and what it lost; `base` is graded as head grades."""
+    """A test whose verdict fell. `base` is scored by head's evaluators; head lost `kept`."""
 
     head: TestResult
     base: TestResult
-    held: Held
+    kept: Kept
 
 
-def falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> tuple[Fall, ...]:
-    """The tests of a suite that ask and grade the same on both sides, and whose verdict fell."""
-    there = {result.eval_id: result for result in base.run.results} if base.run else {}
+def find_falls(head: SuiteRun, base: Side, knowledge: Knowledge) -> tuple[Fall, ...]:
+    """The tests of a suite with the same question and grading on both sides whose verdict fell."""
+    base_results = base.results() | dict(knowledge.regraded)
     found = []
     for result in head.results:
-        before = knowledge.regraded.get(result.eval_id) or there.get(result.eval_id)
-        if before is None or (held := what_fell(result, before)) is None:
-            continue
-        change, _ = _change(result, before, result.eval_id in knowledge.regraded, ())
-        if change is Change.REGRESSED:
-            found.append(Fall(result, before, held))
+        before = base_results.get(result.eval_id)
+        kept = find_fall(result, before) if before else None
+        if before and kept:
+            change, _ = _change(result, before, result.eval_id in knowledge.regraded, ())
+            if change is Change.REGRESSED:
+                found.append(Fall(result, before, kept))
     return tuple(found)
 
 
 def needs_regrading(head: TestResult, base: TestResult) -> bool:
-    """Whether head asks the same question but grades it otherwise, and the base has an answer that
-    can be graded again.
+    """Whether head scores the same question differently and base has an answer to score again.
 
-    Not where a program judges the folder that the agent worked in: base's is gone, and without it
-    the program would see another agent."""
-    if (
-        not head.fingerprint
-        or not base.fingerprint
-        or head.fingerprint.question != base.fingerprint.question
-    ):
+    Not if a program judges the agent's workspace: that of base no longer exists.
+    """
+    now, before = head.fingerprint, base.fingerprint
+    if not now or not before or now.question != before.question or now.grading == before.grading:
         return False
-    if _had_folder(base) and any(_is_program(result) for result in head.evaluator_results):
+    if _had_workspace(base) and any(_is_program(result) for result in head.evaluator_results):
         return False
-    return head.fingerprint.grading != base.fingerprint.grading and any(
-        sample.output_messages for sample in base.samples
-    )
+    return any(sample.output_messages for sample in base.samples)
 
 
 def compare_suite(
     path: str, name: str, head: SuiteRun, base: Side, knowledge: Knowledge | None = None
 ) -> SuiteComparison:
-    """All tests of one suite: head's in their order, then those that are gone."""
+    """All tests of one suite: those of head in their order, then the removed ones."""
     knowledge = knowledge or Knowledge()
-    there = {result.eval_id: result for result in base.run.results} if base.run else {}
+    base_results = base.results()
     tests = [
-        _compare(result, there.pop(result.eval_id, None), base, knowledge)
+        _compare(result, base_results.pop(result.eval_id, None), base, knowledge)
         for result in head.results
     ]
-    tests.extend(removed(result) for result in there.values())
+    tests.extend(removed(result) for result in base_results.values())
     compared = [test for test in tests if test.change in _COMPARED]
     return SuiteComparison(
         path=path,
@@ -135,61 +133,54 @@ def compare_suite(
 
 
 def _difference(
-    tests: Iterable[TestComparison], figure: Callable[[SampleResult], float | None]
+    tests: Iterable[TestComparison], value: Callable[[SampleResult], float | None]
 ) -> Difference | None:
-    """Head minus base over the tests where both sides know the figure, a mean over each test's
-    samples; turns of a conversation are one cluster."""
+    """Head minus base over the tests with a known value on both sides: the mean of a test's
+    samples. The turns of a conversation are one cluster."""
     found = []
     for test in tests:
-        head, base = (_mean(side, figure) for side in (test.head, test.base))
+        head, base = _mean(test.head, value), _mean(test.base, value)
         if test.head and head is not None and base is not None:
             found.append((head - base, test.head.conversation_id or ("", test.id)))
     return paired_difference(found)
 
 
-def _mean(
-    result: TestResult | None, figure: Callable[[SampleResult], float | None]
-) -> float | None:
+def _mean(result: TestResult | None, value: Callable[[SampleResult], float | None]) -> float | None:
     samples = result.main_samples if result else ()
-    known = [value for sample in samples if (value := figure(sample)) is not None]
+    known = [number for sample in samples if (number := value(sample)) is not None]
     return sum(known) / len(known) if known else None
 
 
 def removed(base: TestResult) -> TestComparison:
-    """A test that base has and head has not, with the gates that went with it."""
-    return TestComparison(base.eval_id, Change.REMOVED, None, base, gates_removed=_declared(base))
+    """A test that only base has, with its gates."""
+    return TestComparison(base.eval_id, Change.REMOVED, None, base, gates_removed=_gates(base))
 
 
 def _compare(
     head: TestResult, base: TestResult | None, side: Side, knowledge: Knowledge
 ) -> TestComparison:
     if base is None:
-        change = (
-            Change.BASE_ERROR
-            if side.problem and head.verdict
-            else Change.HEAD_ERROR
-            if head.verdict is None
-            else Change.NEW
-        )
+        change = Change.HEAD_ERROR
+        if head.verdict:
+            change = Change.BASE_ERROR if side.problem else Change.NEW
         return TestComparison(head.eval_id, change, head, None, reason=side.problem)
     regraded = knowledge.regraded.get(head.eval_id)
     counted = regraded or base
-    change, reason = _change(
-        head, counted, regraded is not None, knowledge.question_files.get(head.eval_id, ())
-    )
+    question_files = knowledge.question_files.get(head.eval_id, ())
+    change, reason = _change(head, counted, regraded is not None, question_files)
     evidence = knowledge.evidence.get(head.eval_id)
     if evidence is not None:
-        change, reason = _FOUND[evidence.finding], evidence.reason
+        change, reason = _CHANGE_OF_FINDING[evidence.finding], evidence.reason
+    lost = (gate for gate in head.gates_failed if gate in gates_kept(counted))
     return TestComparison(
         id=head.eval_id,
         change=change,
         head=head,
         base=counted,
         regraded=regraded is not None,
-        gates_lost=_gates_lost(head, counted) if change is Change.REGRESSED else (),
-        # What base itself declared: graded again, its result knows head's gates alone, and a
-        # removed one would go unseen.
-        gates_removed=tuple(gate for gate in _declared(base) if gate not in _declared(head)),
+        gates_lost=tuple(lost) if change is Change.REGRESSED else (),
+        # The gates that base itself declares: a regraded result has head's gates.
+        gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
         reason=reason,
         evidence=evidence,
     )
@@ -202,7 +193,7 @@ def _change(
         return Change.HEAD_ERROR, ""
     if head.fingerprint and base.fingerprint:
         if head.fingerprint.question != base.fingerprint.question:
-            return Change.QUESTION_CHANGED, _why_changed(question_files)
+            return Change.QUESTION_CHANGED, _question_reason(question_files)
         if head.fingerprint.grading != base.fingerprint.grading and not regraded:
             return _not_regraded(base)
     if base.verdict is None:
@@ -210,72 +201,53 @@ def _change(
     return _moved(head, base), ""
 
 
-def _not_regraded(base: TestResult) -> tuple[Change, str]:
-    if base.verdict is None and base.error:
-        return Change.BASE_ERROR, base.error.message
-    if _had_folder(base):
-        return (
-            Change.NOT_COMPARABLE,
-            "the grading changed and the folder in which base's agent worked is gone",
-        )
-    return (
-        Change.NOT_COMPARABLE,
-        "the grading changed and the base has no stored answer to grade again",
-    )
+def _moved(head: TestResult, base: TestResult) -> Change:
+    if find_fall(head, base):
+        return Change.REGRESSED
+    if _improved(head, base):
+        return Change.IMPROVED
+    return Change.STILL_FAILING if head.verdict == "fail" else Change.UNCHANGED
 
 
-def _had_folder(result: TestResult) -> bool:
-    return any(sample.file_changes is not None for sample in result.samples)
-
-
-def _is_program(result: EvaluatorResult) -> bool:
-    return result.type == "code_judge" or any(
-        _is_program(inside) for inside in result.evaluator_results
-    )
-
-
-def _why_changed(files: Sequence[str]) -> str:
+def _question_reason(files: Sequence[str]) -> str:
     if not files:
         return "the test asks something else than on base"
     names = ", ".join(files)
     return f"changed through {names}; if that is the agent's own prompt, put it under `watch`"
 
 
-def _moved(head: TestResult, base: TestResult) -> Change:
-    if what_fell(head, base):
-        return Change.REGRESSED
-    if _rose(head, base):
-        return Change.IMPROVED
-    return Change.STILL_FAILING if head.verdict == "fail" else Change.UNCHANGED
+def _not_regraded(base: TestResult) -> tuple[Change, str]:
+    if base.verdict is None and base.error:
+        return Change.BASE_ERROR, base.error.message
+    reason = "the base has no stored answer to grade again"
+    if _had_workspace(base):
+        reason = "the folder in which base's agent worked is gone"
+    return Change.NOT_COMPARABLE, f"the grading changed and {reason}"
 
 
-def _rose(head: TestResult, base: TestResult) -> bool:
-    """Whether head is better than base ever was among its samples: what base reaches now and then
-    is no improvement."""
+def _had_workspace(result: TestResult) -> bool:
+    return any(sample.file_changes is not None for sample in result.samples)
+
+
+def _is_program(result: EvaluatorResult) -> bool:
+    return result.type == "code_judge" or any(map(_is_program, result.evaluator_results))
+
+
+def _improved(head: TestResult, base: TestResult) -> bool:
+    """Whether head is better than every sample of base; what base reaches sometimes is not an
+    improvement."""
+    samples = [sample for sample in base.samples if sample.verdict]
     rank = RANK[head.verdict or "fail"]
     if rank > RANK[base.verdict or "fail"]:
-        return not any(rank <= RANK[sample.verdict] for sample in base.samples if sample.verdict)
-    regained = _gates_regained(head, base)
-    return any(
-        all(gate in sample.gates_failed for sample in base.samples if sample.verdict)
-        for gate in regained
-    )
+        return all(rank > RANK[sample.verdict or "fail"] for sample in samples)
+    regained = [gate for gate in base.gates_failed if gate in gates_kept(head)]
+    return any(all(gate in sample.gates_failed for sample in samples) for gate in regained)
 
 
-def _declared(result: TestResult) -> tuple[str, ...]:
+def _gates(result: TestResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys(gate.name for gate in result.gates))
 
 
-def _gates_lost(head: TestResult, base: TestResult) -> tuple[str, ...]:
-    held = set(_declared(base)) - set(base.gates_failed)
-    return tuple(gate for gate in head.gates_failed if gate in held)
-
-
-def _gates_regained(head: TestResult, base: TestResult) -> tuple[str, ...]:
-    holds = set(_declared(head)) - set(head.gates_failed)
-    return tuple(gate for gate in base.gates_failed if gate in holds)
-
-
 def count(suites: Iterable[SuiteComparison], change: Change) -> int:
-    """How many tests became that, over all suites."""
+    """The number of tests with this change."""
     return sum(test.change is change for suite in suites for test in suite.tests)

@@ -1,73 +1,72 @@
-"""From what was run to what became of each suite: verdicts that fell are confirmed, then all is
-compared."""
+"""From the runs of head and base to the comparison of each suite. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentevals_action.model.comparison import BaseRun, Evidence, Selection, SuiteComparison
+from agentevals_action.model.comparison import BaseRun, Selection, SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.results.build import extended
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.confirmation import (
-    Evidences,
-    Sampler,
-    Suspect,
-    confirm,
-    to_sample,
-)
+from agentevals_action.review.comparison.confirmation import Evidences, Key, Suspect
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What was run: head's suites, the base's, the tests whose base was graded again, by suite, and
-    what became of verdicts that fell."""
+    """The suites of head, those of base, and by suite and test id the results of base that head's
+    evaluators scored. `evidence` is about the verdicts that fell."""
 
     head: Mapping[str, SuiteRun]
     base: BaseRun
     regraded: Mapping[str, Mapping[str, TestResult]] = field(default_factory=dict)
     evidence: Evidences = field(default_factory=dict)
 
-    def evidence_of(self, path: str) -> Mapping[str, Evidence]:
-        """What became of one suite's verdicts that fell, by test id."""
-        return {
-            test: evidence for (suite, test), evidence in self.evidence.items() if suite == path
-        }
+
+def tests_to_regrade(runs: Runs) -> dict[str, dict[str, TestResult]]:
+    """The results of base that head's evaluators must score, by suite and test id."""
+    found: dict[str, dict[str, TestResult]] = {}
+    for path, run in runs.base.suites.items():
+        base = {result.eval_id: result for result in run.results}
+        for result in runs.head[path].results:
+            before = base.get(result.eval_id)
+            if before and compare.needs_regrading(result, before):
+                found.setdefault(path, {})[result.eval_id] = before
+    return found
 
 
-@dataclass(frozen=True)
-class Caution:
-    """How a fall is confirmed: `confirm` fresh samples of head at most for each suspect, `alpha`
-    the chance (0-1) of one false regression in the whole review."""
+def find_falls(runs: Runs, selections: Sequence[Selection]) -> dict[str, tuple[compare.Fall, ...]]:
+    """The falls of each suite that has any."""
+    found = {
+        selection.path: compare.find_falls(
+            runs.head[selection.path],
+            _side(runs, selection),
+            compare.Knowledge(runs.regraded.get(selection.path, {})),
+        )
+        for selection in selections
+    }
+    return {path: falls for path, falls in found.items() if falls}
 
-    confirm: int = 6
-    alpha: float = 0.05
+
+def to_suspects(
+    falls: Mapping[str, Sequence[compare.Fall]], deterministic: Mapping[str, frozenset[str]]
+) -> list[Suspect]:
+    """The suspects; `deterministic` are the ids of each suite's deterministic tests."""
+    return [
+        Suspect(path, fall.head, fall.base, fall.kept, fall.head.eval_id in deterministic[path])
+        for path, of_suite in falls.items()
+        for fall in of_suite
+    ]
 
 
-async def confirmed(
-    runs: Runs,
-    selections: Sequence[Selection],
-    caution: Caution,
-    certain: Callable[[str], Set[str]],
-    sampler: Callable[[frozenset[tuple[str, str]]], Sampler],
-) -> Runs:
-    """The runs with what fresh samples say of each verdict that fell, on both sides. `certain`
-    gives the tests of a suite of which one sample tells all; `sampler` gives what runs these tests
-    again."""
-    suspects = []
-    for selection in selections:
-        path = selection.path
-        if falls := compare.falls(runs.head[path], _side(runs, selection), _knowledge(runs, path)):
-            sure = certain(path)
-            suspects += [
-                Suspect(path, fall.head, fall.base, fall.held, fall.head.eval_id in sure)
-                for fall in falls
-            ]
-    if not suspects:
+def base_results(runs: Runs) -> dict[str, tuple[TestResult, ...]]:
+    """The results of base by suite, as head's evaluators score them."""
+    return {path: _as_head_scores(runs, path) for path in runs.base.suites}
+
+
+def with_evidence(runs: Runs, evidence: Evidences) -> Runs:
+    """The runs with the fresh samples of the confirmation."""
+    if not evidence:
         return runs
-    bases = {path: _graded_as_head(runs, path) for path in runs.base.suites}
-    keys = frozenset(suspect.key for suspect in to_sample(suspects, caution.confirm))
-    evidence = await confirm(suspects, bases, caution.confirm, caution.alpha, sampler(keys))
     fresh_head = {key: found.head_samples for key, found in evidence.items()}
     fresh_base = {key: found.base_samples for key, found in evidence.items()}
     regraded = {
@@ -77,76 +76,68 @@ async def confirmed(
         }
         for path, results in runs.regraded.items()
     }
-    # Fresh samples are graded as head grades: beside those of a test that base graded otherwise
-    # they would be taken for base's own.
+    # Fresh samples are scored as on head, so they do not belong to a result that base scored
+    # differently.
     own_base = {
         (path, name): samples
         for (path, name), samples in fresh_base.items()
         if name not in runs.regraded.get(path, {})
     }
+    base = {path: _extended_run(path, run, own_base) for path, run in runs.base.suites.items()}
     return Runs(
         head={path: _extended_run(path, run, fresh_head) for path, run in runs.head.items()},
-        base=replace(
-            runs.base,
-            suites={
-                path: _extended_run(path, run, own_base) for path, run in runs.base.suites.items()
-            },
-        ),
+        base=replace(runs.base, suites=base),
         regraded=regraded,
         evidence=evidence,
     )
 
 
-def compared(
+def compare_suites(
     runs: Runs,
     selections: Sequence[Selection],
-    names: Mapping[str, str],
-    question_files: Callable[[str], Mapping[str, Sequence[str]]],
+    question_files: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> tuple[SuiteComparison, ...]:
-    """Every selected suite, head against base. `names` are the suites' by path, `question_files`
-    gives the changed files that a suite's questions hold, by test id."""
+    """The comparison of every selected suite. `question_files` are the changed files that a
+    question contains, by suite and test id."""
     return tuple(
         compare.compare_suite(
-            selection.path,
-            names[selection.path],
-            runs.head[selection.path],
+            path,
+            runs.head[path].name,
+            runs.head[path],
             _side(runs, selection),
-            _knowledge(runs, selection.path, question_files(selection.path)),
+            compare.Knowledge(
+                runs.regraded.get(path, {}),
+                question_files.get(path, {}),
+                {test: found for (suite, test), found in runs.evidence.items() if suite == path},
+            ),
         )
         for selection in selections
+        for path in (selection.path,)
     )
 
 
 def _side(runs: Runs, selection: Selection) -> compare.Side:
-    path, info = selection.path, runs.base.info
-    run = runs.base.suites.get(path)
-    if run and runs.regraded.get(path):  # the totals are those that are compared
-        run = replace(run, summary=summarise(run.path, run.name, _graded_as_head(runs, path)))
-    problem = runs.base.problems.get(path) or (info.problem if info.wanted else "")
+    path, base = selection.path, runs.base
+    run = base.suites.get(path)
+    if run and runs.regraded.get(path):  # the totals are those of what is compared
+        summary = summarise(run.path, run.name, _as_head_scores(runs, path))
+        run = replace(run, summary=summary)
     return compare.Side(
         run,
         selection.base_path,
-        problem,
-        runs.base.missing.get(path, ""),
-        runs.base.origins.get(path),
+        base.problems.get(path) or (base.info.problem if base.info.wanted else ""),
+        base.missing.get(path, ""),
+        base.origins.get(path),
     )
 
 
-def _knowledge(
-    runs: Runs, path: str, question_files: Mapping[str, Sequence[str]] | None = None
-) -> compare.Knowledge:
-    return compare.Knowledge(
-        runs.regraded.get(path, {}), question_files or {}, runs.evidence_of(path)
-    )
-
-
-def _graded_as_head(runs: Runs, path: str) -> tuple[TestResult, ...]:
-    again = runs.regraded.get(path, {})
-    return tuple(again.get(result.eval_id, result) for result in runs.base.suites[path].results)
+def _as_head_scores(runs: Runs, path: str) -> tuple[TestResult, ...]:
+    regraded = runs.regraded.get(path, {})
+    return tuple(regraded.get(result.eval_id, result) for result in runs.base.suites[path].results)
 
 
 def _extended_run(
-    path: str, run: SuiteRun, fresh: Mapping[tuple[str, str], Sequence[SampleResult]]
+    path: str, run: SuiteRun, fresh: Mapping[Key, Sequence[SampleResult]]
 ) -> SuiteRun:
     if not any(samples for (suite, _), samples in fresh.items() if suite == path):
         return run

@@ -1,5 +1,5 @@
-"""Pure: a verdict that fell makes a test a suspect; what fresh samples it takes to call it a
-regression, and when they are enough."""
+"""The decision rule: a test whose verdict fell is a suspect, and fresh samples decide whether it is
+a regression. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,79 +10,82 @@ from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult,
 from agentevals_action.review.comparison.statistics import Prior, failures_needed
 
 RANK = {"fail": 0, "borderline": 1, "pass": 2}
-#: Fresh samples of head that are looked at first; when all of them hold, the fall was noise.
-LOOK = 3
-#: Samples of base under which its history is too thin to judge by, where more can be had.
-THICK = 5
-#: What raised the suspicion, as a draw of base's if nothing has changed: one failure, however many
-#: samples a run has, since a fall of their mean says no more of each.
-RAISED = History(0, 1)
+#: Fresh samples of head in the first step. If all of them hold, the fall was noise.
+FIRST_SAMPLES = 3
+#: Samples of base below which its history is too short to decide by, if more can be taken.
+MIN_HISTORY = 5
+#: What raised the suspicion, counted as a sample of base in case nothing has changed: one failure,
+#: because a run with more samples adds no information about a single one.
+SUSPICION = History(0, 1)
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a sample must keep to be no worse than base: its verdict's class, and the gates that
-    held there and failed on head."""
+class Kept:
+    """What a sample must keep to be as good as base: the class of the verdict, and the gates that
+    held on base and failed on head."""
 
     verdict: Verdict
     gates: frozenset[str]
 
     def by(self, sample: SampleResult) -> bool | None:
-        """Whether a sample keeps it; None when the sample could not be told."""
+        """Whether a sample keeps it. None for a sample that could not be scored."""
         if sample.verdict is None:
             return None
         return RANK[sample.verdict] >= RANK[self.verdict] and self.gates.isdisjoint(
             sample.gates_failed
         )
 
-    def among(self, samples: Iterable[SampleResult]) -> History:
-        """How many of the samples that could be told keep it."""
-        told = [held for sample in samples if (held := self.by(sample)) is not None]
-        return History(sum(told), len(told))
+    def history(self, samples: Iterable[SampleResult]) -> History:
+        """How many of the scored samples keep it."""
+        scored = [kept for sample in samples if (kept := self.by(sample)) is not None]
+        return History(sum(scored), len(scored))
 
 
-def what_fell(head: TestResult, base: TestResult) -> Held | None:
-    """What head's verdict lost against base's; None when it did not fall, or either could not be
-    told.
+def gates_kept(result: TestResult) -> frozenset[str]:
+    """The gates that a result declares and that hold."""
+    return frozenset(gate.name for gate in result.gates).difference(result.gates_failed)
 
-    A fall is a lower class of verdict, or a failed gate that base declares and that held there."""
+
+def find_fall(head: TestResult, base: TestResult) -> Kept | None:
+    """What head lost against base: a lower class of verdict, or a failed gate that held on base.
+    None when nothing fell or a side has no verdict."""
     if head.verdict is None or base.verdict is None:
         return None
-    held = {gate.name for gate in base.gates} - set(base.gates_failed)
-    lost = frozenset(gate for gate in head.gates_failed if gate in held)
+    lost = gates_kept(base).intersection(head.gates_failed)
     if RANK[head.verdict] >= RANK[base.verdict] and not lost:
         return None
-    return Held(base.verdict, lost)
+    return Kept(base.verdict, lost)
 
 
-def steadiest(held: Held, head: TestResult, base: Iterable[SampleResult]) -> Held:
-    """What is to be kept, by base's own samples: what fell, or where base keeps that too seldom the
-    class below, if head fell below that too. A test that is now `pass` and now `borderline` and
-    then always fails is broken, however little its passing told."""
+def steadiest(kept: Kept, head: TestResult, base: Iterable[SampleResult]) -> Kept:
+    """What must be kept, chosen by the samples of base: what fell or, if base keeps that too seldom
+    and head fell below it too, the class `borderline`.
+
+    A test that alternates between `pass` and `borderline` and then always fails has regressed, even
+    though a single `pass` of it proves little.
+    """
+    if kept.verdict != "pass" or head.verdict != "fail":
+        return kept
     samples = tuple(base)
-    lower = Held("borderline", held.gates)
-    if held.verdict != "pass" or head.verdict != "fail":
-        return held
-    own, below = held.among(samples).rate, lower.among(samples).rate
-    return (
-        lower
-        if own is not None and below is not None and own < PASS_SCORE and below > own
-        else held
-    )
+    lower = Kept("borderline", kept.gates)
+    rate, lower_rate = kept.history(samples).rate, lower.history(samples).rate
+    if rate is None or lower_rate is None:
+        return kept
+    return lower if rate < PASS_SCORE and lower_rate > rate else kept
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`horizon` fresh samples of head at most for each suspect; `level` is the chance (0-1) of a
-    false regression that one suspect may take: that of the whole pull request divided by the number
-    of suspects (Bonferroni)."""
+    """At most `horizon` fresh samples of head for each suspect. `level` is the probability (0–1) of
+    a false regression for one suspect: that of the pull request divided by the number of suspects
+    (Bonferroni)."""
 
     horizon: int
     level: float
 
 
 class Step(StrEnum):
-    """What comes next for a suspect."""
+    """The next step for a suspect. The last three are final."""
 
     SAMPLE_HEAD = "sample head"
     SAMPLE_BASE = "sample base"
@@ -93,9 +96,9 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one suspect: the base's samples, those of head that raised the suspicion,
-    the fresh ones of head, and whether base can be sampled again (`base` is then to become the
-    fresh ones alone, since those before took part in raising the suspicion)."""
+    """The samples of one suspect: those of base, those of head that raised the suspicion, the fresh
+    ones of head. If base can be sampled again (`base_open`), its fresh samples replace `base`,
+    because the old ones took part in raising the suspicion."""
 
     base: History
     raised: History
@@ -104,19 +107,19 @@ class Known:
 
 
 def next_step(plan: Plan, prior: Prior, known: Known) -> Step:
-    """The next step; the last three are final.
+    """The next step for a suspect.
 
-    Fresh samples of head are held against what they would be if nothing had changed. Then the
-    samples that raised the suspicion are draws like base's own, and count as such: against a
-    regression. The number of failures that makes one is fixed by all these and the horizon alone,
-    so that stopping as soon as it is reached, or out of reach, takes no more chances than sampling
-    to the end."""
+    The fresh samples of head are compared with what is expected if nothing has changed. In that
+    case the sample that raised the suspicion is a draw like those of base and counts as one. The
+    number of failures that makes a regression depends on these counts and the horizon only, so that
+    stopping early does not add false regressions.
+    """
     head, base = known.head, known.base
-    if head.trials < min(LOOK, plan.horizon):
+    if head.trials < min(FIRST_SAMPLES, plan.horizon):
         return Step.SAMPLE_HEAD
     if head.failures == 0:
         return Step.CLEARED
-    if base.trials < THICK and known.base_open:
+    if base.trials < MIN_HISTORY and known.base_open:
         return Step.SAMPLE_BASE
     needed = failures_needed(base + known.raised, prior, plan.horizon, plan.level)
     if needed is not None and head.failures >= needed:

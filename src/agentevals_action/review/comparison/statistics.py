@@ -1,95 +1,76 @@
-"""Pure: the arithmetic under a comparison: what a base's history predicts of fresh samples, and how
-sure a mean difference is."""
+"""The statistics of a comparison: what a history of base predicts of fresh samples, and how certain
+a mean difference is. Pure."""
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 from agentevals_action.model.comparison import Difference, History
 
-#: Failure rates that a test is taken to have one of: closer together where most tests are.
+#: Quantiles of the normal distribution: two-sided 95 %, one-sided 95 %, one-sided 80 %.
+Z95, Z95_ONE_SIDED, Z80 = (NormalDist().inv_cdf(share) for share in (0.975, 0.95, 0.8))
+
+#: The grid of failure rates: denser where most tests are.
 _RATES = (
-    0.002,
-    0.005,
-    0.01,
-    0.02,
-    0.03,
-    0.05,
-    0.07,
-    0.1,
-    0.13,
-    0.16,
-    0.2,
-    0.25,
-    0.3,
-    0.35,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-    0.98,
+    *(0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2),
+    *(0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98),
 )
-#: Steps of expectation and maximisation: the weights hardly move any more.
+#: Steps of expectation and maximisation, after which the weights hardly change.
 _STEPS = 60
-#: Two-sided 95 % and one-sided 80 % quantiles of the normal distribution.
-_Z95, _Z80 = 1.959963984540054, 0.8416212335729143
 
 
 @dataclass(frozen=True)
 class Prior:
-    """How likely each failure rate is for a test of this suite before its own history is looked at:
-    `weights` sum to 1."""
+    """The probability of each failure rate for a test of a suite before its own history is
+    considered; the sum is 1."""
 
     weights: tuple[float, ...] = (1 / len(_RATES),) * len(_RATES)
 
 
 def fit_prior(histories: Iterable[History]) -> Prior:
-    """The prior of one suite from the histories of its tests (empirical Bayes).
+    """The prior of a suite from the histories of its tests (empirical Bayes).
 
-    The mixture of failure rates that makes the histories most likely (Kiefer and Wolfowitz 1956),
-    by expectation and maximisation (Laird 1978), on a grid, with one more test of which nothing is
-    known, so that no rate is ever ruled out. No shape is assumed: a suite may hold many tests that
-    never fail beside a few that fail half of the time."""
+    The mixture of failure rates with the maximum likelihood (Kiefer and Wolfowitz 1956), by
+    expectation and maximisation (Laird 1978) on a grid, with one more test without a history, so
+    that no rate gets the probability 0. No shape is assumed: a suite may have many tests that never
+    fail and a few that fail half of the time.
+    """
     counts = Counter(history for history in histories if history.trials)
-    likelihoods = [(many, _likelihoods(history)) for history, many in counts.items()]
+    likelihoods = [(number, _likelihoods(history)) for history, number in counts.items()]
     total = counts.total() + 1
     weights = Prior().weights
     for _ in range(_STEPS if counts else 0):
         sums = [1 / len(_RATES)] * len(_RATES)
-        for many, likelihood in likelihoods:
-            for place, share in enumerate(_posterior(weights, likelihood)):
-                sums[place] += many * share
+        for number, likelihood in likelihoods:
+            for index, share in enumerate(_posterior(weights, likelihood)):
+                sums[index] += number * share
         weights = tuple(value / total for value in sums)
     return Prior(weights)
 
 
 def failures_needed(history: History, prior: Prior, horizon: int, level: float) -> int | None:
-    """The least number of failures among `horizon` fresh samples that the base's history makes less
-    likely than `level`.
+    """The smallest number of failures among `horizon` fresh samples whose probability, given the
+    history of base, is at most `level`.
 
-    At least 2: one failure alone is never evidence. None when even `horizon` failures are too
-    likely: the history is too thin or too flaky for so few samples."""
-    return next(
-        (count for count in range(2, horizon + 1) if tail(history, prior, horizon, count) <= level),
-        None,
-    )
+    At least 2, because one failure alone is never evidence. None when even `horizon` failures are
+    too probable: the history is too short or too flaky.
+    """
+    counts = range(2, horizon + 1)
+    return next((count for count in counts if tail(history, prior, horizon, count) <= level), None)
 
 
 def tail(history: History, prior: Prior, trials: int, failures: int) -> float:
-    """Probability (0-1) of at least so many failures among fresh samples if nothing has changed:
-    posterior predictive."""
+    """The probability (0–1) of at least `failures` among fresh samples if nothing has changed
+    (posterior predictive)."""
     shares = _posterior(prior.weights, _likelihoods(history))
-    return min(
-        math.fsum(
-            share * _binomial_tail(trials, failures, rate)
-            for share, rate in zip(shares, _RATES, strict=True)
-        ),
-        1.0,
+    terms = (
+        share * _binomial_tail(trials, failures, rate)
+        for share, rate in zip(shares, _RATES, strict=True)
     )
+    return min(math.fsum(terms), 1.0)
 
 
 def _posterior(weights: Sequence[float], likelihoods: Sequence[float]) -> list[float]:
@@ -118,17 +99,18 @@ def _binomial_tail(trials: int, failures: int, rate: float) -> float:
 
 
 def paired_difference(differences: Sequence[tuple[float, Hashable]]) -> Difference | None:
-    """The mean of question-level differences (head minus base), each with its cluster; None for
+    """The mean of question-level differences (head minus base), each with its cluster. None for
     fewer than two clusters.
 
     Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640): the clustered standard error
-    (equation 4) of question-level paired differences (section "Paired analysis"); the smallest
-    detectable difference by its power analysis, two-sided 5 % and 80 % power."""
+    (equation 4) of question-level paired differences (section "Paired analysis"), and the smallest
+    detectable difference by its power analysis, two-sided 5 % and 80 % power.
+    """
     count = len(differences)
-    sums: dict[Hashable, float] = defaultdict(float)
     if not count:
         return None
     mean = math.fsum(value for value, _ in differences) / count
+    sums: dict[Hashable, float] = defaultdict(float)
     for value, cluster in differences:
         sums[cluster] += value - mean
     if len(sums) < 2:
@@ -136,6 +118,5 @@ def paired_difference(differences: Sequence[tuple[float, Hashable]]) -> Differen
     # With few clusters the plain sum is too small by (G - 1) / G on average.
     correction = len(sums) / (len(sums) - 1)
     error = math.sqrt(correction * math.fsum(part * part for part in sums.values())) / count
-    return Difference(
-        mean, mean - _Z95 * error, mean + _Z95 * error, (_Z95 + _Z80) * error, count, len(sums)
-    )
+    low, high, detectable = mean - Z95 * error, mean + Z95 * error, (Z95 + Z80) * error
+    return Difference(mean, low, high, detectable, count, len(sums))

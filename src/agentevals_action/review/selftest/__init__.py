@@ -1,32 +1,33 @@
-"""What a commit compared with itself says of its suites: figures, made ready to be told."""
+"""The self-test: what a comparison of a commit with itself would do, from many samples of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 
-from agentevals_action.model.comparison import History
-from agentevals_action.model.result import TestResult
+from agentevals_action.formatting import counted
+from agentevals_action.model.comparison import NOTHING, History
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.review.comparison.confirmation import Key
 from agentevals_action.review.selftest import flakiness, simulation
 from agentevals_action.review.selftest.flakiness import Flakiness
 from agentevals_action.review.selftest.simulation import Conditions, Urn
 
-#: Pull requests that are drawn for each way of getting a base: a rate of 5 % is then told to within
-#: 2 %.
+#: Simulated pull requests for each source of base. The error of a rate of 5 % is then 2 %.
 PULL_REQUESTS = 500
-#: False blocks that a gate may take, and the drop that it is to see.
+#: The accepted rate of false blocks, and the drop of the score that a gate is to detect.
 WANTED, DROP = 0.05, 0.2
-#: Samples a side that are looked at, in turn; after the last it is "more".
-LADDER = (2, 3, 5, 7, 10, 15, 20, 30, 50)
-#: Runs of each side that are drawn for one step of it.
+#: The numbers of samples on each side that are tried, in turn.
+SAMPLE_COUNTS = (2, 3, 5, 7, 10, 15, 20, 30, 50)
+#: Drawn runs of each side for one number of samples.
 _DRAWS = 200
 
 
 @dataclass(frozen=True)
-class Way:
-    """How often this action would block a commit compared with itself, with base's results got in
-    one way. `blocked` counts drawn pull requests, `gates` those in which a required gate failed,
-    which needs no comparison; `extra_head` and `extra_base` are fresh samples for each sample of
-    the suites."""
+class SimulatedGate:
+    """How often this action blocks a commit compared with itself, for one source of base. `blocked`
+    counts simulated pull requests, `gates` those in which a required gate failed, which needs no
+    comparison. `extra_head` and `extra_base` are fresh samples for each sample of the suites."""
 
     name: str
     history: int
@@ -38,15 +39,17 @@ class Way:
 
 @dataclass(frozen=True)
 class SuiteFigures:
-    """One suite, or all together (`path` empty). `alarm` is how often (0-1) a plain comparison of
-    one run a side would block; `samples` how many a side it needs for at most 5 % (None: more than
-    were looked at), `samples_for_drop` how many show a drop of 20 points of the mean score (None:
-    not known)."""
+    """The figures of one suite, or of all (empty `path`). `unscored` counts tests with fewer than
+    two scored samples.
+
+    `alarm` is how often (0–1) a plain comparison of one run on each side blocks. `samples` on each
+    side reduce that to 5 % (None: more than were tried), `samples_for_drop` show a drop of 20
+    points of the mean score (None: unknown)."""
 
     path: str
     tests: int
     flaky: int
-    untold: int
+    unscored: int
     passed: History
     alarm: float
     samples: int | None
@@ -55,14 +58,14 @@ class SuiteFigures:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What was found. `tests` are those that were run, the flakiest first; `steady` counts those
-    that answer and are graded the same each time, and were not."""
+    """The result. `tests` are those that ran, the flakiest first. `steady` counts the deterministic
+    tests, which did not run. The last of `suites` are all together."""
 
     samples: int
     steady: int
     tests: tuple[Flakiness, ...]
     suites: tuple[SuiteFigures, ...]
-    ways: tuple[Way, ...]
+    gates: tuple[SimulatedGate, ...]
 
     @property
     def total(self) -> SuiteFigures:
@@ -71,12 +74,12 @@ class SelfTest:
 
     @property
     def flaky(self) -> tuple[Flakiness, ...]:
-        """The tests whose samples came out differently, the flakiest first."""
+        """The tests whose samples differ, the flakiest first."""
         return tuple(test for test in self.tests if test.is_flaky)
 
     @property
-    def untold(self) -> tuple[Flakiness, ...]:
-        """The tests with fewer than two samples that could be told: of these nothing is known."""
+    def unscored(self) -> tuple[Flakiness, ...]:
+        """The tests with fewer than two scored samples, whose flakiness is unknown."""
         return tuple(test for test in self.tests if test.alarm is None)
 
 
@@ -87,8 +90,8 @@ def examine(
     conditions: Conditions,
     rng: Random,
 ) -> SelfTest:
-    """The figures of results with so many samples each; `steady` counts by suite the tests that
-    were not run. The history of the conditions is that of a store."""
+    """The self-test of results with `samples` samples each. `steady` counts the tests of each suite
+    that did not run. The history of the conditions is that of a store."""
     tests = tuple(
         sorted(
             map(flakiness.measure, results),
@@ -98,126 +101,99 @@ def examine(
     urns = {
         (result.eval_path, result.eval_id): _urn(result)
         for result in results
-        if len(flakiness.told(result)) > 1
+        if len(flakiness.scored_samples(result)) > 1
     }
-    chances = _Chances(urns, rng)
-    paths = sorted({*steady, *(test.suite for test in tests)})
-    suites = [
-        _suite(
-            path, [test for test in tests if test.suite == path], steady.get(path, 0), chances.of
+
+    @cache
+    def chance_of_fall(test: Key, count: int) -> float:
+        return simulation.chance_of_fall(urns[test], count, _DRAWS, rng)
+
+    def figures(path: str, tests: Sequence[Flakiness], steady: int) -> SuiteFigures:
+        alarm = flakiness.combine_alarms(test.alarm for test in tests if test.alarm is not None)
+        shaky = [(test.suite, test.test) for test in tests if test.alarm]
+        variances = [test.score_variance for test in tests if test.score_variance is not None]
+        enough = (
+            count
+            for count in SAMPLE_COUNTS
+            if flakiness.combine_alarms(chance_of_fall(test, count) for test in shaky) <= WANTED
         )
-        for path in paths
+        return SuiteFigures(
+            path=path,
+            tests=len(tests) + steady,
+            flaky=sum(test.is_flaky for test in tests),
+            unscored=sum(test.alarm is None for test in tests),
+            passed=sum((test.passed for test in tests), start=NOTHING),
+            alarm=alarm,
+            samples=1 if alarm <= WANTED else next(enough, None),
+            samples_for_drop=flakiness.samples_for_mean_drop([*variances, *[0.0] * steady], DROP),
+        )
+
+    suites = [
+        figures(path, [test for test in tests if test.suite == path], steady.get(path, 0))
+        for path in sorted({*steady, *(test.suite for test in tests)})
     ]
-    together = _suite("", tests, sum(steady.values()), chances.of)
+    total = figures("", tests, sum(steady.values()))
+    stored = f"against {conditions.history} stored samples of base"
+    sources = {stored: conditions, "base run again": replace(conditions, history=1, rerun=True)}
+    gates = (_simulate(name, [*urns.values()], source, rng) for name, source in sources.items())
     return SelfTest(
         samples=samples,
         steady=sum(steady.values()),
         tests=tests,
-        suites=(*suites, together),
-        ways=_ways([*urns.values()], conditions, rng) if urns else (),
+        suites=(*suites, total),
+        gates=tuple(gates) if urns else (),
     )
 
 
 def _urn(result: TestResult) -> Urn:
-    # The score, the verdict and the gates decide; the rest is only carried along.
-    known = flakiness.told(result)
-    slim = [
-        type(one)(score=one.score, verdict=one.verdict, gates_failed=one.gates_failed)
-        for one in known
+    """The samples with what decides: score, verdict and gates."""
+    samples = [
+        SampleResult(score=one.score, verdict=one.verdict, gates_failed=one.gates_failed)
+        for one in flakiness.scored_samples(result)
     ]
-    return Urn((result.eval_path, result.eval_id), slim, slim, result.gates)
+    return Urn((result.eval_path, result.eval_id), samples, samples, result.gates)
 
 
-class _Chances:
-    """How often a plain comparison of a flaky test falls by the number of samples a side, each
-    drawn once."""
-
-    def __init__(self, urns: Mapping[simulation.Key, Urn], rng: Random) -> None:
-        self._urns, self._rng = urns, rng
-        self._known: dict[tuple[simulation.Key, int], float] = {}
-
-    def of(self, test: Flakiness, samples: int) -> float:
-        key = (test.suite, test.test)
-        if (key, samples) not in self._known:
-            self._known[key, samples] = simulation.chance_of_a_fall(
-                self._urns[key], samples, _DRAWS, self._rng
-            )
-        return self._known[key, samples]
-
-
-def _suite(
-    path: str, tests: Sequence[Flakiness], steady: int, chance: Callable[[Flakiness, int], float]
-) -> SuiteFigures:
-    alarm = flakiness.together(test.alarm for test in tests if test.alarm is not None)
-    shaky = [test for test in tests if test.alarm]
-    variances = [test.score_variance for test in tests if test.score_variance is not None]
-    steps = (
-        number
-        for number in LADDER
-        if flakiness.together(chance(test, number) for test in shaky) <= WANTED
-    )
-    passed = sum((test.passed for test in tests), start=History(0, 0))
-    return SuiteFigures(
-        path=path,
-        tests=len(tests) + steady,
-        flaky=sum(test.is_flaky for test in tests),
-        untold=sum(test.alarm is None for test in tests),
-        passed=passed,
-        alarm=alarm,
-        samples=1 if alarm <= WANTED else next(steps, None),
-        samples_for_drop=flakiness.samples_for_mean_drop([*variances, *[0.0] * steady], DROP),
-    )
-
-
-def _ways(urns: Sequence[Urn], conditions: Conditions, rng: Random) -> tuple[Way, ...]:
-    stored = f"against {conditions.history} stored samples of base"
-    return (
-        _way(stored, urns, conditions, rng),
-        _way(
-            "base run again",
-            urns,
-            Conditions(1, rerun=True, confirm=conditions.confirm, alpha=conditions.alpha),
-            rng,
-        ),
-    )
-
-
-def _way(name: str, urns: Sequence[Urn], conditions: Conditions, rng: Random) -> Way:
+def _simulate(name: str, urns: Sequence[Urn], conditions: Conditions, rng: Random) -> SimulatedGate:
     blocked = gates = head = base = 0
     for drawn in simulation.pull_requests(urns, conditions, PULL_REQUESTS, rng):
         blocked += bool(drawn.regressed)
         gates += bool(drawn.gates)
         head += drawn.head_samples
         base += drawn.base_samples
-    runs = PULL_REQUESTS * len(urns)
-    return Way(
+    samples = PULL_REQUESTS * len(urns)
+    return SimulatedGate(
         name,
         conditions.history,
         History(blocked, PULL_REQUESTS),
         History(gates, PULL_REQUESTS),
-        extra_head=head / runs,
-        extra_base=base / runs,
+        extra_head=head / samples,
+        extra_base=base / samples,
     )
 
 
 def advice(found: SelfTest, alpha: float) -> str:
-    """One line of what to do."""
-    if found.untold:
-        many = f"{len(found.untold)} test{' has' if len(found.untold) == 1 else 's have'}"
-        return f"{many} fewer than two samples that could be told: mend what they end in, then measure again"
-    worst = max(found.ways, key=lambda way: way.blocked.successes, default=None)
-    shakiest = ", ".join(f"`{test.test}`" for test in found.flaky[:3])
-    if (
-        worst is not None
-        and flakiness.interval(worst.blocked.successes, worst.blocked.trials)[0] > alpha
-    ):
-        return f"agentevals-action would block too often ({worst.name}): steady or quarantine {shakiest} first"
-    if gates := [
-        test
-        for test in found.flaky
-        if any(2 * count >= test.passed.trials for _, count in test.gates)
-    ]:
-        return f"a required gate of `{gates[0].test}` fails about as often as it holds, and blocks by that alone: steady it or loosen it"
+    """One sentence about what to do."""
+    if found.unscored:
+        has = "has" if len(found.unscored) == 1 else "have"
+        tests = f"{counted(len(found.unscored), 'test')} {has}"
+        return f"{tests} fewer than two scored samples: fix their errors, then measure again"
+    flakiest = ", ".join(f"`{test.test}`" for test in found.flaky[:3])
+    worst = max(found.gates, key=lambda gate: gate.blocked.successes, default=None)
+    if worst and flakiness.interval(worst.blocked.successes, worst.blocked.trials)[0] > alpha:
+        return (
+            f"agentevals-action would block too often ({worst.name}): "
+            f"steady or quarantine {flakiest} first"
+        )
+    for test in found.flaky:
+        if any(2 * count >= test.passed.trials for _, count in test.gates):
+            return (
+                f"a required gate of `{test.test}` fails about as often as it holds, "
+                "and blocks by that alone: steady it or loosen it"
+            )
     if found.total.alarm <= WANTED:
         return "a single run is nearly steady here; leave `confirm` on, it costs almost nothing"
-    return f"keep `confirm` on and store a history of base; steady {shakiest} first, which raise the most suspicion"
+    return (
+        "keep `confirm` on and store a history of base; "
+        f"steady {flakiest} first, which raise the most suspicion"
+    )

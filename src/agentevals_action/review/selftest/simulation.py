@@ -1,27 +1,21 @@
-"""Pull requests drawn from known or recorded samples and decided as real ones are: what `selftest`
-and the benchmarks count."""
+"""Simulated pull requests, decided like real ones: for `selftest` and the benchmarks."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from agentevals_action.errors import Interrupted
-from agentevals_action.model.comparison import Evidence, Finding
+from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.results import scoring
-from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm
-from agentevals_action.review.comparison.decision_rule import THICK, what_fell
-
-#: A suite's path and a test's id.
-Key = tuple[str, str]
+from agentevals_action.review.comparison.confirmation import Evidences, Key, Suspect, confirm
+from agentevals_action.review.comparison.decision_rule import MIN_HISTORY, find_fall
+from agentevals_action.system import signals
 
 
 @dataclass(frozen=True)
 class Urn:
-    """One test: what base and head draw their samples from, evenly and with replacement, at least
-    one each, all of them told."""
+    """One test: the scored samples that base and head draw from, evenly and with replacement."""
 
     key: Key
     base: Sequence[SampleResult]
@@ -31,8 +25,8 @@ class Urn:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a pull request is decided by: `history` samples of base (at least 1), whether base can
-    be sampled again (`rerun`), and the inputs `confirm` and `alpha`."""
+    """How a pull request is decided: `history` samples of base (at least 1), whether base can be
+    sampled again (`rerun`), and the inputs `confirm` and `alpha`."""
 
     history: int = 20
     rerun: bool = True
@@ -42,8 +36,8 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Stream:
-    """The fresh samples that are there for one suspect, in the order in which they would be drawn:
-    `confirm` of head, and of base as many as a thin history is replaced by."""
+    """The fresh samples of one suspect in the order in which they are taken: `confirm` of head, and
+    of base as many as replace a short history."""
 
     head: Sequence[SampleResult]
     base: Sequence[SampleResult]
@@ -51,10 +45,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """One that was drawn: `plain` are the tests whose verdict is lower on head's one sample than on
-    base's latest one, `suspects` those that fell against base's history, `evidence` what became of
-    them; `gates` are the tests with a required gate that failed in more than half of all of head's
-    samples, which blocks whether base failed it or not."""
+    """A simulated pull request. `plain` are the tests whose verdict is lower in head's one sample
+    than in base's latest one, `suspects` those that fell against base's history, with their
+    `evidence`. `gates` are the tests with a required gate that failed in more than half of head's
+    samples, which blocks whatever base did."""
 
     plain: frozenset[Key]
     suspects: Sequence[Suspect]
@@ -64,73 +58,52 @@ class PullRequest:
 
     @property
     def regressed(self) -> frozenset[Key]:
-        """The tests that are found to be worse: one is enough to block."""
-        return frozenset(
-            key for key, found in self.evidence.items() if found.finding is Finding.REGRESSED
-        )
+        """The regressions; one is enough to block."""
+        found = self.evidence.items()
+        return frozenset(key for key, one in found if one.finding is Finding.REGRESSED)
 
     @property
     def head_samples(self) -> int:
-        """Fresh samples of head that it took."""
+        """The number of fresh samples of head."""
         return sum(len(found.head_samples) for found in self.evidence.values())
 
     @property
     def base_samples(self) -> int:
-        """Fresh samples of base that it took."""
+        """The number of fresh samples of base."""
         return sum(len(found.base_samples) for found in self.evidence.values())
 
 
 def pull_requests(
     urns: Sequence[Urn], conditions: Conditions, count: int, rng: Random
 ) -> Iterator[PullRequest]:
-    """So many pull requests that touch all of these tests, each independent of the others and its
-    tests of each other."""
+    """Simulated pull requests that touch all of these tests, independent of each other."""
     tests = [_Test(urn, conditions.history) for urn in urns]
-    with asyncio.Runner() as runner:
-        for _ in range(count):
-            try:
-                drawn = runner.run(_pull_request(tests, conditions, rng))
-            except BaseExceptionGroup as group:
-                # A signal that comes while a suspect is looked at is one of its task; it is to
-                # leave as what it is.
-                if interrupted := group.subgroup(Interrupted):
-                    raise interrupted.exceptions[0] from None
-                raise
-            yield drawn
+    for _ in range(count):
+        yield signals.run(_pull_request(tests, conditions, rng))
 
 
-def chance_of_a_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
-    """How often (0-1) a plain comparison of so many samples a side sees this test fall, by so many
-    drawn runs of each side."""
+def chance_of_fall(urn: Urn, samples: int, draws: int, rng: Random) -> float:
+    """How often (0–1) a plain comparison of this many samples on each side sees this test fall, by
+    the given number of drawn runs on each side."""
     base, head = (_outcomes(urn, pool, samples, draws, rng) for pool in (urn.base, urn.head))
     falls = (
-        here.count * there.count
-        for here in head
-        for there in base
-        if what_fell(here.result, there.result)
+        head_count * base_count
+        for head_result, head_count in head
+        for base_result, base_count in base
+        if find_fall(head_result, base_result)
     )
     return sum(falls) / (draws * draws)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """A result, and how many of the runs came out so."""
-
-    result: TestResult
-    count: int
-
-
 def _outcomes(
     urn: Urn, pool: Sequence[SampleResult], samples: int, draws: int, rng: Random
-) -> Sequence[_Seen]:
+) -> Sequence[tuple[TestResult, int]]:
+    """The different results of the drawn runs, with how often each was drawn."""
     runs = Counter[tuple[Verdict | None, tuple[str, ...]]]()
     for _ in range(draws):
         _, verdict, gates = scoring.combine_samples(rng.choices(pool, k=samples))
-        runs[verdict, gates] += 1
-    return [
-        _Seen(_result(urn, (), None, verdict, gates), count)
-        for (verdict, gates), count in runs.items()
-    ]
+        runs[verdict, tuple(gates)] += 1
+    return [(_result(urn, (), None, *outcome), count) for outcome, count in runs.items()]
 
 
 def _combined(urn: Urn, samples: Sequence[SampleResult]) -> TestResult:
@@ -144,11 +117,12 @@ def _result(
     verdict: Verdict | None,
     gates: Sequence[str],
 ) -> TestResult:
+    suite, test = urn.key
     return TestResult(
         timestamp="",
-        eval_id=urn.key[1],
-        dataset=urn.key[0],
-        eval_path=urn.key[0],
+        eval_id=test,
+        dataset=suite,
+        eval_path=suite,
         score=score,
         verdict=verdict,
         gates=urn.gates,
@@ -158,27 +132,24 @@ def _result(
 
 
 class _Test:
-    """One urn, with the result of each single sample made once: pull requests draw the same ones
-    over and over."""
+    """One urn with the result of each single sample, because pull requests draw the same samples
+    again and again."""
 
     def __init__(self, urn: Urn, history: int) -> None:
         self.urn, self._history = urn, history
-        made = {
-            id(sample): _combined(urn, [sample])
-            for sample in {id(one): one for one in (*urn.base, *urn.head)}.values()
-        }
+        distinct = {id(sample): sample for sample in (*urn.base, *urn.head)}
+        made = {name: _combined(urn, [sample]) for name, sample in distinct.items()}
         self._bases = [made[id(sample)] for sample in urn.base]
         self._heads = [made[id(sample)] for sample in urn.head]
-        steady = (
-            len({(sample.score, sample.verdict, sample.gates_failed) for sample in urn.base}) == 1
-        )
+        outcomes = {(sample.score, sample.verdict, sample.gates_failed) for sample in urn.base}
+        steady = len(outcomes) == 1
         self._steady = _combined(urn, [urn.base[0]] * history) if steady else None
 
     def draw(self, rng: Random) -> tuple[TestResult, TestResult, TestResult]:
-        """Head's result of one sample, base's of its latest one, and base's of all its history."""
-        places = rng.choices(range(len(self._bases)), k=self._history)
-        whole = self._steady or _combined(self.urn, [self.urn.base[place] for place in places])
-        return rng.choice(self._heads), self._bases[places[-1]], whole
+        """Head's result of one sample, base's of its latest sample, and base's of its history."""
+        indices = rng.choices(range(len(self._bases)), k=self._history)
+        history = self._steady or _combined(self.urn, [self.urn.base[index] for index in indices])
+        return rng.choice(self._heads), self._bases[indices[-1]], history
 
 
 async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Random) -> PullRequest:
@@ -188,52 +159,47 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
     streams: dict[Key, Stream] = {}
     bases: dict[str, list[TestResult]] = {}
     for test in tests:
-        key, (head, latest, whole) = test.urn.key, test.draw(rng)
-        bases.setdefault(key[0], []).append(whole)
-        if what_fell(head, latest):
+        key, (head, latest, history) = test.urn.key, test.draw(rng)
+        bases.setdefault(key[0], []).append(history)
+        if find_fall(head, latest):
             plain.add(key)
         if head.gates_failed:
             failing[key] = head
-        if held := what_fell(head, whole):
-            suspects.append(Suspect(key[0], head, whole, held))
+        if kept := find_fall(head, history):
+            suspects.append(Suspect(key[0], head, history, kept))
             streams[key] = Stream(
                 rng.choices(test.urn.head, k=conditions.confirm),
-                rng.choices(test.urn.base, k=THICK),
+                rng.choices(test.urn.base, k=MIN_HISTORY),
             )
     evidence = await confirm(
-        suspects, bases, conditions.confirm, conditions.alpha, _Streams(streams, conditions.rerun)
+        suspects,
+        bases,
+        conditions.confirm,
+        conditions.alpha,
+        _StreamSampler(streams),
+        on_base=streams if conditions.rerun else (),
     )
-    gates = frozenset(
-        key for key, head in failing.items() if _fails_a_gate(head, evidence.get(key))
-    )
-    return PullRequest(frozenset(plain), suspects, streams, evidence, gates)
+    gates = set()
+    for key, head in failing.items():
+        fresh = evidence[key].head_samples if key in evidence else ()
+        _, _, failed = scoring.combine_samples((*head.samples, *fresh))
+        if failed:
+            gates.add(key)
+    return PullRequest(frozenset(plain), suspects, streams, evidence, frozenset(gates))
 
 
-def _fails_a_gate(head: TestResult, evidence: Evidence | None) -> bool:
-    _, _, gates = scoring.combine_samples(
-        (*head.samples, *(evidence.head_samples if evidence else ()))
-    )
-    return bool(gates)
+class _StreamSampler:
+    """Takes fresh samples from the streams, in their order."""
 
-
-@dataclass
-class _Streams:
-    """Fresh samples in the order in which they stand in the streams."""
-
-    streams: Mapping[Key, Stream]
-    rerun: bool
-    _taken: dict[Key, int] = field(default_factory=dict)
+    def __init__(self, streams: Mapping[Key, Stream]) -> None:
+        self._streams = streams
+        self._taken = Counter[Key]()
 
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        taken = self._taken.get((suite, test), 0)
-        self._taken[suite, test] = taken + count
-        return self.streams[suite, test].head[taken : taken + count]
+        key = suite, test
+        taken = self._taken[key]
+        self._taken[key] += count
+        return self._streams[key].head[taken : taken + count]
 
     async def base(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
-        return self.streams[suite, test].base[:count]
-
-    def base_open(self, suite: str, test: str) -> bool:  # noqa: ARG002
-        return self.rerun
-
-    def settled(self, suite: str, test: str) -> None:
-        """Nobody watches a simulation."""
+        return self._streams[suite, test].base[:count]

@@ -77,7 +77,7 @@ def test_pull_requests__without_confirmation_each_fall_is_a_regression() -> None
     )
 
 
-def test_pull_requests__a_required_gate_that_fails_on_both_sides_is_told_apart() -> None:
+def test_pull_requests__a_required_gate_that_fails_on_both_sides_is_counted_apart() -> None:
     gate = (GateRecord(name="safe", path="EVAL.yaml", line=1),)
     for one in draw([Urn(("s", "gated"), [GATED], [GATED], gate), *urns(1, 1.0)], Conditions(), 3):
         assert one.gates == {("s", "gated")}
@@ -91,11 +91,11 @@ def test_pull_requests__a_gate_that_slipped_once_does_not_fail() -> None:
     assert sum(bool(one.gates) for one in drawn) <= 3
 
 
-def test_chance_of_a_fall__more_samples_still_a_test_that_is_mostly_right() -> None:
+def test_chance_of_fall__more_samples_still_a_test_that_is_mostly_right() -> None:
     chances = [
-        simulation.chance_of_a_fall(urns(1, 0.95)[0], samples, 400, random.Random(2))
+        simulation.chance_of_fall(urns(1, 0.95)[0], samples, 400, random.Random(2))
         for samples in (1, 5, 20)
     ]
     assert chances[0] == pytest.approx(0.95 * 0.05, abs=0.02)
     assert chances[0] > chances[2]
-    assert simulation.chance_of_a_fall(urns(1, 1.0)[0], 3, 50, random.Random(2)) == 0
+    assert simulation.chance_of_fall(urns(1, 1.0)[0], 3, 50, random.Random(2)) == 0

@@ -9,26 +9,26 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.execution.preparation import Lines, Preparation, run_setup
+from agentevals_action.execution.preparation import LineSplitter, Preparation
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
 class Log:
-    """Keeps what is said; `answer`, a file, is made when `awaited` is said."""
+    """Keeps what is expected; `answer`, a file, is made when `awaited` is expected."""
 
     def __init__(self, awaited: str = "", answer: Path | None = None) -> None:
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self._awaited, self._answer = awaited, answer
 
     @contextmanager
-    def folded(self, title: str) -> Iterator[Callable[[str], None]]:
-        self.said.append(f"[{title}")
+    def section(self, title: str) -> Iterator[Callable[[str], None]]:
+        self.lines.append(f"[{title}")
         yield self.say
-        self.said.append("]")
+        self.lines.append("]")
 
     def say(self, line: str) -> None:
-        self.said.append(line)
+        self.lines.append(line)
         if self._answer and line == self._awaited:
             self._answer.touch()
 
@@ -36,22 +36,27 @@ class Log:
 def setup(
     command: str, folder: Path, log: Log, withheld: tuple[str, ...] = ()
 ) -> AttemptError | None:
-    return asyncio.run(run_setup(command, folder, ENVIRONMENT, withheld, log.say))
+    prepared = Preparation(command, None, folder, ENVIRONMENT, withheld)
+    try:
+        asyncio.run(prepared.run(folder, log.section))
+    except AttemptError as error:
+        return error
+    return None
 
 
 def test_setup__runs_in_the_folder_and_tells_both_streams(tmp_path: Path) -> None:
     log = Log()
     assert setup("pwd; echo; echo oops >&2; printf end", tmp_path, log) is None
-    assert sorted(log.said) == sorted([str(tmp_path), "oops", "end"])
+    assert sorted(log.lines) == sorted(["[setup", str(tmp_path), "oops", "end", "]"])
 
 
-def test_setup__is_told_while_it_runs(tmp_path: Path) -> None:
+def test_setup__is_logged_while_it_runs(tmp_path: Path) -> None:
     log = Log("waiting", tmp_path / "answer")
     assert (
         setup("echo waiting; while [ ! -e answer ]; do sleep 0.02; done; echo done", tmp_path, log)
         is None
     )
-    assert log.said == ["waiting", "done"]
+    assert log.lines == ["[setup", "waiting", "done", "]"]
 
 
 def test_setup__a_failure_says_how_and_the_last_lines(tmp_path: Path) -> None:
@@ -75,7 +80,7 @@ def test_setup__sees_the_environment_given_and_nothing_else(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     log = Log()
     setup("env", tmp_path, log)
-    assert not any("sk-0123456789" in line for line in log.said)
+    assert not any("sk-0123456789" in line for line in log.lines)
 
 
 def preparation(folder: Path, setup: str | None, prepare: str | None) -> Preparation:
@@ -89,7 +94,7 @@ def trees(folder: Path) -> tuple[Path, Path]:
     return head, base
 
 
-def test_ready__setup_once_for_both_trees_and_prepare_in_each(tmp_path: Path) -> None:
+def test_run__setup_once_for_both_trees_and_prepare_in_each(tmp_path: Path) -> None:
     head, base = trees(tmp_path)
     log = Log()
     both = preparation(
@@ -99,16 +104,16 @@ def test_ready__setup_once_for_both_trees_and_prepare_in_each(tmp_path: Path) ->
     )
 
     async def make() -> None:
-        await asyncio.gather(both.ready(head, log.folded), both.ready(base, log.folded))
+        await asyncio.gather(both.run(head, log.section), both.run(base, log.section))
 
     asyncio.run(make())
     assert (head / "setup.txt").read_text() == "once\n"
     assert (head / "prepared").exists()
     assert (base / "prepared").exists()
-    assert log.said == ["[setup", "hello", "]"]
+    assert log.lines == ["[setup", "hello", "]"]
 
 
-def test_ready__a_failed_setup_is_every_trees_and_has_no_second_try(tmp_path: Path) -> None:
+def test_run__a_failed_setup_is_every_trees_and_has_no_second_try(tmp_path: Path) -> None:
     head, base = trees(tmp_path)
     log = Log()
     both = preparation(
@@ -118,7 +123,7 @@ def test_ready__a_failed_setup_is_every_trees_and_has_no_second_try(tmp_path: Pa
     async def make() -> list[BaseException | None]:
         return [
             *await asyncio.gather(
-                both.ready(head, log.folded), both.ready(base, log.folded), return_exceptions=True
+                both.run(head, log.section), both.run(base, log.section), return_exceptions=True
             )
         ]
 
@@ -132,40 +137,40 @@ def test_ready__a_failed_setup_is_every_trees_and_has_no_second_try(tmp_path: Pa
     assert not list(tmp_path.glob("*/prepared"))
 
 
-def test_ready__a_failed_prepare_is_of_its_tree_alone(tmp_path: Path) -> None:
+def test_run__a_failed_prepare_is_of_its_tree_alone(tmp_path: Path) -> None:
     head, base = trees(tmp_path)
     (head / "here").touch()
     both = preparation(head, None, "ls here")
 
     async def make() -> None:
-        await both.ready(head, Log().folded)
+        await both.run(head, Log().section)
         with pytest.raises(AttemptError, match="`prepare` ended with exit code"):
-            await both.ready(base, Log().folded)
+            await both.run(base, Log().section)
 
     asyncio.run(make())
 
 
-def test_ready__nothing_to_do_says_nothing(tmp_path: Path) -> None:
+def test_run__nothing_to_do_says_nothing(tmp_path: Path) -> None:
     log = Log()
-    asyncio.run(preparation(tmp_path, None, None).ready(tmp_path, log.folded))
-    assert log.said == []
+    asyncio.run(preparation(tmp_path, None, None).run(tmp_path, log.section))
+    assert log.lines == []
 
 
-def test_lines__pieces_become_lines_whatever_they_are_cut_at() -> None:
+def test_line_splitter__pieces_become_lines_whatever_they_are_cut_at() -> None:
     for size in (1, 2, 3, 7, 100):
-        said: list[str] = []
-        lines = Lines(said.append)
+        expected: list[str] = []
+        lines = LineSplitter(expected.append)
         data = "häl\u20aclo\r\n\r\n10%\r100%\ntail".encode()
         for start in range(0, len(data), size):
             lines.add(data[start : start + size])
         lines.end()
-        assert said == ["häl\u20aclo", "100%", "tail"]
+        assert expected == ["häl\u20aclo", "100%", "tail"]
 
 
-def test_lines__a_line_without_an_end_is_not_held_for_ever_and_bytes_are_no_text() -> None:
-    said: list[str] = []
-    lines = Lines(said.append)
+def test_line_splitter__a_line_without_an_end_is_not_held_for_ever_and_bytes_are_no_text() -> None:
+    expected: list[str] = []
+    lines = LineSplitter(expected.append)
     lines.add(b"x" * 100_000)
     lines.add(b"y" * 100_000 + b"\n\xff\xfe!\n\xe2")
     lines.end()
-    assert [len(said[0]), *said[1:]] == [65_536 + 100_000, "\ufffd\ufffd!", "\ufffd"]
+    assert [len(expected[0]), *expected[1:]] == [65_536 + 100_000, "\ufffd\ufffd!", "\ufffd"]

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
-from agentevals_action.execution.conversations import WithEarlierTurns, may_remember, remembered_in
-from agentevals_action.execution.resume import Asked
-from agentevals_action.execution.runner import placed
-from agentevals_action.model.result import TestResult
+from agentevals_action.execution.conversations import (
+    SelectedTests,
+    may_remember,
+    remembered_conversation,
+)
+from agentevals_action.execution.resume import RequestedTests
+from agentevals_action.execution.runner import indexed
 from agentevals_action.model.suite import Suite
+from agentevals_action.results.jsonl import read_results
 from tests.support import command, results, suites, targets
 
 TURNS = (("a1", "a"), ("x", None), ("b1", "b"), ("a2", "a"), ("b2", "b"), ("a3", "a"))
@@ -34,7 +36,7 @@ def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
 
 
 def run_for(suite: Suite, *wanted: str) -> tuple[list[str], int]:
-    picked = WithEarlierTurns([suite], lambda test: test.id in wanted)
+    picked = SelectedTests([suite], lambda test: test.id in wanted)
     return [test.id for test in picked.of(suite)], picked.added(suite)
 
 
@@ -52,20 +54,22 @@ def test_turns__an_agent_that_remembers_nothing_is_asked_alone(tmp_path: Path) -
         suite = talks(tmp_path, definition)
         (first, *_) = suite.tests
         assert not may_remember(suite, first)
-        assert remembered_in(suite, first) is None
+        assert remembered_conversation(suite, first) is None
         assert run_for(suite, "a3") == (["a3"], 0)
 
 
-def test_halves__a_conversation_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_incomplete_conversations__a_conversation_is_kept_completely_or_not_at_all(
+    tmp_path: Path,
+) -> None:
     suite = talks(tmp_path)
-    asked = Asked(placed([suite]), lambda _suite, _test: results.fingerprint(), 1)
-    assert asked.halves(bytearray([1, 1, 1, 1, 1, 1])) == []
-    assert asked.halves(bytearray([1, 1, 1, 0, 1, 1])) == [0, 5]
-    assert asked.halves(bytearray([0, 0, 1, 0, 1, 0])) == []
+    asked = RequestedTests(indexed([suite]), lambda _suite, _test: results.fingerprint(), 1)
+    assert asked.incomplete_conversations(bytearray([1, 1, 1, 1, 1, 1])) == []
+    assert asked.incomplete_conversations(bytearray([1, 1, 1, 0, 1, 1])) == [0, 5]
+    assert asked.incomplete_conversations(bytearray([0, 0, 1, 0, 1, 0])) == []
     assert (
-        Asked(
-            placed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1
-        ).halves(bytearray(6))
+        RequestedTests(
+            indexed([talks(tmp_path, MODEL)]), lambda _suite, _test: results.fingerprint(), 1
+        ).incomplete_conversations(bytearray(6))
         == []
     )
 
@@ -95,14 +99,14 @@ def conversations(folder: Path, value: str = "fine") -> Path:
 
 
 def heard(folder: Path) -> list[str]:
-    said = (folder / "log.txt").read_text().split()
+    lines = (folder / "log.txt").read_text().split()
     (folder / "log.txt").unlink()
-    return said
+    return lines
 
 
 def ids(folder: Path) -> list[str]:
-    lines = (folder / "agentevals-report/results.jsonl").read_text().splitlines()
-    return [msgspec.json.decode(line, type=TestResult).eval_id for line in lines]
+    results_file = folder / "agentevals-report/results.jsonl"
+    return [result.eval_id for result in read_results(results_file)]
 
 
 def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:
@@ -116,7 +120,7 @@ def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:
     assert (heard(tmp_path), "earlier turn" in done.err) == (["x"], False)
 
 
-def test_run__resume_makes_a_conversation_again_whole(tmp_path: Path) -> None:
+def test_run__resume_makes_a_conversation_again_completely(tmp_path: Path) -> None:
     conversations(tmp_path)
     assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
     assert len(heard(tmp_path)) == 6

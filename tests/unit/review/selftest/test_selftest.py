@@ -33,8 +33,8 @@ def examine(*results: TestResult, samples: int = 10, seed: int = 1, **steady: in
 
 def test_examine__steady_suites_raise_no_alarm() -> None:
     found = examine(result("a", [PASS] * 10), result("b", [FAIL] * 10))
-    assert (found.total.alarm, found.total.samples, found.flaky, found.untold) == (0, 1, (), ())
-    assert [way.blocked.successes for way in found.ways] == [0, 0]
+    assert (found.total.alarm, found.total.samples, found.flaky, found.unscored) == (0, 1, (), ())
+    assert [way.blocked.successes for way in found.gates] == [0, 0]
     assert "nearly steady" in selftest.advice(found, 0.05)
 
 
@@ -72,31 +72,31 @@ def test_examine__more_samples_still_what_slips_seldom() -> None:
 def test_examine__this_gate_blocks_less_than_one_run() -> None:
     found = examine(*(result(f"t{number}", [PASS] * 9 + [FAIL]) for number in range(16)))
     assert found.total.alarm > 0.8
-    assert all((way.blocked.rate or 0) <= 0.07 for way in found.ways)
-    assert all(way.extra_head > 0 for way in found.ways)
-    assert [bool(way.extra_base) for way in found.ways] == [False, True]
+    assert all((way.blocked.rate or 0) <= 0.07 for way in found.gates)
+    assert all(way.extra_head > 0 for way in found.gates)
+    assert [bool(way.extra_base) for way in found.gates] == [False, True]
 
 
-def test_examine__errors_are_no_samples_and_a_test_without_is_told() -> None:
+def test_examine__errors_are_no_samples_and_a_test_without_is_reported() -> None:
     found = examine(
         result("torn", [PASS] * 9 + [ERROR]),
         result("dead", [ERROR] * 10),
         result("nearly", [PASS] + [ERROR] * 9),
     )
-    assert [test.test for test in found.untold] == ["dead", "nearly"]
-    assert (found.total.untold, found.total.flaky, found.total.passed) == (2, 0, History(10, 10))
+    assert [test.test for test in found.unscored] == ["dead", "nearly"]
+    assert (found.total.unscored, found.total.flaky, found.total.passed) == (2, 0, History(10, 10))
     assert "2 tests have fewer than two samples" in selftest.advice(found, 0.05)
 
 
 def test_examine__nothing_but_errors_has_no_figures() -> None:
     found = examine(result("dead", [ERROR] * 10))
-    assert found.ways == ()
+    assert found.gates == ()
     assert found.total.samples_for_drop is None
 
 
 def test_examine__what_was_not_run_counts_as_steady() -> None:
     found = examine(**{"EVAL.yaml": 3})
-    assert (found.total.tests, found.tests, found.ways, found.total.alarm) == (3, (), (), 0)
+    assert (found.total.tests, found.tests, found.gates, found.total.alarm) == (3, (), (), 0)
 
 
 def test_examine__the_same_seed_finds_the_same() -> None:
@@ -107,4 +107,4 @@ def test_examine__the_same_seed_finds_the_same() -> None:
 def test_advice__a_gate_that_fails_as_often_as_not_comes_first() -> None:
     found = examine(result("gated", [PASS, GATED] * 5))
     assert "a required gate of `gated`" in selftest.advice(found, 0.05)
-    assert any(way.gates.successes for way in found.ways)
+    assert any(way.gates.successes for way in found.gates)

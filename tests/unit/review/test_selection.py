@@ -7,7 +7,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.model.watch import read_rule
-from agentevals_action.review.selection import Change, Discovery, select_suites
+from agentevals_action.review.selection import Change, SelectedSuites, select_suites
 
 
 def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:
@@ -29,7 +29,7 @@ def modified(*paths: str) -> tuple[ChangedFile, ...]:
     return tuple(ChangedFile(path, "modified") for path in paths)
 
 
-def reasons(found: Discovery) -> dict[str, tuple[str, ...]]:
+def reasons(found: SelectedSuites) -> dict[str, tuple[str, ...]]:
     return {selection.path: selection.reasons for selection in found.selections}
 
 
@@ -53,7 +53,7 @@ def test_select_suites__what_lies_beside_is_not_touched() -> None:
         [suite("evals/EVAL.yaml", ("evals/data.json", "file"))],
         Change(modified("evals/other.json", "README.md")),
     )
-    assert found == Discovery()
+    assert found == SelectedSuites()
 
 
 def test_select_suites__the_agents_code_is_for_watch() -> None:
@@ -147,18 +147,18 @@ def test_select_suites__all_when_asked_and_why_each_is_touched() -> None:
     }
 
 
-def test_select_suites__all_when_the_change_could_not_be_told() -> None:
+def test_select_suites__all_when_the_change_could_not_be_scored() -> None:
     found = select_suites([suite("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(None))
-    assert reasons(found) == {"a/EVAL.yaml": ("what changed could not be told, so all suites run",)}
-    assert [one.path for one in found.touched_broken] == ["b/EVAL.yaml"]
+    assert reasons(found) == {"a/EVAL.yaml": ("the changed files are unknown, so all suites run",)}
+    assert [one.path for one in found.broken] == ["b/EVAL.yaml"]
 
 
 def test_select_suites__broken_and_touched_or_not() -> None:
     found = select_suites(
         [broken("a/EVAL.yaml"), broken("b/EVAL.yaml")], Change(modified("a/EVAL.yaml"))
     )
-    assert [one.path for one in found.touched_broken] == ["a/EVAL.yaml"]
-    assert [one.path for one in found.untouched_broken] == ["b/EVAL.yaml"]
+    assert [one.path for one in found.broken] == ["a/EVAL.yaml"]
+    assert [one.path for one in found.unaffected] == ["b/EVAL.yaml"]
     assert found.selections == ()
 
 
@@ -170,14 +170,12 @@ def test_select_suites__a_suite_that_the_change_broke_by_taking_a_file_away() ->
         ChangedFile("prompts/judge.md", "removed"),
         ChangedFile("prompts/new.md", "renamed", "prompts/judge.md"),
     ):
-        assert select_suites([misses], Change([change])).touched_broken == (misses,)
+        assert select_suites([misses], Change([change])).broken == (misses,)
 
 
 def test_select_suites__a_suite_that_an_imported_file_broke() -> None:
     invalid = broken("EVAL.yaml", at="tests/more.yaml")
-    assert select_suites([invalid], Change(modified("tests/more.yaml"))).touched_broken == (
-        invalid,
-    )
+    assert select_suites([invalid], Change(modified("tests/more.yaml"))).broken == (invalid,)
 
 
 def test_select_suites__many_files_are_counted_and_all_are_kept() -> None:

@@ -9,7 +9,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Finding, History
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm
-from agentevals_action.review.comparison.decision_rule import Held
+from agentevals_action.review.comparison.decision_rule import Kept
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -29,14 +29,14 @@ def result(name: str, samples: Sequence[SampleResult], verdict: Verdict | None) 
 
 
 def suspect(
-    name: str, base: Sequence[SampleResult] = (PASS,) * 20, certain: bool = False
+    name: str, base: Sequence[SampleResult] = (PASS,) * 20, deterministic: bool = False
 ) -> Suspect:
     return Suspect(
         SUITE,
         result(name, [FAIL], "fail"),
         result(name, base, "pass"),
-        Held("pass", frozenset()),
-        certain,
+        Kept("pass", frozenset()),
+        deterministic,
     )
 
 
@@ -47,10 +47,9 @@ class Agent:
 
     head_rates: Mapping[str, float]
     base_rate: float = 1.0
-    open: bool = True
     failing: frozenset[str] = frozenset()
     asked: list[tuple[str, str, int]] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
+    settled: list[int] = field(default_factory=list)
     rng: random.Random = field(default_factory=lambda: random.Random(5))
 
     async def head(self, suite: str, test: str, count: int) -> Sequence[SampleResult]:
@@ -60,12 +59,6 @@ class Agent:
         if "refused" in self.failing:
             raise AttemptError("prepare", "`prepare` failed")
         return self._draw("base", test, count, self.base_rate)
-
-    def base_open(self, suite: str, test: str) -> bool:
-        return self.open
-
-    def settled(self, suite: str, test: str) -> None:
-        self.done.append(test)
 
     def count(self, side: str) -> int:
         return sum(count for where, _, count in self.asked if where == side)
@@ -83,7 +76,10 @@ def found(agent: Agent, *suspects: Suspect, horizon: int = 6, alpha: float = 0.0
         SUITE: [result(f"other-{number}", [PASS] * 20, "pass") for number in range(30)]
         + [one.base for one in suspects]
     }
-    return asyncio.run(confirm(suspects, bases, horizon, alpha, agent))
+    on_base = {one.key for one in suspects}
+    return asyncio.run(
+        confirm(suspects, bases, horizon, alpha, agent, on_base, lambda: agent.settled.append(1))
+    )
 
 
 def test_confirm__a_broken_test_is_a_regression_in_few_samples() -> None:
@@ -110,7 +106,7 @@ def test_confirm__a_slip_is_cleared() -> None:
     )
 
 
-def test_confirm__a_thin_base_is_sampled_anew_and_only_where_it_matters() -> None:
+def test_confirm__a_thin_base_is_sampled_again_and_only_where_it_matters() -> None:
     agent = Agent({"broken": 0.0, "slip": 1.0})
     evidences = found(agent, suspect("broken", [PASS]), suspect("slip", [PASS]))
     assert evidences[SUITE, "broken"].finding is Finding.REGRESSED
@@ -120,7 +116,7 @@ def test_confirm__a_thin_base_is_sampled_anew_and_only_where_it_matters() -> Non
     )
     assert evidences[SUITE, "slip"].finding is Finding.CLEARED
     assert [test for side, test, _ in agent.asked if side == "base"] == ["broken"]
-    assert sorted(agent.done) == ["broken", "slip"]
+    assert len(agent.settled) == 2
 
 
 def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
@@ -134,7 +130,7 @@ def test_confirm__a_base_as_shaky_as_head_is_no_regression() -> None:
 
 
 @pytest.mark.parametrize("failing", ["base", "refused"])
-def test_confirm__a_base_that_cannot_be_had_again_is_said_and_what_there_is_counts(
+def test_confirm__a_base_that_cannot_be_sampled_again_is_noted_and_what_there_is_counts(
     failing: str,
 ) -> None:
     evidence = found(Agent({"a": 0.0}, failing=frozenset({failing})), suspect("a", [PASS]))[
@@ -153,8 +149,8 @@ def test_confirm__errors_are_no_answer_to_either() -> None:
 
 def test_confirm__one_answer_is_enough_where_it_is_always_the_same() -> None:
     agent = Agent({})
-    evidence = found(agent, suspect("a", [PASS], certain=True))[SUITE, "a"]
-    assert (evidence.finding, agent.asked, agent.done) == (Finding.REGRESSED, [], [])
+    evidence = found(agent, suspect("a", [PASS], deterministic=True))[SUITE, "a"]
+    assert (evidence.finding, agent.asked, agent.settled) == (Finding.REGRESSED, [], [])
 
 
 def test_confirm__without_confirmation_a_fall_is_a_regression() -> None:
@@ -182,7 +178,7 @@ def test_confirm__the_level_holds_for_all_suspects_together() -> None:
     assert blocked <= 10
 
 
-def test_confirm__what_broke_altogether_is_found_whole() -> None:
+def test_confirm__what_broke_altogether_is_found_completely() -> None:
     agent = Agent({f"t{number}": 0.0 for number in range(40)})
     evidences = found(agent, *(suspect(f"t{number}", [PASS]) for number in range(40)))
     assert {evidence.finding for evidence in evidences.values()} == {Finding.REGRESSED}
@@ -194,7 +190,7 @@ def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples:
         SUITE,
         result("a", [FAIL] * samples, "fail"),
         result("a", [PASS] * samples, "pass"),
-        Held("pass", frozenset()),
+        Kept("pass", frozenset()),
     )
     assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
@@ -202,7 +198,7 @@ def test_confirm__a_broken_test_is_found_however_many_samples_a_run_has(samples:
 def test_confirm__what_always_fails_is_broken_though_base_wavers_between_two_classes() -> None:
     base = [PASS, SampleResult(score=0.6, verdict="borderline")] * 10
     broken = Suspect(
-        SUITE, result("a", [FAIL], "fail"), result("a", base, "pass"), Held("pass", frozenset())
+        SUITE, result("a", [FAIL], "fail"), result("a", base, "pass"), Kept("pass", frozenset())
     )
     assert found(Agent({"a": 0.0}), broken)[SUITE, "a"].finding is Finding.REGRESSED
 
@@ -210,6 +206,13 @@ def test_confirm__what_always_fails_is_broken_though_base_wavers_between_two_cla
 def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
     agent = Agent({"a": 0.0}, failing=frozenset({"refused"}))
     evidence = asyncio.run(
-        confirm([suspect("a", [PASS])], {SUITE: [result("a", [PASS], "pass")]}, 6, 0.0001, agent)
+        confirm(
+            [suspect("a", [PASS])],
+            {SUITE: [result("a", [PASS], "pass")]},
+            6,
+            0.0001,
+            agent,
+            on_base={(SUITE, "a")},
+        )
     )[SUITE, "a"]
     assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)

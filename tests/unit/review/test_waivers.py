@@ -106,11 +106,12 @@ def marked(comparison: SuiteComparison, quarantines: Quarantines) -> list[str]:
 def test_covers__globs_over_ids_and_paths(
     tests: tuple[str, ...], suites: tuple[str, ...], covered: bool
 ) -> None:
-    assert waivers.covers(entry(*tests, suites=suites), PATH, "refund-small") is covered
+    found = waivers.entry_for([entry(*tests, suites=suites)], PATH, "refund-small")
+    assert (found is not None) is covered
 
 
 def test_covers__an_id_with_brackets_by_its_own_name() -> None:
-    assert waivers.covers(entry("case[1]"), PATH, "case[1]")
+    assert waivers.entry_for([entry("case[1]")], PATH, "case[1]")
 
 
 def test_apply__by_head_alone_where_there_is_no_base_to_ask() -> None:
@@ -124,8 +125,8 @@ def test_apply__only_what_both_sides_have() -> None:
 
 def test_apply__the_entry_is_the_base_s() -> None:
     quarantines = Quarantines((entry("a", reason="mine"),), (entry("a", reason="ours"),))
-    (told,) = waivers.apply([suite(pair("a", "fail"))], quarantines)
-    assert told.tests[0].quarantine == entry("a", reason="ours")
+    (actual,) = waivers.apply([suite(pair("a", "fail"))], quarantines)
+    assert actual.tests[0].quarantine == entry("a", reason="ours")
 
 
 def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
@@ -142,20 +143,22 @@ def test_apply__a_suite_that_moved_is_known_by_where_it_was() -> None:
 
 def test_pending__what_head_has_and_base_has_not_like_that() -> None:
     kept, longer = entry("a"), entry("b", reason="still flaky", line=7)
-    assert waivers.pending(Quarantines((kept, longer), (entry("a", line=9), entry("b")))) == (
+    assert waivers.not_on_base(Quarantines((kept, longer), (entry("a", line=9), entry("b")))) == (
         Diagnostic(
             Location(FILE, 7),
             "this quarantine is not on the base like this, so it does not hold in this review",
             "it takes effect once it is merged",
         ),
     )
-    assert waivers.pending(Quarantines((kept, longer))) == ()
+    assert waivers.not_on_base(Quarantines((kept, longer))) == ()
 
 
 def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
     entries = (entry("a*"), entry("gone", line=5), entry("*", suites=("old/**",), line=8))
-    told = waivers.unmatched(entries, [("evals/EVAL.yaml", ["b"]), ("more/EVAL.yaml", ["ab"])])
-    assert [(diagnostic.location.line, diagnostic.problem) for diagnostic in told] == [
+    actual = waivers.without_tests(
+        entries, [("evals/EVAL.yaml", ["b"]), ("more/EVAL.yaml", ["ab"])]
+    )
+    assert [(diagnostic.location.line, diagnostic.problem) for diagnostic in actual] == [
         (5, "this quarantine covers no test"),
         (8, "this quarantine covers no test"),
     ]
@@ -163,58 +166,58 @@ def test_unmatched__an_entry_that_covers_no_test_is_a_warning() -> None:
 
 def test_unmatched__a_suite_that_could_not_be_read_may_hold_it() -> None:
     entries = (entry("gone", suites=("evals/**",)), entry("gone", suites=("more/**",), line=5))
-    told = waivers.unmatched(entries, [("more/EVAL.yaml", ["b"])], unread=["evals/EVAL.yaml"])
-    assert [diagnostic.location.line for diagnostic in told] == [5]
+    actual = waivers.without_tests(entries, [("more/EVAL.yaml", ["b"])], unread=["evals/EVAL.yaml"])
+    assert [diagnostic.location.line for diagnostic in actual] == [5]
 
 
 def test_accepting__turns_regressions_into_accepted_ones() -> None:
-    (told,) = waivers.apply(
+    (actual,) = waivers.apply(
         [suite(pair("a", "fail"), pair("b", "borderline"), pair("c", "pass"))], NONE, ADA
     )
-    assert [(test.change, test.accepted_by) for test in told.tests] == [
+    assert [(test.change, test.accepted_by) for test in actual.tests] == [
         (Change.REGRESSED, "ada"),
         (Change.REGRESSED, "ada"),
         (Change.UNCHANGED, ""),
     ]
-    decision = decide(told)
+    decision = decide(actual)
     assert decision.outcome is Outcome.PASSED
     assert decision.waived == ("2 regressions accepted by @ada (label `agentevals:accept`)",)
 
 
 def test_accepting__is_no_matter_where_nothing_regressed() -> None:
-    assert not waivers.wants_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
-    assert waivers.wants_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
+    assert not waivers.needs_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
+    assert waivers.needs_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
 
 
 def test_accepting__never_a_required_gate() -> None:
-    (told,) = waivers.apply([suite(lost_gate("a"), pair("b", "fail"))], NONE, ADA)
-    assert [test.accepted_by for test in told.tests] == ["", "ada"]
-    decision = decide(told)
+    (actual,) = waivers.apply([suite(lost_gate("a"), pair("b", "fail"))], NONE, ADA)
+    assert [test.accepted_by for test in actual.tests] == ["", "ada"]
+    decision = decide(actual)
     assert decision.outcome is Outcome.FAILED
     assert decision.reasons == ("1 required gate failed", "1 test regressed")
     assert decision.waived == ("1 regression accepted by @ada (label `agentevals:accept`)",)
-    assert decide(told, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
+    assert decide(actual, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
 
 
 def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
     head = results.result("a", "fail", gates=("safe",), failed=("safe",))
     base = results.result("a", "borderline", gates=("safe",), failed=("safe",))
-    (told,) = waivers.apply([suite((head, base))], NONE, ADA)
-    assert told.tests[0].accepted_by == "ada"
-    assert decide(told).reasons == ("1 required gate failed",)
+    (actual,) = waivers.apply([suite((head, base))], NONE, ADA)
+    assert actual.tests[0].accepted_by == "ada"
+    assert decide(actual).reasons == ("1 required gate failed",)
 
 
 def test_accepting__does_not_touch_failures_errors_and_the_pass_rate() -> None:
-    (told,) = waivers.apply([suite(pair("a", "fail"))], NONE, ADA)
-    assert decide(told, fail_on=EVERYTHING).reasons == ("1 test failed",)
-    assert decide(told, min_pass_rate=0.5).outcome is Outcome.FAILED
+    (actual,) = waivers.apply([suite(pair("a", "fail"))], NONE, ADA)
+    assert decide(actual, fail_on=EVERYTHING).reasons == ("1 test failed",)
+    assert decide(actual, min_pass_rate=0.5).outcome is Outcome.FAILED
     (erred,) = waivers.apply([suite(pair("a", None), pair("b", "pass"))], NONE, ADA)
     assert decide(erred).outcome is Outcome.INCONCLUSIVE
 
 
-def test_quarantine__a_failed_gate_does_not_block_and_is_told() -> None:
-    (told,) = waivers.apply([suite(lost_gate("a"), pair("b", "pass"))], alone("a"))
-    decision = decide(told, fail_on=EVERYTHING)
+def test_quarantine__a_failed_gate_does_not_block_and_is_reported() -> None:
+    (actual,) = waivers.apply([suite(lost_gate("a"), pair("b", "pass"))], alone("a"))
+    decision = decide(actual, fail_on=EVERYTHING)
     assert decision.outcome is Outcome.PASSED
     assert decision.reasons == ()
     assert decision.waived == (
@@ -232,8 +235,8 @@ def test_quarantine__an_error_and_what_could_not_be_confirmed_do_not_count() -> 
         evidence={"b": unconfirmed},
     )
     assert decide(compared).outcome is Outcome.INCONCLUSIVE
-    (told,) = waivers.apply([compared], alone("a", "b", "c"))
-    decision = decide(told)
+    (actual,) = waivers.apply([compared], alone("a", "b", "c"))
+    decision = decide(actual)
     assert decision.outcome is Outcome.PASSED
     assert decision.waived == (
         "3 tests in quarantine do not count (2 fail, 1 in error): owner grace, until 2026-03-01, flaky",
@@ -247,11 +250,11 @@ def test_quarantine__the_pass_rate_leaves_it_out_whether_it_passed_or_not() -> N
     assert (
         decide(*waivers.apply([compared], alone("a")), min_pass_rate=0.66).outcome is Outcome.PASSED
     )
-    told = decide(*waivers.apply([compared], alone("a", "b")), min_pass_rate=0.66)
-    assert told.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.66",)
+    actual = decide(*waivers.apply([compared], alone("a", "b")), min_pass_rate=0.66)
+    assert actual.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.66",)
 
 
-def test_quarantine__of_a_whole_suite_leaves_nothing_to_be_inconclusive_about() -> None:
+def test_quarantine__of_a_complete_suite_leaves_nothing_to_be_inconclusive_about() -> None:
     errors = suite(pair("a", None))
     other = suite(pair("b", "pass"), path="more/EVAL.yaml")
     assert decide(errors, other).outcome is Outcome.INCONCLUSIVE
@@ -263,34 +266,34 @@ def test_quarantine__a_suite_without_tests_is_still_inconclusive() -> None:
     assert decide(*waivers.apply([suite()], alone("*"))).outcome is Outcome.INCONCLUSIVE
 
 
-def test_quarantine__the_other_errors_of_base_are_still_told() -> None:
+def test_quarantine__the_other_errors_of_base_are_still_reported() -> None:
     compared = suite(pair("a", "pass", "pass"), pair("b", "fail", None))
-    told = decide(*waivers.apply([compared], alone("a")))
-    assert told.outcome is Outcome.INCONCLUSIVE
+    actual = decide(*waivers.apply([compared], alone("a")))
+    assert actual.outcome is Outcome.INCONCLUSIVE
 
 
 def test_quarantine__comes_before_accepting() -> None:
-    (told,) = waivers.apply([suite(pair("a", "fail"))], alone("a"), ADA)
-    assert (told.tests[0].quarantine, told.tests[0].accepted_by) == (entry("a"), "")
-    assert len(decide(told).waived) == 1
+    (actual,) = waivers.apply([suite(pair("a", "fail"))], alone("a"), ADA)
+    assert (actual.tests[0].quarantine, actual.tests[0].accepted_by) == (entry("a"), "")
+    assert len(decide(actual).waived) == 1
 
 
-def test_told__entries_apart_and_on_one_line() -> None:
+def test_describe__entries_apart_and_on_one_line() -> None:
     quarantines = Quarantines((entry("a", reason="one\n  two"), entry("*")))
-    (told,) = waivers.apply([suite(pair("a", "fail"), pair("b", "pass"))], quarantines)
-    assert [line.partition(": ")[2] for line in waivers.told([told], "x")] == [
+    (actual,) = waivers.apply([suite(pair("a", "fail"), pair("b", "pass"))], quarantines)
+    assert [line.partition(": ")[2] for line in waivers.describe([actual], "x")] == [
         "owner grace, until 2026-03-01, one two",
         "owner grace, until 2026-03-01, flaky",
     ]
 
 
-def test_decide__faults_of_the_quarantine_are_told_apart() -> None:
+def test_decide__errors_of_the_quarantine_are_listed_apart() -> None:
     errors = [Diagnostic(Location(FILE, 2), "expired"), Diagnostic(Location(PATH, 2), "wrong")]
-    told = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, errors)
-    assert told.outcome is Outcome.INVALID
-    assert told.reasons == (
-        "1 fault in suites that the change touches",
-        "1 fault in `.agentevals.yaml`",
+    actual = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, errors)
+    assert actual.outcome is Outcome.INVALID
+    assert actual.reasons == (
+        "1 error in suites that the change touches",
+        "1 error in `.agentevals.yaml`",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.watch import read_rule
-from agentevals_action.review.unchanged_since import Untouched
+from agentevals_action.review.unchanged_since import UnchangedSince
 from tests.support import base_tree, suites
 
 OLD = "a" * 40
@@ -20,9 +20,11 @@ def asked(
     links: dict[str, list[str]] | None = None,
 ) -> bool | str:
     there = {suite.path: suite for suite in (suites.load(root, base_tree.PATH),)}
-    told = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
+    actual = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
     rules = (read_rule(watch),) if watch else ()
-    return Untouched(there, rules, lambda _: told, lambda _: links or {})(OLD, base_tree.PATH)
+    return UnchangedSince(there, rules, lambda _: actual, lambda _: links or {})(
+        OLD, base_tree.PATH
+    )
 
 
 @pytest.fixture
@@ -75,7 +77,9 @@ def test_untouched__not_by_a_link_that_leads_to_what_it_names(root: Path) -> Non
 def test_untouched__a_broken_suite_or_none(tmp_path: Path) -> None:
     suites.write(tmp_path, {base_tree.PATH: "tests: 3\n"})
     assert asked(tmp_path, base_tree.PATH) == "the base has changed it since (the suite is broken)"
-    assert Untouched({}, (), lambda _: (), lambda _: {})(OLD, "x") == "the base has no such suite"
+    assert (
+        UnchangedSince({}, (), lambda _: (), lambda _: {})(OLD, "x") == "the base has no such suite"
+    )
 
 
 def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> None:
@@ -86,7 +90,7 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
         return "nobody knows" if ancestor == OLD else ()
 
     there = {base_tree.PATH: suites.whole(root, base_tree.PATH)}
-    untouched = Untouched(there, (), changes, lambda _: {})
+    untouched = UnchangedSince(there, (), changes, lambda _: {})
     assert [
         untouched(OLD, base_tree.PATH),
         untouched(OLD, base_tree.PATH),

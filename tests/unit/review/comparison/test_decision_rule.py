@@ -5,13 +5,13 @@ import pytest
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
-    Held,
+    Kept,
     Known,
     Plan,
     Step,
+    find_fall,
     next_step,
     steadiest,
-    what_fell,
 )
 from agentevals_action.review.comparison.statistics import Prior, fit_prior
 
@@ -38,27 +38,27 @@ def sample(verdict: Verdict | None, failed: tuple[str, ...] = ()) -> SampleResul
     return SampleResult(verdict=verdict, gates_failed=failed)
 
 
-def test_what_fell__a_lower_class_or_a_gate_that_held() -> None:
-    assert what_fell(result("fail"), result("pass")) == Held("pass", frozenset())
-    assert what_fell(result("borderline"), result("pass")) == Held("pass", frozenset())
-    assert what_fell(result("fail", ("g",), ("g",)), result("fail", ("g",))) == Held(
+def test_find_fall__a_lower_class_or_a_gate_that_held() -> None:
+    assert find_fall(result("fail"), result("pass")) == Kept("pass", frozenset())
+    assert find_fall(result("borderline"), result("pass")) == Kept("pass", frozenset())
+    assert find_fall(result("fail", ("g",), ("g",)), result("fail", ("g",))) == Kept(
         "fail", frozenset({"g"})
     )
-    assert what_fell(result("fail", ("g",), ("g",)), result("pass", ("g",))) == Held(
+    assert find_fall(result("fail", ("g",), ("g",)), result("pass", ("g",))) == Kept(
         "pass", frozenset({"g"})
     )
 
 
-def test_what_fell__nothing_did() -> None:
-    assert what_fell(result("pass"), result("fail")) is None
-    assert what_fell(result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",))) is None
-    assert what_fell(result("fail", ("new",), ("new",)), result("fail")) is None
-    assert what_fell(result(None), result("pass")) is None
-    assert what_fell(result("fail"), result(None)) is None
+def test_find_fall__nothing_did() -> None:
+    assert find_fall(result("pass"), result("fail")) is None
+    assert find_fall(result("fail", ("g",), ("g",)), result("fail", ("g",), ("g",))) is None
+    assert find_fall(result("fail", ("new",), ("new",)), result("fail")) is None
+    assert find_fall(result(None), result("pass")) is None
+    assert find_fall(result("fail"), result(None)) is None
 
 
-def test_held__what_could_not_be_told_is_not_counted() -> None:
-    held = Held("borderline", frozenset({"g"}))
+def test_kept__what_could_not_be_scored_is_not_counted() -> None:
+    held = Kept("borderline", frozenset({"g"}))
     samples = [
         sample("pass"),
         sample("borderline"),
@@ -68,7 +68,7 @@ def test_held__what_could_not_be_told_is_not_counted() -> None:
         sample(None),
     ]
     assert [held.by(one) for one in samples] == [True, True, False, False, True, None]
-    assert held.among(samples) == History(3, 5)
+    assert held.history(samples) == History(3, 5)
 
 
 def test_next_step__head_is_looked_at_first() -> None:
@@ -156,7 +156,7 @@ def test_steadiest__a_base_that_wavers_between_two_classes_is_held_to_the_lower(
     def drawn(passed: int, borderline: int) -> list[SampleResult]:
         return [sample("pass")] * passed + [sample("borderline")] * borderline
 
-    own, lower = Held("pass", frozenset()), Held("borderline", frozenset())
+    own, lower = Kept("pass", frozenset()), Kept("borderline", frozenset())
     assert steadiest(own, result("fail"), drawn(10, 10)) == lower
     assert steadiest(own, result("fail"), drawn(19, 1)) == own
     assert steadiest(own, result("borderline"), drawn(10, 10)) == own

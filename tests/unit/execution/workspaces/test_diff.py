@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.execution.workspaces.diff import MOST_CHARACTERS
-from agentevals_action.execution.workspaces.look import MOST_BYTES
+from agentevals_action.execution.workspaces.diff import MAX_CHARACTERS, MAX_FILE_BYTES
 from tests.support import repositories, workspaces
 
 FILES: dict[str, str | bytes] = {
@@ -149,7 +148,7 @@ def test_diff__files_become_folders_and_folders_files(tmp_path: Path) -> None:
         assert expected in text
 
 
-def test_diff__what_no_diff_can_show_is_told(tmp_path: Path) -> None:
+def test_diff__what_no_diff_can_show_is_reported(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         os.mkfifo(folder / "pipe")
         with (
@@ -158,7 +157,7 @@ def test_diff__what_no_diff_can_show_is_told(tmp_path: Path) -> None:
         ):  # a socket's path may not be long
             made.bind("socket")
         with (folder / "large").open("wb") as large:
-            large.truncate(MOST_BYTES + 1)
+            large.truncate(MAX_FILE_BYTES + 1)
         (folder / ".GIT").mkdir()
         (folder / ".GIT" / "x").write_text("x")
         (folder / ".gitmodules").symlink_to("x")
@@ -167,14 +166,14 @@ def test_diff__what_no_diff_can_show_is_told(tmp_path: Path) -> None:
     assert diff(tmp_path, work).splitlines() == [
         "# new: something that is named like a part of git: .GIT",
         "# new: something that is named like a part of git: .gitmodules",
-        "# new: something whose name is no UTF-8: \\xff\ufffd",
+        "# new: something whose name is not UTF-8: \\xff\ufffd",
         "# new: a file of 20,000,001 bytes, too large to be shown: large",
         "# new: a named pipe: pipe",
         "# new: a socket: socket",
     ]
 
 
-def test_diff__what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_diff__what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.touch(mode=0)
     if os.access(closed, os.R_OK):
@@ -225,7 +224,7 @@ def test_diff__very_deep_folders(tmp_path: Path) -> None:
 def test_diff__the_folder_is_gone(tmp_path: Path) -> None:
     text = diff(tmp_path, shutil.rmtree)
     assert text.count("deleted file mode") == 5
-    assert "# new: the folder itself, which is no folder any more: .\n" in text
+    assert "# new: the folder itself, which is not a folder any more: .\n" in text
 
 
 def test_diff__the_folder_is_a_link_somewhere_else(tmp_path: Path) -> None:
@@ -242,11 +241,11 @@ def test_diff__the_folder_is_a_link_somewhere_else(tmp_path: Path) -> None:
 
 def test_diff__is_cut_and_lists_the_files(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
-        (folder / "app.py").write_text("x\n" * MOST_CHARACTERS)
+        (folder / "app.py").write_text("x\n" * MAX_CHARACTERS)
         (folder / "zz.py").write_text("last\n")
 
     text = diff(tmp_path, work)
-    assert len(text) < MOST_CHARACTERS + 1000
+    assert len(text) < MAX_CHARACTERS + 1000
     assert text.endswith(
         "# The diff is cut here, at 1,000,000 characters. The files that changed, 2 in all:\n# M\tapp.py\n# A\tzz.py\n"
     )

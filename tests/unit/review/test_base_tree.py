@@ -68,7 +68,7 @@ def test_merge_commit__another_than_the_event_says_is_still_the_pull_requests(
     assert base_tree.check_head(workspace, job_of(request_, sha=GONE)) == request_.merge
 
 
-def test_head_commit__the_merge_base_in_a_whole_clone(
+def test_head_commit__the_merge_base_in_a_complete_clone(
     tmp_path: Path, request_: PullRequest
 ) -> None:
     workspace = GitRepository(request_.checkout(tmp_path / "workspace", request_.head, 0).path)
@@ -211,7 +211,7 @@ def test_local__the_fork_point_and_the_working_tree(request_: PullRequest) -> No
 
 
 @pytest.mark.parametrize("revision", ["nothing", "--output=x", "main..feature"])
-def test_local__a_revision_that_is_none_is_a_fault(request_: PullRequest, revision: str) -> None:
+def test_local__a_revision_that_is_none_is_an_error(request_: PullRequest, revision: str) -> None:
     repository = GitRepository(request_.origin.path)
     with pytest.raises(GitError, match="there is no revision"):
         base_tree.resolve_base(

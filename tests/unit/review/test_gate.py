@@ -1,4 +1,4 @@
-"""The outcome: what blocks, what could not be told, and in which words."""
+"""The outcome: what blocks, what could not be actual, and in which words."""
 
 import pytest
 
@@ -44,8 +44,8 @@ GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
 
 
 def test_decide__all_pass() -> None:
-    told = decide(suite((PASSED, PASSED)))
-    assert (told.outcome, told.exit_code, told.conclusion, told.reasons) == (
+    actual = decide(suite((PASSED, PASSED)))
+    assert (actual.outcome, actual.exit_code, actual.conclusion, actual.reasons) == (
         Outcome.PASSED,
         0,
         "success",
@@ -54,15 +54,15 @@ def test_decide__all_pass() -> None:
 
 
 def test_decide__no_suite_touched_passes_and_says_so() -> None:
-    told = decide()
-    assert told.outcome is Outcome.PASSED
-    assert told.reasons == ("no suite is touched by the change",)
+    actual = decide()
+    assert actual.outcome is Outcome.PASSED
+    assert actual.reasons == ("no suite is touched by the change",)
 
 
 def test_decide__a_failed_gate_blocks_whether_or_not_base_failed_it() -> None:
-    told = decide(suite((GATE_FAILED, GATE_FAILED)))
-    assert (told.outcome, told.exit_code, told.conclusion) == (Outcome.FAILED, 1, "failure")
-    assert told.reasons == ("1 required gate failed",)
+    actual = decide(suite((GATE_FAILED, GATE_FAILED)))
+    assert (actual.outcome, actual.exit_code, actual.conclusion) == (Outcome.FAILED, 1, "failure")
+    assert actual.reasons == ("1 required gate failed",)
 
 
 def test_decide__a_regression_blocks() -> None:
@@ -82,25 +82,29 @@ def test_decide__still_failing_blocks_with_failures() -> None:
 def test_decide__never_blocks_nothing_but_the_pass_rate() -> None:
     worse = suite((GATE_FAILED, PASSED), (PASSED, PASSED))
     assert decide(worse, fail_on=frozenset({"never"})).outcome is Outcome.PASSED
-    told = decide(worse, fail_on=frozenset({"never"}), min_pass_rate=0.6)
-    assert told.outcome is Outcome.FAILED
-    assert told.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.6",)
+    actual = decide(worse, fail_on=frozenset({"never"}), min_pass_rate=0.6)
+    assert actual.outcome is Outcome.FAILED
+    assert actual.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.6",)
 
 
 def test_decide__pass_rate_is_over_what_was_scored() -> None:
-    told = decide(suite((PASSED, PASSED), (ERROR, PASSED)), min_pass_rate=1.0)
-    assert told.outcome is Outcome.INCONCLUSIVE
+    actual = decide(suite((PASSED, PASSED), (ERROR, PASSED)), min_pass_rate=1.0)
+    assert actual.outcome is Outcome.INCONCLUSIVE
 
 
 def test_decide__an_error_on_head_is_inconclusive() -> None:
-    told = decide(suite((PASSED, PASSED), (ERROR, PASSED)))
-    assert (told.outcome, told.exit_code, told.conclusion) == (Outcome.INCONCLUSIVE, 3, "failure")
+    actual = decide(suite((PASSED, PASSED), (ERROR, PASSED)))
+    assert (actual.outcome, actual.exit_code, actual.conclusion) == (
+        Outcome.INCONCLUSIVE,
+        3,
+        "failure",
+    )
 
 
 def test_decide__a_failed_gate_beats_an_error_and_keeps_both_reasons() -> None:
-    told = decide(suite((GATE_FAILED, PASSED), (ERROR, PASSED)))
-    assert told.outcome is Outcome.FAILED
-    assert "1 test ended in an error" in told.reasons
+    actual = decide(suite((GATE_FAILED, PASSED), (ERROR, PASSED)))
+    assert actual.outcome is Outcome.FAILED
+    assert "1 test ended in an error" in actual.reasons
 
 
 def test_decide__a_suite_that_scored_nothing_is_inconclusive() -> None:
@@ -113,19 +117,19 @@ def test_decide__a_suite_that_scored_nothing_is_inconclusive() -> None:
     [("fail", 3, "failure"), ("neutral", 0, "neutral"), ("pass", 0, "success")],
 )
 def test_decide__inconclusive_by_policy(policy: str, exit_code: int, conclusion: str) -> None:
-    told = decide(suite((ERROR, PASSED)), on_inconclusive=policy)
-    assert (told.exit_code, told.conclusion) == (exit_code, conclusion)
-    assert told.outcome is Outcome.INCONCLUSIVE
+    actual = decide(suite((ERROR, PASSED)), on_inconclusive=policy)
+    assert (actual.exit_code, actual.conclusion) == (exit_code, conclusion)
+    assert actual.outcome is Outcome.INCONCLUSIVE
 
 
-def test_decide__a_base_that_could_not_be_had_is_never_a_pass() -> None:
+def test_decide__a_base_that_could_not_be_obtained_is_never_a_pass() -> None:
     problem = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
-    told = decide(suite((PASSED, None), problem="origin refused abc"), baseline=problem)
-    assert told.outcome is Outcome.INCONCLUSIVE
-    assert told.reasons == ("the base could not be had: origin refused abc",)
+    actual = decide(suite((PASSED, None), problem="origin refused abc"), baseline=problem)
+    assert actual.outcome is Outcome.INCONCLUSIVE
+    assert actual.reasons == ("the base could not be obtained: origin refused abc",)
 
 
-def test_decide__a_base_that_could_not_be_had_does_not_matter_without_regressions() -> None:
+def test_decide__a_base_that_could_not_be_obtained_does_not_matter_without_regressions() -> None:
     problem = BaselineInfo(source="rerun", wanted=True, problem="origin refused abc")
     assert (
         decide(
@@ -135,38 +139,42 @@ def test_decide__a_base_that_could_not_be_had_does_not_matter_without_regression
     )
 
 
-def test_decide__a_base_that_could_not_be_had_for_one_suite() -> None:
-    told = decide(
+def test_decide__a_base_that_could_not_be_obtained_for_one_suite() -> None:
+    actual = decide(
         suite((PASSED, PASSED)),
         suite((PASSED, None), problem="`prepare` failed", path="b/EVAL.yaml"),
     )
-    assert told.reasons == ("the base of `b/EVAL.yaml` could not be had: `prepare` failed",)
+    assert actual.reasons == ("the base of `b/EVAL.yaml` could not be obtained: `prepare` failed",)
 
 
-def test_decide__a_base_of_nothing_but_errors_could_not_be_had() -> None:
+def test_decide__a_base_of_nothing_but_errors_could_not_be_obtained() -> None:
     assert decide(suite((PASSED, ERROR))).outcome is Outcome.INCONCLUSIVE
 
 
 def test_decide__an_error_on_base_matters_only_where_head_does_not_pass() -> None:
     other = results.result("other")
     assert decide(suite((PASSED, ERROR), (other, other))).outcome is Outcome.PASSED
-    told = decide(suite((FAILED, ERROR), (other, other)))
-    assert told.outcome is Outcome.INCONCLUSIVE
-    assert told.reasons == ("1 test could not be compared with the base and did not pass on head",)
+    actual = decide(suite((FAILED, ERROR), (other, other)))
+    assert actual.outcome is Outcome.INCONCLUSIVE
+    assert actual.reasons == (
+        "1 test could not be compared with the base and did not pass on head",
+    )
 
 
 def test_decide__nothing_to_compare_with_is_no_doubt() -> None:
     assert decide(suite((FAILED, None)), baseline=NO_BASE).outcome is Outcome.PASSED
 
 
-def test_decide__faults_come_before_all_else() -> None:
+def test_decide__errors_come_before_all_else() -> None:
     diagnostic = Diagnostic(
         Location("evals/EVAL.yaml", 3, 5), "unknown evaluator type 'contians'", "write `contains`"
     )
-    told = gate.decide(Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [diagnostic])
-    assert (told.outcome, told.exit_code) == (Outcome.INVALID, 2)
-    assert told.reasons == (
-        "1 fault in suites that the change touches",
+    actual = gate.decide(
+        Policy(ON_PULL_REQUEST), [suite((GATE_FAILED, PASSED))], RERUN, [diagnostic]
+    )
+    assert (actual.outcome, actual.exit_code) == (Outcome.INVALID, 2)
+    assert actual.reasons == (
+        "1 error in suites that the change touches",
         "1 required gate failed",
         "1 test regressed",
     )

@@ -1,4 +1,4 @@
-"""Repositories in workspaces: at their commit, fetched once, whole and on their own, with nothing
+"""Repositories in workspaces: at their commit, fetched once, complete and on their own, with nothing
 of ours in them."""
 
 import asyncio
@@ -57,10 +57,10 @@ def content(attempt: Attempt, name: str = "a.txt") -> str:
 )
 @pytest.mark.parametrize("kind", ["folder", "url"])
 def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str, kind: str) -> None:
-    place = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
-    origin(place)
+    path = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
+    origin(path)
     (attempt,) = entered(
-        tmp_path, f"repo: '{'./origin' if kind == 'folder' else place.as_uri()}'{fields}"
+        tmp_path, f"repo: '{'./origin' if kind == 'folder' else path.as_uri()}'{fields}"
     )
     assert content(attempt) == expected
 
@@ -99,7 +99,7 @@ def test_source__shallow_and_detached_as_a_workflow_checks_out(tmp_path: Path) -
     assert content(attempt) == "2\n"
 
 
-def test_checkout__is_whole_and_on_its_own(tmp_path: Path) -> None:
+def test_checkout__is_complete_and_on_its_own(tmp_path: Path) -> None:
     made = origin(tmp_path / "repository" / "origin")
     (attempt,) = entered(tmp_path, "repo: ./origin, commit: first")
     app = repositories.Repository(attempt.path / "app")
@@ -149,7 +149,7 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "expected"),
     [
         ("repo: ./origin, commit: nowhere", "has no commit `nowhere`"),
         ("repo: ./origin, ancestor: 7", "`HEAD` of the repository .* has no ancestor 7 back"),
@@ -160,20 +160,20 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
         ("repo: /", "could not be cloned"),
     ],
 )
-def test_refused__what_cannot_be_had(tmp_path: Path, fields: str, said: str) -> None:
+def test_refused__what_cannot_be_obtained(tmp_path: Path, fields: str, expected: str) -> None:
     origin(tmp_path / "repository" / "origin")
-    with pytest.raises(AttemptError, match=said) as caught:
+    with pytest.raises(AttemptError, match=expected) as caught:
         entered(tmp_path, fields)
     assert caught.value.kind == "workspace"
 
 
-@pytest.mark.parametrize("place", ["taken", "link/app"])
-def test_refused__a_path_that_is_taken_or_leads_out(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("path", ["taken", "link/app"])
+def test_refused__a_path_that_is_taken_or_leads_out(tmp_path: Path, path: str) -> None:
     origin(tmp_path / "repository" / "origin")
     files: dict[str, str | bytes] = {"start/taken/x": "x"}
     root = workspaces.suite(
         tmp_path / "repository",
-        f"  template: start\n  repos: [{{path: {place}, repo: ./origin}}]",
+        f"  template: start\n  repos: [{{path: {path}, repo: ./origin}}]",
         files,
     )
     job = workspaces.run(root, tmp_path / "scratch")

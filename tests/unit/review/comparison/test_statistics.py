@@ -67,14 +67,14 @@ def test_failures_needed__one_failure_is_never_evidence() -> None:
     assert failures_needed(History(1_000_000, 1_000_000), Prior(), 6, 0.05) == 2
 
 
-def test_failures_needed__none_where_no_number_of_failures_would_tell() -> None:
+def test_failures_needed__none_where_no_number_of_failures_would_prove_it() -> None:
     assert failures_needed(NOTHING, Prior(), 6, 0.001) is None
     assert failures_needed(History(1, 20), Prior(), 6, 0.01) is None
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.5, -0.25, 0.1], [0.1] * 3 + [0.2], [1.0, -1.0]])
 def test_paired_difference__alone_each_is_the_plain_standard_error(values: list[float]) -> None:
-    found = paired_difference([(value, place) for place, value in enumerate(values)])
+    found = paired_difference([(value, index) for index, value in enumerate(values)])
     error = reference.stdev(values) / math.sqrt(len(values))
     assert found is not None
     assert found.mean == pytest.approx(reference.mean(values))
@@ -85,9 +85,9 @@ def test_paired_difference__alone_each_is_the_plain_standard_error(values: list[
 
 def test_paired_difference__questions_of_one_cluster_count_as_one() -> None:
     values = [0.4, 0.0, -0.2]
-    alone = paired_difference([(value, place) for place, value in enumerate(values)])
+    alone = paired_difference([(value, index) for index, value in enumerate(values)])
     together = paired_difference(
-        [(value, place) for place, value in enumerate(values) for _ in range(10)]
+        [(value, index) for index, value in enumerate(values) for _ in range(10)]
     )
     assert alone is not None
     assert together is not None
@@ -113,6 +113,6 @@ def test_difference__an_interval_with_zero_in_it_is_no_change() -> None:
 def test_paired_difference__covers_the_truth_as_often_as_it_says() -> None:
     rng, covered = random.Random(3), 0
     for _ in range(1000):
-        found = paired_difference([(rng.gauss(0.1, 0.3), place) for place in range(60)])
+        found = paired_difference([(rng.gauss(0.1, 0.3), index) for index in range(60)])
         covered += found is not None and found.low <= 0.1 <= found.high
     assert 925 <= covered <= 970

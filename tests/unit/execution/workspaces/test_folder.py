@@ -23,7 +23,7 @@ START: dict[str, str | bytes] = {
     "start/sub/x": "x\n",
     "start/.gitignore": "*.log\ncache/\n",
 }
-#: A hook that writes down its name and what it is told, into a file outside; at once, as hooks run
+#: A hook that writes down its name and what it is actual, into a file outside; at once, as hooks run
 #: side by side.
 NOTE = 'import json, os, sys\nopen(sys.argv[2], "a").write(json.dumps([sys.argv[1], os.getcwd(), json.load(sys.stdin)]) + "\\n")\n'
 
@@ -115,18 +115,18 @@ def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
     async def work() -> None:
         first = await job.enter(0)
         (first.path / "app.py").write_text("two\n")
-        assert "+two\n" in await first.changes()
+        assert "+two\n" in await first.diff()
         await first.leave(failed=False)
         second = await job.enter(1)
         assert second.path == first.path
         assert (second.path / "app.py").read_text() == "two\n"
-        assert await second.changes() == ""
+        assert await second.diff() == ""
         await second.leave(failed=False)
         await job.workspaces.close()
 
     run(work())
-    said = notes(tmp_path)
-    assert [name for name, _, _ in said] == [
+    written = notes(tmp_path)
+    assert [name for name, _, _ in written] == [
         "before_all",
         "before_each",
         "after_each",
@@ -134,41 +134,39 @@ def test_shared__one_folder_for_the_suite(tmp_path: Path) -> None:
         "after_each",
         "after_all",
     ]
-    assert {folder for _, folder, _ in said} == {str(tmp_path / "repository")}
-    path = said[0][2]["workspace_path"]
+    assert {folder for _, folder, _ in written} == {str(tmp_path / "repository")}
+    path = written[0][2]["workspace_path"]
     alone = {
         "workspace_path": path,
         "eval_run_id": "run-1",
         "case_input": None,
         "case_metadata": None,
     }
-    assert said[0][2] == {**alone, "test_id": "__before_all__"}
-    assert said[5][2] == {**alone, "test_id": "__after_all__"}
-    assert said[1][2] == {
+    assert written[0][2] == {**alone, "test_id": "__before_all__"}
+    assert written[5][2] == {**alone, "test_id": "__after_all__"}
+    assert written[1][2] == {
         **alone,
         "test_id": "a",
         "case_input": "first",
         "case_metadata": {"level": 1},
     }
-    assert said[3][2] == {**alone, "test_id": "b", "case_input": "second"}
+    assert written[3][2] == {**alone, "test_id": "b", "case_input": "second"}
     assert left(tmp_path) == []
-    assert job.told == []
+    assert job.notices == []
 
 
-def test_lane__what_shares_a_folder(tmp_path: Path) -> None:
+def test_shared_key__what_shares_a_folder(tmp_path: Path) -> None:
     tests = "  - {id: a, input: q, criteria: c}\n  - {id: b, input: q, criteria: c}\n  - {id: own, input: q, criteria: c, workspace: {repos: []}}\n"
     tests += "  - {id: fresh, input: q, criteria: c, workspace: {isolation: per_test}}\n"
     root = workspaces.suite(tmp_path / "one", "  template: start", START, tests)
     shutil.copytree(root, tmp_path / "other")
-    one, other = (
-        workspaces.run(place, tmp_path / "scratch") for place in (root, tmp_path / "other")
-    )
-    a, b, own, fresh = (one.workspaces.lane(one.suite, test) for test in one.tests)
+    one, other = (workspaces.run(path, tmp_path / "scratch") for path in (root, tmp_path / "other"))
+    a, b, own, fresh = (one.workspaces.shared_key(one.suite, test) for test in one.tests)
     assert a == b
     assert None not in (a, own)
     assert a != own
     assert fresh is None
-    assert one.workspaces.lane(other.suite, other.tests[0]) != a
+    assert one.workspaces.shared_key(other.suite, other.tests[0]) != a
 
 
 def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -188,8 +186,8 @@ def test_own__a_test_with_a_workspace_has_a_folder_of_its_own(tmp_path: Path) ->
         await job.workspaces.close()
 
     run(work())
-    ((_, _, told),) = notes(tmp_path)
-    assert (told["test_id"], told["case_input"], told["case_metadata"]) == (
+    ((_, _, actual),) = notes(tmp_path)
+    assert (actual["test_id"], actual["case_input"], actual["case_metadata"]) == (
         "b",
         "ask",
         {"commit": "abc"},
@@ -204,7 +202,7 @@ def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
         first, second = await asyncio.gather(job.enter(0), job.enter(0, sample=1))
         assert first.path != second.path
         (first.path / "app.py").unlink()
-        assert await second.changes() == ""
+        assert await second.diff() == ""
         await first.leave(failed=False)
         assert not first.path.exists()
         await second.leave(failed=False)
@@ -213,7 +211,7 @@ def test_per_test__a_fresh_folder_for_each_sample(tmp_path: Path) -> None:
     run(work())
     names = [name for name, _, _ in notes(tmp_path)]
     assert sorted(names) == sorted(["before_all", "before_each", "after_each", "after_all"] * 2)
-    assert {told["test_id"] for _, _, told in notes(tmp_path)} == {"a"}
+    assert {actual["test_id"] for _, _, actual in notes(tmp_path)} == {"a"}
 
 
 def test_before_all__that_fails_is_an_error_of_every_test(tmp_path: Path) -> None:
@@ -256,13 +254,13 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "expected"),
     [
         (
             "{command: [no-such-program]}",
             "cannot be started: 'no-such-program' (No such file or directory)",
         ),
-        ("{command: ['true'], cwd: nowhere}", "cannot be run: its folder does not exist"),
+        ("{command: ['true'], cwd: nowhere}", "cannot run: its folder does not exist"),
         ("{command: [sleep, '60'], timeout_ms: 100}", "ran for over 0.1 s"),
         (
             "{command: 'echo no database >&2; exec sleep 60', timeout_ms: 500}",
@@ -275,13 +273,13 @@ def test_before_each__that_fails_is_an_error_of_its_test(tmp_path: Path) -> None
         ("{command: 'kill -9 $$'}", "ended with exit code -9"),
     ],
 )
-def test_hook__how_it_fails(tmp_path: Path, hook: str, said: str) -> None:
+def test_hook__how_it_fails(tmp_path: Path, hook: str, expected: str) -> None:
     job = made(tmp_path, f"  hooks: {{before_each: {hook}}}")
 
     async def work() -> None:
         with pytest.raises(AttemptError) as caught:
             await job.enter()
-        assert str(caught.value).endswith(said)
+        assert str(caught.value).endswith(expected)
 
     run(work())
 
@@ -311,9 +309,9 @@ def test_hook__that_changes_the_folder_is_not_the_agent(tmp_path: Path) -> None:
     async def work() -> None:
         attempt = await job.enter()
         assert (attempt.path / "new").read_text() == "new\n"
-        assert await attempt.changes() == ""
+        assert await attempt.diff() == ""
         (attempt.path / "new").unlink()
-        assert "-new\n" in await attempt.changes()
+        assert "-new\n" in await attempt.diff()
 
     run(work())
 
@@ -331,7 +329,7 @@ def test_after_hooks__that_fail_are_notices(tmp_path: Path) -> None:
 
     run(work())
     hint = ". Withheld from its environment: API_KEY; what it needs can be named in the workflow's input `env`."
-    assert job.told == [
+    assert job.notices == [
         f"EVAL.yaml: test `a`: the hook `after_each` (EVAL.yaml:3:23) ended with exit code 2: bad{hint}",
         f"EVAL.yaml: the hook `after_all` (EVAL.yaml:3:69) ended with exit code 4{hint}",
     ]
@@ -380,14 +378,14 @@ def test_reset__between_tests(
         second = await job.enter(1)
         assert second.path == first.path
         assert contents(second.path) == expected
-        assert await second.changes() == ""
+        assert await second.diff() == ""
         (second.path / "app.py").write_text("two\n")
-        assert "-one\n+two\n" in await second.changes()
+        assert "-one\n+two\n" in await second.diff()
         await second.leave(failed=False)
         await job.workspaces.close()
 
     run(work())
-    assert job.told == []
+    assert job.notices == []
 
 
 def test_reset__none(tmp_path: Path) -> None:
@@ -420,13 +418,13 @@ def test_reset__comes_after_the_command_of_after_each(tmp_path: Path) -> None:
         }
 
     run(work())
-    assert job.told == []
+    assert job.notices == []
     assert (tmp_path / "collected").read_text() == "by the agent\n"
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a file"])
 @pytest.mark.parametrize("mode", ["none", "fast", "strict"])
-def test_shared__a_folder_that_an_agent_took_away_is_made_anew(
+def test_shared__a_folder_that_an_agent_took_away_is_made_again(
     tmp_path: Path, how: str, mode: str
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -440,7 +438,7 @@ def test_shared__a_folder_that_an_agent_took_away_is_made_anew(
             first.path.symlink_to(tmp_path / "elsewhere")
         elif how == "a file":
             first.path.write_text("file\n")
-        assert "-one\n" in await first.changes()
+        assert "-one\n" in await first.diff()
         await first.leave(failed=False)
         second = await job.enter(1)
         assert contents(second.path) == {
@@ -485,7 +483,7 @@ def test_keep__the_folder_of_a_test_that_failed(tmp_path: Path, isolation: str) 
     kept = keep / "EVAL.yaml" / "b"
     assert sorted(path.name for path in kept.iterdir()) == [".gitignore", "app.py", "inside", "sub"]
     assert (kept / "app.py").read_text() == "as the agent left it\n"
-    assert job.told[0] == f"the workspace of the test `b` is kept in {kept}"
+    assert job.notices[0] == f"the workspace of the test `b` is kept in {kept}"
     assert left(tmp_path) == []
 
 

@@ -64,7 +64,7 @@ def test_is_flaky__by_verdict_or_gate(samples: Sequence[SampleResult], flaky: bo
 
 
 @pytest.mark.parametrize("samples", [[], [ERROR, ERROR], [PASS, ERROR]])
-def test_alarm__needs_two_samples_that_could_be_told(samples: Sequence[SampleResult]) -> None:
+def test_alarm__needs_two_samples_that_were_scored(samples: Sequence[SampleResult]) -> None:
     assert flakiness.measure(result(samples)).alarm is None
 
 
@@ -89,9 +89,9 @@ def test_alarm__is_right_on_average() -> None:
 
 
 def test_together__one_of_many() -> None:
-    assert flakiness.together([]) == 0
-    assert flakiness.together([0.5, 0.5]) == pytest.approx(0.75)
-    assert flakiness.together([0.0, 1.0]) == 1
+    assert flakiness.combine_alarms([]) == 0
+    assert flakiness.combine_alarms([0.5, 0.5]) == pytest.approx(0.75)
+    assert flakiness.combine_alarms([0.0, 1.0]) == 1
 
 
 @given(
@@ -111,9 +111,9 @@ def test_interval__known_values() -> None:
 
 
 def test_unseen__what_so_many_samples_leave_open() -> None:
-    assert flakiness.unseen(10) == pytest.approx(0.2589, abs=1e-4)
-    assert (1 - flakiness.unseen(20)) ** 20 == pytest.approx(0.05)
-    assert flakiness.unseen(0) == 1
+    assert flakiness.undetected_rate(10) == pytest.approx(0.2589, abs=1e-4)
+    assert (1 - flakiness.undetected_rate(20)) ** 20 == pytest.approx(0.05)
+    assert flakiness.undetected_rate(0) == 1
 
 
 def test_samples_for_drop__as_the_tables_say() -> None:

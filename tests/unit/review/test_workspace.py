@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
-from agentevals_action.review.workshop import Place
+from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 
 _NOBODY = 65_534
@@ -30,21 +30,21 @@ def without_rights(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
-def test_begin_report__that_may_not_be_written_could_not_be_told(tmp_path: Path) -> None:
+def test_make_report_folder__that_may_not_be_written_could_not_be_scored(tmp_path: Path) -> None:
     with (
         without_rights(tmp_path),
         pytest.raises(
             OutputError, match=r"agentevals-report cannot be written: Permission denied"
         ) as caught,
     ):
-        Place(tmp_path, Settings(), {}).begin_report()
+        Workspace(tmp_path, Settings(), {}).make_report_folder()
     assert caught.value.exit_code is ExitCode.COULD_NOT_TELL
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
-def test_begin_report__that_cannot_be_a_folder_is_a_fault_of_the_input(
+def test_make_report_folder__that_cannot_be_a_folder_is_an_error_of_the_input(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot be used"):
-        Place(tmp_path, Settings(report_dir=name), {}).begin_report()
+        Workspace(tmp_path, Settings(report_dir=name), {}).make_report_folder()

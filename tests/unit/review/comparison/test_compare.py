@@ -59,9 +59,9 @@ def test_change__by_verdicts(base: Verdict | None, head: Verdict | None, change:
 def test_change__a_gate_that_held_fails_though_the_test_failed_before() -> None:
     base = results.result(verdict="fail", gates=("safe", "polite"), failed=("polite",))
     head = results.result(verdict="fail", gates=("safe", "polite"), failed=("safe", "polite"))
-    told = one(head, base)
-    assert told.change is Change.REGRESSED
-    assert told.gates_lost == ("safe",)
+    actual = one(head, base)
+    assert actual.change is Change.REGRESSED
+    assert actual.gates_lost == ("safe",)
 
 
 def test_change__a_gate_that_is_new_on_head_is_no_lost_gate() -> None:
@@ -78,17 +78,17 @@ def test_change__a_failed_gate_that_holds_again_improves() -> None:
 
 def test_change__a_removed_gate_is_listed() -> None:
     base = results.result(verdict="fail", gates=("safe",), failed=("safe",))
-    told = one(results.result(verdict="pass"), base)
-    assert told.gates_removed == ("safe",)
+    actual = one(results.result(verdict="pass"), base)
+    assert actual.gates_removed == ("safe",)
 
 
 def test_change__another_question_is_never_a_regression() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(question="other"))
-    told = one(head, base, Knowledge(question_files={"test": ["prompts/system.md"]}))
-    assert told.change is Change.QUESTION_CHANGED
-    assert "prompts/system.md" in told.reason
-    assert "watch" in told.reason
+    actual = one(head, base, Knowledge(question_files={"test": ["prompts/system.md"]}))
+    assert actual.change is Change.QUESTION_CHANGED
+    assert "prompts/system.md" in actual.reason
+    assert "watch" in actual.reason
 
 
 def test_change__another_agent_is_compared() -> None:
@@ -99,7 +99,7 @@ def test_change__another_agent_is_compared() -> None:
     )
 
 
-def test_change__another_grading_is_compared_only_when_graded_again() -> None:
+def test_change__another_grading_is_compared_only_when_scored_again() -> None:
     base = results.result(verdict="pass")
     head = results.result(verdict="fail", print=results.fingerprint(grading="other"))
     assert one(head, base).change is Change.NOT_COMPARABLE
@@ -111,9 +111,9 @@ def test_change__another_grading_is_compared_only_when_graded_again() -> None:
 def test_change__a_gate_removed_by_another_grading_is_listed() -> None:
     base = results.result(verdict="pass", gates=("safe",))
     head = results.result(verdict="pass", print=results.fingerprint(grading="other"))
-    told = one(head, base, Knowledge(regraded={"test": results.result(verdict="pass")}))
-    assert told.change is Change.UNCHANGED
-    assert told.gates_removed == ("safe",)
+    actual = one(head, base, Knowledge(regraded={"test": results.result(verdict="pass")}))
+    assert actual.change is Change.UNCHANGED
+    assert actual.gates_removed == ("safe",)
 
 
 def test_change__another_grading_of_a_base_that_erred_is_an_error_on_base() -> None:
@@ -128,10 +128,10 @@ def test_change__new_when_the_base_has_no_such_test() -> None:
     assert one(results.result(), None).change is Change.NEW
 
 
-def test_change__a_base_that_could_not_be_had_makes_nothing_new() -> None:
-    told = one(results.result(), None, problem="the worktree could not be made")
-    assert told.change is Change.BASE_ERROR
-    assert told.reason == "the worktree could not be made"
+def test_change__a_base_that_could_not_be_obtained_makes_nothing_new() -> None:
+    actual = one(results.result(), None, problem="the worktree could not be made")
+    assert actual.change is Change.BASE_ERROR
+    assert actual.reason == "the worktree could not be made"
 
 
 def test_change__removed_tests_come_last_with_their_gates() -> None:
@@ -186,8 +186,8 @@ def test_needs_regrading__not_where_a_program_judged_a_folder_that_is_gone() -> 
     assert not compare.needs_regrading(
         graded("code_judge", "new", ""), graded("code_judge", "old", "")
     )
-    told = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
-    assert (told.change, told.reason) == (
+    actual = one(graded("code_judge", "new", "+x"), graded("code_judge", "old", "+x"))
+    assert (actual.change, actual.reason) == (
         Change.NOT_COMPARABLE,
         "the grading changed and the folder in which base's agent worked is gone",
     )

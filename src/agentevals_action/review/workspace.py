@@ -1,0 +1,77 @@
+"""The workspace of a review: the folder, the settings, the environment."""
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentevals_action.errors import InvalidInput, OutputError
+from agentevals_action.reports import markdown
+from agentevals_action.settings import Settings
+from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.tree_files import WRITE_ADVICE
+
+#: Files in the report folder with the results of head and of base.
+HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
+#: Errors of the machine. Other errors are caused by the input `report-dir`.
+_DISK_ERRORS = frozenset(
+    {errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
+)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The checked out repository, the inputs of the workflow, and the environment variables."""
+
+    folder: Path
+    settings: Settings
+    environ: Mapping[str, str]
+
+    @property
+    def report(self) -> Path:
+        """The report folder, absolute."""
+        return self.folder / self.settings.report_dir
+
+    @property
+    def in_actions(self) -> bool:
+        """Whether this process runs in a job of GitHub Actions."""
+        return self.environ.get("GITHUB_ACTIONS") == "true"
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the values of all secrets of the process and of the variables in `env`."""
+        return Redactor.from_environ(self.environ, self.settings.env)
+
+    def make_report_folder(self) -> None:
+        """Makes the report folder and deletes the results of an earlier run.
+
+        Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
+        part of the change), and OutputError when the disk refuses it.
+        """
+        name = self.settings.report_dir
+        advice = "name a folder of its own, which is not in the repository"
+        if not self.report.resolve().is_relative_to(self.folder.resolve()):
+            raise InvalidInput(f"`report-dir` {name!r} leads out of the workspace", advice)
+        try:
+            self.report.mkdir(parents=True, exist_ok=True)
+            for old in (HEAD_RESULTS, BASE_RESULTS):
+                (self.report / old).unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno in _DISK_ERRORS:
+                problem = f"{self.report} cannot be written: {error.strerror}"
+                raise OutputError(problem, WRITE_ADVICE) from error
+            problem = f"`report-dir` {name!r} cannot be used: {error.strerror}"
+            raise InvalidInput(problem, advice) from error
+
+    def comment_template(self) -> Path | None:
+        """The template of the comment, checked. Raises InvalidInput when it is missing or cannot
+        make a comment."""
+        name = self.settings.comment_template
+        if name is None:
+            return None
+        path = (self.folder / name).resolve()
+        if not path.is_file() or not path.is_relative_to(self.folder.resolve()):
+            problem = f"there is no template {name!r} in the workspace"
+            raise InvalidInput(problem, "fix `comment-template`, or leave it out")
+        markdown.check_template(path)
+        return path
