@@ -228,6 +228,22 @@ def test_author__is_the_actions_bot_without_a_reply_of_graphql(server: GitHubSer
     assert [text(comment) for comment in server.comments] == ["All is well.", "A gate failed."]
 
 
+def test_author__is_asked_for_again_after_a_rate_limit_of_graphql(server: GitHubServer) -> None:
+    host(server).publish_comment(FAILED)
+    server.graphql_refuses = "RATE_LIMITED"
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        server.graphql_refuses = None
+
+    context = RunContext(
+        "acme/agent", HEAD, server.token, server.url, server.graphql_url, pull=7, run_id=51
+    )
+    assert GitHubHost(context, wait).publish_comment(PASSED) == server.comments[0].url
+    assert (waits, text(server.comments[0])) == ([60.0], "All is well.")
+
+
 def test_newer_head__is_never_overwritten(server: GitHubServer) -> None:
     push(server)
     gate = host(server)
