@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from msgspec import Struct
-
-from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.model.file_model import FileModel
@@ -46,7 +43,7 @@ class Fingerprints:
         self._targets: dict[tuple[Path, str, str], str] = {}
         # What a suite asks of all its tests, with the options that it was made of: they are kept,
         # or their id would be given to others.
-        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[Struct | FileModel, Any]] = {}
+        self._of_suites: dict[tuple[Path, str, int, str, str], tuple[FileModel, Any]] = {}
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
@@ -130,7 +127,7 @@ class Fingerprints:
         lies; files that only lie beside it are known by their names."""
         contents = {file.path: self._content(suite.root / file.path) for file in evaluator.files}
         named: set[str] = set()
-        options = _without_paths(to_data(evaluator.options), contents, named, suite.root)
+        options = _without_paths(evaluator.options.model_dump(), contents, named, suite.root)
         judge = self._judge(suite, evaluator, agent)
         inside = (
             evaluator.options.children()
@@ -284,7 +281,7 @@ def _blocks(message: Message) -> Iterable[Block]:
     )
 
 
-def _asks_judge(options: Struct | FileModel) -> bool:
+def _asks_judge(options: FileModel) -> bool:
     return isinstance(options, base.EvaluatorOptions) and options.needs_judge()
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from agentevals_action.entries.reading import to_data
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.model.target import Target
 from agentevals_action.system import redaction
@@ -64,7 +63,7 @@ class CacheKeys:
         if not options.is_defined and (not target.cache_key or request.conversation_id is not None):
             return None
         fields = {
-            name: value for name, value in to_data(options).items() if name not in _IRRELEVANT
+            name: value for name, value in options.model_dump().items() if name not in _IRRELEVANT
         }
         try:
             parts = {
