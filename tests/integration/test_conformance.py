@@ -9,7 +9,8 @@ import pytest
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.load import load_suite
 from agentevals_action.targets import providers
 from tests.support import command
 

@@ -14,7 +14,8 @@ import yaml
 
 from agentevals_action import evaluators, settings
 from agentevals_action.suites import dialects
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.load import load_suite
 from agentevals_action.targets import providers
 from tests.support.repositories import Repository
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.load import load_suite
 from agentevals_action.targets import providers
 
 #: Seconds of processor time, and bytes of address space, after which the system ends a reading: a

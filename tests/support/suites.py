@@ -10,7 +10,8 @@ from pydantic import Field
 from agentevals_action import evaluators
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.load import load_suite
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets import base
 

@@ -239,7 +239,7 @@ def schema(config: bool) -> None:
     """Print the JSON Schema of EVAL.yaml, for editors."""
     from agentevals_action import evaluators
     from agentevals_action.suites.json_schema import configuration_schema
-    from agentevals_action.suites.json_schema import schema as make
+    from agentevals_action.suites.json_schema import suite_schema as make
 
     made = configuration_schema() if config else make(evaluators.EVALUATORS_BY_NAME)
     print(json.dumps(made, indent=2, ensure_ascii=False))

@@ -7,7 +7,6 @@ from typing import Any
 
 from agentevals_action.cli.explained_workspace import ExplainedWorkspace, explain_workspace
 from agentevals_action.cli.target_listing import Limits, limits_of, what_is
-from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators import base
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.model.diagnostic import Location
@@ -220,7 +219,7 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> Explain
         type=evaluator.type,
         origin=evaluator.origin,
         location=evaluator.location,
-        options=to_data(evaluator.options, defaults=False),
+        options=evaluator.options.model_dump(exclude_defaults=True),
         config=evaluator.config,
         weight=evaluator.weight,
         threshold=evaluator.threshold,

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from agentevals_action.entries.reading import fields_of
 from agentevals_action.evaluators import base
 from agentevals_action.formatting import dollars, plain
 from agentevals_action.model.diagnostic import Location
@@ -216,10 +213,10 @@ def limits_of(target: Target) -> dict[str, Any]:
     }
 
 
-def what_is(options: Struct | FileModel) -> str:
+def what_is(options: FileModel) -> str:
     """Which agent or model a target is, in a few words: its model, command or address, without the
     passwords and keys of that."""
-    fields = {name: getattr(options, name) for name in fields_of(type(options))}
+    fields = {name: getattr(options, name) for name in type(options).model_fields}
     told = next((_text(fields[name]) for name in _TELLING if fields.get(name)), "")
     server = next((_text(fields[name]) for name in _SERVERS if fields.get(name)), "")
     if not told and (answers := fields.get("responses")):

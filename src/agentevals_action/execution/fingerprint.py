@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.model.messages import wire_message
@@ -115,7 +114,7 @@ class Fingerprints:
         counts and not the path; of files next to it the name counts too."""
         contents = {file.path: self._content(suite.root / file.path) for file in evaluator.files}
         named: set[str] = set()
-        options = _without_paths(to_data(evaluator.options), contents, named, suite.root)
+        options = _without_paths(evaluator.options.model_dump(), contents, named, suite.root)
         judge = self._judge(suite, evaluator, agent)
         inside = (
             evaluator.options.children()

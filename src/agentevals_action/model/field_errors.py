@@ -1,6 +1,6 @@
 """The errors of a `pydantic.ValidationError` as plain sentences about the data of a file."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +33,28 @@ def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
 
     Of a union the errors count that lie deeper in the value, or that a validator raised; without
     any, all its types together are what is expected."""
-    found: dict[tuple[Steps, bool], list[tuple[Steps, Any, ErrorDetails]]] = {}
+    found = []
     for details in error.errors(include_url=False, include_input=False):
-        steps, union, value = _follow(data, details)
-        if details["type"] == "too_short" and len(value) >= details["ctx"]["min_length"]:
+        one, union = _follow(data, details)
+        if details["type"] == "too_short" and len(one.value) >= details["ctx"]["min_length"]:
             continue  # pydantic counts valid items only, and has reported the others
-        key = (steps, False) if union is None else (union, True)
-        found.setdefault(key, []).append((steps, value, details))
-    return [one for (steps, _), group in found.items() for one in _merged(steps, group)]
+        found.append((one, union))
+    errors: dict[tuple[Steps, int], FieldError] = {}
+    for number, (one, union) in enumerate(found):
+        if union is None or _is_decisive(one, union):
+            errors[one.steps, number] = one
+        elif not any(_is_decisive(other, union) for other, _ in found):
+            known = errors.get((union, -1))
+            expected = dict.fromkeys((*known.expected, *one.expected) if known else one.expected)
+            errors[union, -1] = FieldError(union, one.value, expected=tuple(expected))
+    return list(errors.values())
+
+
+def _is_decisive(error: FieldError, union: Steps) -> bool:
+    """Whether an error decides which branch of the union at these steps was meant."""
+    is_inside = error.steps[: len(union)] == union
+    is_raised = bool(error.message) or error.is_missing
+    return is_inside and (len(error.steps) > len(union) or is_raised)
 
 
 def describe(error: ValidationError, data: Any) -> str:
@@ -56,41 +70,32 @@ def dotted(steps: Steps) -> str:
     return text
 
 
-def _follow(data: Any, details: ErrorDetails) -> tuple[Steps, Steps | None, Any]:
-    """The steps of an error that exist in the data, those up to the first union, and the value.
+def _follow(data: Any, details: ErrorDetails) -> tuple[FieldError, Steps | None]:
+    """The error with the steps that exist in the data, and the steps of the innermost union.
     pydantic adds steps of its own: the branch of a union, or a field of a long form."""
     steps: list[str | int] = []
     union: Steps | None = None
     is_missing = details["type"] == "missing"
     for step in details["loc"][:-1] if is_missing else details["loc"]:
-        if (isinstance(data, Mapping) and step in data) or (
-            isinstance(data, list | tuple) and isinstance(step, int) and step < len(data)
-        ):
+        if _has(data, step):
             steps.append(step)
             data = data[step]
         elif step == "[key]":
             data = steps[-1]
-        elif union is None:
+        else:
             union = (*steps,)
     if is_missing and isinstance(data, Mapping):
-        steps.append(details["loc"][-1])
-    return (*steps,), union, data
+        return FieldError((*steps, details["loc"][-1]), None, is_missing=True), union
+    return _field_error((*steps,), data, details), union
 
 
-def _merged(union: Steps, group: Iterable[tuple[Steps, Any, ErrorDetails]]) -> Iterable[FieldError]:
-    errors = [_field_error(*one) for one in group]
-    decided = [
-        one for one in errors if len(one.steps) > len(union) or one.message or one.is_missing
-    ]
-    if decided or len(errors) == 1:
-        return decided or errors
-    expected = dict.fromkeys(words for one in errors for words in one.expected)
-    return [FieldError(union, errors[0].value, expected=tuple(expected))]
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, Mapping):
+        return step in data
+    return isinstance(data, list | tuple) and isinstance(step, int) and step < len(data)
 
 
 def _field_error(steps: Steps, value: Any, details: ErrorDetails) -> FieldError:
-    if details["type"] == "missing" and isinstance(value, Mapping):
-        return FieldError(steps, None, is_missing=True)
     context = details.get("ctx", {})
     if details["type"] == "value_error":
         return FieldError(steps, value, message=str(context["error"]))
@@ -110,6 +115,7 @@ _EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         lambda _: "an object",
     ),
     **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
+    "expected": lambda context: str(context["words"]),
     "string_type": lambda _: "a text",
     "string_unicode": lambda _: "a text in UTF-8",
     "string_too_short": lambda context: (

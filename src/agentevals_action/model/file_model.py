@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import InitErrorDetails, core_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 Item = TypeVar("Item")
 #: Names and indices that lead from an object to a value in it.
@@ -20,7 +21,8 @@ class FileModel(BaseModel):
     reports them).
 
     The validation context is the `Folder` of the declaring file, or None. Validators raise
-    `ValueError("problem; advice")`, or `errors_at` for several values inside the one they check."""
+    `ValueError("problem; advice")`, `expected("a text")`, or `errors_at` for values inside the one
+    they check."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -32,17 +34,28 @@ class FileModel(BaseModel):
     )
 
 
-def errors_at(problems: Mapping[Steps, str]) -> ValidationError:
+def expected(words: str) -> PydanticCustomError:
+    """The error that a validator raises for a value of another type; `words` describe what to
+    write instead."""
+    return PydanticCustomError("expected", "write {words}", {"words": words})
+
+
+def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> ValidationError:
     """The error that a validator raises for values inside the one it checks, by their steps."""
-    return ValidationError.from_exception_data(
-        "values",
-        [
-            InitErrorDetails(
-                type="value_error", loc=steps, input=None, ctx={"error": ValueError(problem)}
-            )
-            for steps, problem in problems.items()
-        ],
-    )
+    errors = [
+        InitErrorDetails(
+            type="value_error", loc=steps, input=None, ctx={"error": ValueError(problem)}
+        )
+        if isinstance(problem, str)
+        else InitErrorDetails(type=problem, loc=steps, input=None)
+        for steps, problem in problems.items()
+    ]
+    return ValidationError.from_exception_data("values", errors)
+
+
+def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """The fields of a model by their names in a file, in order."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 class _FileSchema(GenerateJsonSchema):

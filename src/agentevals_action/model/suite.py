@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.target import TargetTable
@@ -78,7 +76,7 @@ class Evaluator:
 
     name: str
     type: str
-    options: Struct | FileModel
+    options: FileModel
     origin: Origin
     location: Location
     weight: float = 1.0

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Struct
-
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel
 
@@ -31,7 +29,7 @@ class Target:
 
     name: str
     provider: str
-    options: Struct | FileModel
+    options: FileModel
     definition: Mapping[str, Any]
     location: Location
     is_model: bool = False

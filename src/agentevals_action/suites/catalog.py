@@ -1,25 +1,24 @@
-"""What a suite may name, handed in by the caller: evaluator types, providers, and the user's
-overrides."""
+"""The names that suites may use: evaluator types, providers, and the user's overrides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.evaluators import base as evaluators
-from agentevals_action.targets import base as providers
+from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.targets.base import ProviderOptions
 
 
 @dataclass(frozen=True)
 class Catalog:
     """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
 
-    `targets_file` (absolute) takes the place of the search for `.agentv/targets.yaml`; `target` and
-    `judge_target` are the user's overrides; with `strict`, warnings are faults. What was read from
-    targets files is kept in `cache` for the other suites."""
+    `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
+    `judge_target` are the user's overrides; with `strict`, warnings are errors. `cache` keeps the
+    content of targets files for other suites."""
 
-    evaluators: Mapping[str, type[evaluators.EvaluatorOptions]]
-    providers: Mapping[str, type[providers.ProviderOptions]]
+    evaluators: Mapping[str, type[EvaluatorOptions]]
+    providers: Mapping[str, type[ProviderOptions]]
     targets_file: Path | None = None
     target: str | None = None
     judge_target: str | None = None

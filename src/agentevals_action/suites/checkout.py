@@ -9,8 +9,9 @@ from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
+from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.find import find_suites
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.load import load_suite
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets import providers
 

@@ -1,114 +1,91 @@
-"""The three dialects of suites into one: the only place that knows a second spelling of
-anything."""
+"""Converts the three dialects of suites to canonical names; no other module knows a second spelling
+of anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, one_of
+from agentevals_action.model.messages import ROLES
+from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.files.validation_errors import describe_value
 
-#: Fields that hold evaluators, in every dialect, at the root, on tests, and under `execution` of
-#: both.
+#: Fields that contain evaluators, in every dialect: of the suite, of tests, and of `execution`.
 EVALUATOR_LISTS = ("assert", "assertions", "evaluators")
 
-#: Spellings of the format's earlier form that its present one has replaced: read as ever, and told
-#: of once a file.
+#: Spellings of the earlier format: accepted, with one warning for each in a file.
 EARLIER = frozenset(
     ("evalcases", "eval_cases", "expected_outcome", "input_messages", "expected_messages")
 )
 
-#: Fields that nothing is meant to be done by, wherever they stand.
+#: Fields for readers of the file, which have no effect.
 REMARKS = ("name", "description", "note", "comment")
 
-_IN_EXECUTION = ("stands in the wrong place", "write it under `execution`")
-_SAMPLES = ("of AgentV is not supported", "run every test several times with the input `samples`")
-_GATES = (
-    "of AgentV is not supported",
-    "mark evaluators as `required`, or use the input `min-pass-rate`",
+_UNSUPPORTED = "of AgentV is not supported"
+_OTHER_TYPE = "is not known to this type of evaluator"
+_IN_EXECUTION = ("is misplaced", "write it under `execution`")
+_NOT_PASSED_ON = (
+    "is not passed on to the evaluators inside",
+    "write it at each evaluator that asks this judge",
 )
-_BUDGET = ("of AgentV is not supported", "remove it")
+_JUDGE = (f"{_UNSUPPORTED} here", "describe the model as a target and name it with `target`")
+_SAMPLES = "run every test several times with the input `samples`"
+_OUTPUT = "let the agent return the text that is scored"
 
-#: Known features that could change a verdict and are not there: what is said about each.
+#: Features of AgentV that could change a verdict and are not supported: problem and advice.
 _REFUSED: Mapping[str, tuple[str, str]] = {
-    "threshold": _GATES,
-    "repeat": _SAMPLES,
-    "trials": _SAMPLES,
-    "turns": ("of AgentV is not supported", "write the conversation as messages of `input`"),
-    "imports": ("of AgentV is not supported", "name the files in `tests`"),
-    "include": (
-        "of AgentV is not supported",
-        "name a file of tests in `tests`, and write evaluators out",
-    ),
-    "input_files": ("of AgentV is not supported", "write blocks of `type: file` in `input`"),
-    "depends_on": ("of AgentV is not supported", "write tests that stand on their own"),
-    "default_test": (
-        "of AgentV is not supported",
-        "write evaluators and `execution` at the root of the suite",
-    ),
-    "preprocessors": (
-        "of AgentV is not supported",
-        "let the agent give the text that is to be graded",
-    ),
-    "environment": (
-        "of AgentV is not supported",
-        "run the agent through a target of provider `cli`",
-    ),
+    name: (_UNSUPPORTED, advice)
+    for name, advice in {
+        "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
+        "repeat": _SAMPLES,
+        "trials": _SAMPLES,
+        "turns": "write the conversation as messages of `input`",
+        "imports": "name the files in `tests`",
+        "include": "name a file of tests in `tests`, and write evaluators out",
+        "input_files": "write blocks of `type: file` in `input`",
+        "depends_on": "write tests that stand on their own",
+        "default_test": "write evaluators and `execution` at the root of the suite",
+        "preprocessors": _OUTPUT,
+        "environment": "run the agent through a target of provider `cli`",
+    }.items()
 }
 _REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
     **_REFUSED,
-    "workspace": ("stands in the wrong place", "write it beside `execution`"),
+    "workspace": ("is misplaced", "write it next to `execution`"),
     "targets": (
-        "of AgentV is not supported",
+        _UNSUPPORTED,
         "name one `target`; run the suite again with the input `target` for another",
     ),
-    "budget_usd": _BUDGET,
-    "total_budget_usd": _BUDGET,
+    **dict.fromkeys(("budget_usd", "total_budget_usd"), (_UNSUPPORTED, "remove it")),
 }
-_NOT_PASSED_ON = (
-    "is not passed on to the evaluators inside",
-    "write it at each of them that is to be judged by it",
-)
-_JUDGE = (
-    "of AgentV is not supported here",
-    "describe the model as a target and name it with `target`",
-)
 _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
-    "include": ("of AgentV is not supported", "write the evaluators out"),
-    "preprocessors": (
-        "of AgentV is not supported",
-        "let the agent give the text that is to be graded",
-    ),
-    "transform": ("is not supported", "let the agent give the text that is to be graded"),
-    "threshold": (
-        "is not known to this type of evaluator",
-        "write `required: 0.7` for a gate at 0.7",
-    ),
-    "rubrics": ("is not known to this type of evaluator", "write an evaluator of `type: rubric`"),
-    **dict.fromkeys(
-        EVALUATOR_LISTS,
-        ("is not known to this type of evaluator", "write an evaluator of `type: composite`"),
-    ),
-    "model": _JUDGE,
-    "temperature": _JUDGE,
-    "max_steps": _JUDGE,
+    "include": (_UNSUPPORTED, "write the evaluators out"),
+    "preprocessors": (_UNSUPPORTED, _OUTPUT),
+    "transform": ("is not supported", _OUTPUT),
+    "threshold": (_OTHER_TYPE, "write `required: 0.7` for a gate at 0.7"),
+    "rubrics": (_OTHER_TYPE, "write an evaluator of `type: rubric`"),
+    **dict.fromkeys(EVALUATOR_LISTS, (_OTHER_TYPE, "write an evaluator of `type: composite`")),
+    **dict.fromkeys(("model", "temperature", "max_steps"), _JUDGE),
 }
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The fields of one kind of object: canonical names with their other spellings, what is refused
-    by name, what is passed over.
+    """The fields of one type of object: canonical names with their other spellings.
 
-    Of a `closed` one an unknown field is a fault, unless it is a remark: what it was meant to do
-    would be left out."""
+    Fields in `refused` are errors with this problem and advice, `silent` ones are ignored,
+    `elsewhere` ones are read by the caller, `inside` has the shapes of fields that contain objects.
+    In a `closed` shape an unknown field is an error, not a warning, unless it is a remark."""
 
     what: str
     fields: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()
+    elsewhere: tuple[str, ...] = ()
+    inside: Mapping[str, "Shape"] = field(default_factory=dict)
     closed: bool = False
 
     @cached_property
@@ -120,6 +97,78 @@ class Shape:
 
 
 _EXECUTION: Mapping[str, tuple[str, ...]] = {"target": (), "timeout_seconds": ()}
+SUITE_EXECUTION = Shape("`execution`", _EXECUTION, _REFUSED_IN_EXECUTION, elsewhere=EVALUATOR_LISTS)
+TEST_EXECUTION = Shape(
+    "`execution`",
+    {**_EXECUTION, "skip_defaults": ()},
+    _REFUSED_IN_EXECUTION,
+    elsewhere=EVALUATOR_LISTS,
+)
+BLOCK = Shape("block", {"type": (), "value": ("text",)})
+MESSAGE = Shape(
+    "message",
+    {"role": (), "content": (), "name": (), "tool_call_id": (), "tool_calls": ()},
+    inside={"content": BLOCK},
+)
+_HOOK: Mapping[str, tuple[str, ...]] = {"command": ("script",), "cwd": (), "timeout_ms": ()}
+HOOK = Shape(
+    "hook",
+    _HOOK,
+    {"reset": ("is known to `before_each` and `after_each` alone", "write it there")},
+    closed=True,
+)
+RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()}, closed=True)
+HOOKS = Shape(
+    "`hooks`",
+    dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()),
+    closed=True,
+    inside={
+        "before_all": HOOK,
+        "before_each": RESETTING_HOOK,
+        "after_each": RESETTING_HOOK,
+        "after_all": HOOK,
+    },
+)
+_ACQUISITION = (
+    "of AgentV is not supported",
+    "name the repository by `repo`, and its commit by `commit`",
+)
+REPO = Shape(
+    "repository",
+    {"path": (), "repo": (), "commit": ("base_commit",), "ancestor": (), "sparse": ()},
+    dict.fromkeys(("source", "type", "checkout", "clone", "resolver"), _ACQUISITION),
+)
+_MACHINE = ("of AgentV is not supported", "let `template`, `repos` and `hooks` make the folder")
+WORKSPACE = Shape(
+    "workspace",
+    {"template": (), "isolation": (), "scope": (), "repos": (), "hooks": ()},
+    {
+        **dict.fromkeys(("mode", "path", "pool", "static", "static_path"), _MACHINE),
+        "docker": (
+            "of AgentV is not supported",
+            "run the agent in the container through a target of provider `cli`",
+        ),
+        "env": ("of AgentV is not supported", "check for programs in a hook `before_all`"),
+        "workspace": (
+            "is misplaced in a file of its own",
+            "write its fields at the root of the file",
+        ),
+        "setup_script": (
+            "is the earlier form of AgentV's `hooks.before_all`",
+            "write `hooks: {before_all: {command: …}}`",
+        ),
+        "teardown_script": (
+            "is the earlier form of AgentV's `hooks.after_all`",
+            "write `hooks: {after_all: {command: …}}`",
+        ),
+        "reset": ("is misplaced", "write it under `hooks.after_each`"),
+        **dict.fromkeys(
+            ("before_all", "before_each", "after_each", "after_all"),
+            ("is misplaced", "write it under `hooks`"),
+        ),
+    },
+    inside={"hooks": HOOKS, "repos": REPO},
+)
 SUITE = Shape(
     "suite",
     {
@@ -134,8 +183,9 @@ SUITE = Shape(
     },
     {**_REFUSED, "target": _IN_EXECUTION, "timeout_seconds": _IN_EXECUTION},
     frozenset(("$schema", "author", "license", "tags", "requires")),
+    EVALUATOR_LISTS,
+    {"execution": SUITE_EXECUTION, "input": MESSAGE, "workspace": WORKSPACE},
 )
-SUITE_EXECUTION = Shape("`execution`", _EXECUTION, _REFUSED_IN_EXECUTION)
 TEST = Shape(
     "test",
     {
@@ -152,230 +202,155 @@ TEST = Shape(
         "metadata": (),
     },
     {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), _IN_EXECUTION)},
-)
-TEST_EXECUTION = Shape("`execution`", {**_EXECUTION, "skip_defaults": ()}, _REFUSED_IN_EXECUTION)
-MESSAGE = Shape(
-    "message", {"role": (), "content": (), "name": (), "tool_call_id": (), "tool_calls": ()}
-)
-BLOCK = Shape("block", {"type": (), "value": ("text",)})
-_MACHINE = ("of AgentV is not supported", "let `template`, `repos` and `hooks` make the folder")
-WORKSPACE = Shape(
-    "workspace",
-    {"template": (), "isolation": (), "scope": (), "repos": (), "hooks": ()},
-    {
-        **dict.fromkeys(("mode", "path", "pool", "static", "static_path"), _MACHINE),
-        "docker": (
-            "of AgentV is not supported",
-            "run the agent in the container through a target of provider `cli`",
-        ),
-        "env": ("of AgentV is not supported", "check for programs in a hook `before_all`"),
-        "workspace": (
-            "stands in a file of its own already",
-            "write its fields at the root of the file",
-        ),
-        "setup_script": (
-            "is the earlier form of AgentV's `hooks.before_all`",
-            "write `hooks: {before_all: {command: …}}`",
-        ),
-        "teardown_script": (
-            "is the earlier form of AgentV's `hooks.after_all`",
-            "write `hooks: {after_all: {command: …}}`",
-        ),
-        "reset": ("stands in the wrong place", "write it under `hooks.after_each`"),
-        **dict.fromkeys(
-            ("before_all", "before_each", "after_each", "after_all"),
-            ("stands in the wrong place", "write it under `hooks`"),
-        ),
+    elsewhere=EVALUATOR_LISTS,
+    inside={
+        "execution": TEST_EXECUTION,
+        "input": MESSAGE,
+        "expected_output": MESSAGE,
+        "workspace": WORKSPACE,
     },
-)
-HOOKS = Shape(
-    "`hooks`",
-    dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()),
-    closed=True,
-)
-_HOOK: Mapping[str, tuple[str, ...]] = {"command": ("script",), "cwd": (), "timeout_ms": ()}
-HOOK = Shape(
-    "hook",
-    _HOOK,
-    {"reset": ("is known to `before_each` and `after_each` alone", "write it there")},
-    closed=True,
-)
-RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()}, closed=True)
-_ACQUISITION = (
-    "of AgentV is not supported",
-    "name the repository by `repo`, and its commit by `commit`",
-)
-REPO = Shape(
-    "repository",
-    {"path": (), "repo": (), "commit": ("base_commit",), "ancestor": (), "sparse": ()},
-    dict.fromkeys(("source", "type", "checkout", "clone", "resolver"), _ACQUISITION),
 )
 _EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("name", "type", "weight", "required", "min_score", "negate", "config"), ()
 )
 
 
-@dataclass(frozen=True)
-class Folded:
-    """An object by canonical names, and the evaluators that it declares anywhere, in file order,
-    each with its place."""
+class PlainCriteria(Map):
+    """The rubric that the plain strings of a list of evaluators stand for."""
 
-    data: Map
-    evaluators: tuple[tuple[Any, Location], ...] = ()
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The plain strings of one list of evaluators, each with its place: at least one."""
-
-    found: tuple[tuple[str, Location], ...]
-
-    def rubric(self) -> Map:
-        """The evaluator that they stand for, where the first of them stands."""
-        first = self.found[0][1]
-        at = (first.line, first.column)
-        rubric, criteria = Map(first.path, at), Items(first.path, at)
-        for text, place in self.found:
-            criteria.put(text, (place.line, place.column))
-        rubric.put("type", "rubric", (at, at))
-        rubric.put("rubrics", criteria, (at, at))
-        return rubric
+    __slots__ = ()
 
 
 def type_key(name: str) -> str:
-    """A type's name as it is looked up: `-` and `_` are equal."""
+    """A type's name for look-up: `-` and `_` are equal."""
     return name.replace("-", "_")
 
 
 def evaluator_shape(
-    fields: Mapping[str, tuple[str, ...]], takes_target: bool, holds_others: bool = False
+    fields: Mapping[str, tuple[str, ...]], takes_target: bool, has_children: bool = False
 ) -> Shape:
-    """The shape of one type of evaluator: its own fields beside the common ones."""
+    """The shape of one type of evaluator: its own fields and the common ones."""
     own = {**_EVALUATOR_FIELDS, **fields, **({"target": ()} if takes_target else {})}
-    refused = {**_REFUSED_IN_EVALUATORS, **({"target": _NOT_PASSED_ON} if holds_others else {})}
+    refused = {**_REFUSED_IN_EVALUATORS, **({"target": _NOT_PASSED_ON} if has_children else {})}
     return Shape(
-        "evaluator", own, {name: said for name, said in refused.items() if name not in own}
+        "evaluator",
+        own,
+        {name: reason for name, reason in refused.items() if name not in own},
+        elsewhere=EVALUATOR_LISTS if has_children else (),
     )
 
 
-def fold_suite(data: Map, findings: Findings) -> Folded:
-    """The root of a suite by canonical names."""
-    return _fold_declaring(data, SUITE, SUITE_EXECUTION, findings)
+def fold(data: Map, shape: Shape, findings: Findings) -> Map:
+    """An object, and those inside it, by canonical names.
 
-
-def fold_test(data: Map, findings: Findings) -> Folded:
-    """One test by canonical names."""
-    return _fold_declaring(data, TEST, TEST_EXECUTION, findings)
-
-
-def _fold_declaring(data: Map, shape: Shape, execution: Shape, findings: Findings) -> Folded:
-    folded = fold(data, shape, findings, EVALUATOR_LISTS)
-    evaluators: list[tuple[Any, Location]] = []
-    for key, value in data.items():
-        if key in EVALUATOR_LISTS:
-            evaluators.extend(listed_in(data, (key,), findings))
-        elif key == "execution" and isinstance(value, Map):
-            folded.replace(key, fold(value, execution, findings, EVALUATOR_LISTS))
-            if "evaluators" in value:
-                problem = "`evaluators` under `execution` is the earlier spelling of `assert`"
-                findings.warn_once(value.key_location("evaluators"), problem, "write `assert`")
-            evaluators.extend(
-                listed_in(value, [name for name in value if name in EVALUATOR_LISTS], findings)
-            )
-    return Folded(folded, tuple(evaluators))
-
-
-def listed_in(data: Map, keys: Iterable[str], findings: Findings) -> Iterator[tuple[Any, Location]]:
-    """The evaluators of the lists under these keys, each with its place; the plain strings of a
-    list stand where the first of them does."""
-    for key in keys:
-        yield from _listed(data, key, findings)
-
-
-def _listed(data: Map, key: str, findings: Findings) -> Iterator[tuple[Any, Location]]:
-    values = data[key]
-    if not isinstance(values, list):
-        findings.error(
-            data.value_location(key), f"`{key}` is {kind(values)}", "write a list of evaluators"
-        )
-        return
-    places = [
-        values.item_location(index) if isinstance(values, Items) else data.value_location(key)
-        for index in range(len(values))
-    ]
-    texts = [
-        (value, place)
-        for value, place in zip(values, places, strict=True)
-        if isinstance(value, str)
-    ]
-    for value, place in zip(values, places, strict=True):
-        if not isinstance(value, str):
-            yield value, place
-        elif texts:
-            yield Texts(tuple(texts)), place
-            texts = []
-
-
-def fold(data: Map, shape: Shape, findings: Findings, elsewhere: tuple[str, ...] = ()) -> Map:
-    """An object by canonical names; `elsewhere` are fields that the caller reads itself.
-
-    An unknown field is a warning, or a fault where the shape is closed; one that is refused by name
-    is a fault, and so are two spellings that say different things."""
-    folded = Map(data.source, data.place)
+    An unknown field is a warning, or an error where the shape is closed. Refused fields are errors,
+    and so are two spellings of one field with different values."""
+    folded = Map(data.source, data.start)
     for key, value in data.items():
         name = shape.canonical.get(key)
         if name is None:
-            if key not in elsewhere and key not in shape.silent:
-                _unknown(data, key, shape, findings, elsewhere)
+            if key not in shape.elsewhere and key not in shape.silent:
+                _report_unknown(data, key, shape, findings)
             continue
         if key != name and key in EARLIER:
-            findings.warn_once(
-                data.key_location(key),
-                f"`{key}` is the earlier spelling of `{name}`",
-                f"write `{name}`",
-            )
+            problem = f"`{key}` is the earlier spelling of `{name}`"
+            findings.warn_once(data.key_location(key), problem, f"write `{name}`")
         if name not in folded:
-            folded.adopt(data, key, name)
-        elif _expanded(name, folded[name]) != _expanded(name, value):
-            findings.error(
-                data.key_location(key),
-                f"`{folded.written(name)}` and `{key}` are the same field and differ",
-                "keep one of them",
-            )
+            inner = shape.inside.get(name)
+            folded.adopt(data, key, name, _fold_inside(value, inner, findings) if inner else None)
+        elif _long_form(name, data[folded.spelling(name)]) != _long_form(name, value):
+            problem = f"`{folded.spelling(name)}` and `{key}` are the same field and differ"
+            findings.error(data.key_location(key), problem, "keep one of them")
     return folded
 
 
-def _unknown(
-    data: Map, key: str, shape: Shape, findings: Findings, elsewhere: tuple[str, ...]
-) -> None:
+def _fold_inside(value: Any, shape: Shape, findings: Findings) -> Any:
+    if isinstance(value, Map):
+        is_data = shape is BLOCK or (shape is MESSAGE and value.get("role") not in ROLES)
+        return value if is_data else fold(value, shape, findings)
+    if not isinstance(value, Items):
+        return value
+    folded = Items(value.source, value.start)
+    for item, location in value.located():
+        made = fold(item, shape, findings) if isinstance(item, Map) else item
+        folded.put(made, (location.line, location.column))
+    return folded
+
+
+def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> None:
+    location = data.key_location(key)
     if key in shape.refused:
         problem, advice = shape.refused[key]
-        findings.error(data.key_location(key), f"`{key}` {problem}", advice)
+        findings.error(location, f"`{key}` {problem}", advice)
         return
-    meant = (
-        None
-        if findings.has_enough_warnings and not shape.closed
-        else nearest(key, (*shape.canonical, *elsewhere))
-    )
+    known = (*shape.canonical, *shape.elsewhere)
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
     if shape.closed and key not in REMARKS:
-        findings.error(
-            data.key_location(key),
-            problem,
-            f"did you mean `{meant}`?" if meant else f"write {one_of(shape.fields)}",
-        )
+        advice = did_you_mean(key, known, f"write {one_of(shape.fields)}")
+        findings.error(location, problem, advice)
         return
     spare = next((name for name in ("metadata", "config") if name in shape.fields), None)
     remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
-    advice = f"did you mean `{meant}`?" if meant else remove
-    findings.warn(data.key_location(key), problem, advice)
+    if findings.has_enough_warnings:
+        known = ()
+    findings.warn(location, problem, did_you_mean(key, known, remove))
 
 
-def _expanded(name: str, value: Any) -> Any:
-    # The long form of what may be written short, so that two spellings can be compared.
+def _long_form(name: str, value: Any) -> Any:
+    """The long form of content, so that two spellings can be compared."""
     if name not in ("input", "expected_output") or isinstance(value, list):
         return value
     if isinstance(value, Mapping) and "role" in value:
         return [value]
     content = value if isinstance(value, str) else [{"type": "json", "value": value}]
     return [{"role": "user" if name == "input" else "assistant", "content": content}]
+
+
+def declared_evaluators(data: Map, findings: Findings) -> tuple[tuple[Any, Location], ...]:
+    """The evaluators of a suite or a test as written, with their locations, in file order."""
+    found: list[tuple[Any, Location]] = []
+    for key, value in data.items():
+        if key in EVALUATOR_LISTS:
+            found += listed_evaluators(data, (key,), findings)
+        elif key == "execution" and isinstance(value, Map):
+            if "evaluators" in value:
+                problem = "`evaluators` under `execution` is the earlier spelling of `assert`"
+                findings.warn_once(value.key_location("evaluators"), problem, "write `assert`")
+            found += listed_evaluators(
+                value, [name for name in value if name in EVALUATOR_LISTS], findings
+            )
+    return tuple(found)
+
+
+def listed_evaluators(
+    data: Map, keys: Iterable[str], findings: Findings
+) -> Iterator[tuple[Any, Location]]:
+    """The evaluators of the lists under these keys, with their locations. The plain strings of a
+    list are one rubric, at the location of the first."""
+    for key in keys:
+        values = data[key]
+        if not isinstance(values, Items):
+            problem = f"`{key}` is {describe_value(values)}"
+            findings.error(data.value_location(key), problem, "write a list of evaluators")
+            continue
+        rubric: PlainCriteria | None = None
+        for value, location in values.located():
+            if not isinstance(value, str):
+                yield value, location
+            elif rubric is None:
+                rubric = _rubric(values)
+                yield rubric, location
+
+
+def _rubric(values: Items) -> PlainCriteria:
+    criteria: Items | None = None
+    for value, location in values.located():
+        if isinstance(value, str):
+            position = (location.line, location.column)
+            criteria = criteria or Items(values.source, position)
+            criteria.put(value, position)
+    criteria = criteria or Items(values.source, values.start)
+    rubric = PlainCriteria(values.source, criteria.start)
+    rubric.put("type", "rubric", (criteria.start, criteria.start))
+    rubric.put("rubrics", criteria, (criteria.start, criteria.start))
+    return rubric

@@ -1,5 +1,5 @@
-"""What grades a test: declared evaluators checked against their types, named, gated, and put in
-order (specification, section 2)."""
+"""Reads the evaluators of a suite: validates them by type, names them, and orders them
+(specification, section 2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,19 +9,19 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from agentevals_action.entries.entry import Entry
-from agentevals_action.entries.reading import fields_of, read_entry, types_of
 from agentevals_action.evaluators import base
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.model.suite import Evaluator, Gate, NamedFile, Origin
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, one_of
+from agentevals_action.suites import dialects, schema_models
+from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain
-from agentevals_action.suites.schema_models import EvaluatorEntry
+from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.system.paths import Folder
 
-#: Characters of a name that was made from type and value.
+#: Characters of a name that is made from type and value.
 _GENERATED_NAME = 40
 
 Types = Mapping[str, type[base.EvaluatorOptions]]
@@ -29,7 +29,7 @@ Types = Mapping[str, type[base.EvaluatorOptions]]
 
 @dataclass(frozen=True)
 class Declared:
-    """A declared evaluator that is valid; `gates_inside` by their names below it, with their places
+    """A valid evaluator as declared; `gates_inside` by their names below it, with their locations
     where they are known."""
 
     name: str
@@ -47,121 +47,117 @@ class Declared:
     children: tuple["Declared", ...] = ()
 
     def every(self) -> Iterator["Declared"]:
-        """This one and all inside it, at any depth, in file order."""
+        """This evaluator and all inside it, at any depth, in file order."""
         yield self
         for child in self.children:
             yield from child.every()
 
 
-def read_evaluators(
-    entries: Iterable[tuple[Any, Location]],
-    types: Types,
-    folder: Folder,
-    findings: Findings,
-    origin: Origin,
-) -> tuple[Declared, ...]:
-    """The declared evaluators; one that is not valid is a fault, never left out in silence.
-    `folder` is that of the declaring file."""
-    wanted = takewhile(lambda entry: not findings.are_enough(entry[1]), entries)
-    read = (
-        _read_evaluator(entry, place, types, folder, findings, origin) for entry, place in wanted
-    )
-    return tuple(declared for declared in read if declared is not None)
+@dataclass(frozen=True)
+class EvaluatorReader:
+    """Reads the evaluators of one file in `folder`; an invalid one is an error, it is never left
+    out silently."""
 
+    types: Types
+    folder: Folder
+    findings: Findings
+    origin: Origin
 
-def read_rubrics(data: Map, types: Types, folder: Folder, findings: Findings) -> Declared | None:
-    """A test's `rubrics` as one evaluator of type `rubric`."""
-    options = types["rubric"]
-    entry = Map(data.source, data.place)
-    entry.adopt(data, "rubrics", "rubrics")
-    _warn_nested(options, entry, findings)
-    valid = findings.read(options, entry, "test", folder)
-    if valid is None:
-        return None
-    return _declared("rubrics", valid, data.value_location("rubrics"), folder, findings)
+    def read(self, entries: Iterable[tuple[Any, Location]]) -> tuple[Declared, ...]:
+        """The evaluators of these entries."""
+        wanted = takewhile(lambda entry: not self.findings.are_enough(entry[1]), entries)
+        read = (self._read_one(entry, location) for entry, location in wanted)
+        return tuple(declared for declared in read if declared is not None)
+
+    def read_rubrics(self, data: Map) -> Declared | None:
+        """The `rubrics` of a test as one evaluator of type `rubric`."""
+        entry = Map(data.source, data.start)
+        entry.adopt(data, "rubrics", "rubrics")
+        options = self.types["rubric"]
+        _report_inside(options, entry, self.findings)
+        valid = self.findings.read(options, entry, "test", self.folder)
+        location = data.value_location("rubrics")
+        return self._declare("rubrics", valid, location) if valid else None
+
+    def _read_one(self, entry: Any, location: Location) -> Declared | None:
+        findings = self.findings
+        if not isinstance(entry, Map):
+            problem = f"an evaluator is {describe_value(entry)}"
+            findings.error(location, problem, "write an object with a `type`")
+            return None
+        options = _options_of(entry, self.types, findings)
+        if options is None:
+            return None
+        data = dialects.fold(entry, _shape(options), findings)
+        before = findings.error_count
+        children = self._read_children(entry, options, data)
+        # Names in an aggregator cannot be checked where a child is invalid.
+        skipped = options.children_field if findings.error_count > before else ""
+        _refuse_special(entry, self.types, findings)
+        _report_inside(options, data, findings)
+        common = findings.read(schema_models.Evaluator, _common(data, options), "evaluator")
+        valid = findings.read(options, data, "evaluator", self.folder, skipped)
+        if common is None or valid is None:
+            return None
+        for name, problem, advice in valid.warnings():
+            findings.warn(data.value_location(name), f"`{data.spelling(name)}` {problem}", advice)
+        declared = self._declare(common.name or _generated_name(valid), valid, entry.location)
+        if common.negate and declared.gates_inside:
+            problem = "an evaluator with a gate inside cannot be negated"
+            findings.error(data.key_location("negate"), problem, "remove `negate`, or the gate")
+        return replace(
+            declared,
+            weight=common.weight,
+            threshold=_threshold(common, data, findings),
+            negate=common.negate,
+            config=plain(common.config or {}),
+            target=common.target if options.asks_judge else None,
+            target_location=data.value_location("target") if "target" in data else None,
+            children=children,
+        )
+
+    def _read_children(
+        self, entry: Map, options: type[base.EvaluatorOptions], data: Map
+    ) -> tuple[Declared, ...]:
+        """The evaluators inside, which `data` gets as `Evaluator`s unless one is invalid."""
+        lists = [key for key in entry if key in dialects.EVALUATOR_LISTS]
+        if not lists or not options.children_field:
+            return ()
+        before = self.findings.error_count
+        children = self.read(dialects.listed_evaluators(entry, lists, self.findings))
+        if self.findings.error_count == before:
+            named = _named_inside(children, self.origin, data)
+            data.adopt(entry, lists[0], options.children_field, named)
+        return children
+
+    def _declare(self, name: str, options: base.EvaluatorOptions, location: Location) -> Declared:
+        files: tuple[NamedFile, ...] = ()
+        try:
+            files = tuple(options.files(self.folder))
+        except (OSError, ValueError) as error:
+            problem = f"a file of this evaluator cannot be used: {error}"
+            self.findings.error(location, problem, "name a file of the repository")
+        return Declared(
+            name,
+            options.type,
+            options,
+            location,
+            gates_inside=tuple(options.inner_gates()),
+            files=files,
+        )
 
 
 def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
-    """The judge that grades `criteria` where a suite declares nothing."""
-    options = read_entry(types["llm_judge"], {}, folder)
+    """The judge that scores `criteria` where a suite declares nothing."""
+    options = types["llm_judge"].model_validate({}, context=folder)
     return Declared("criteria", options.type, options, location)
 
 
-def _read_evaluator(
-    entry: Any, place: Location, types: Types, folder: Folder, findings: Findings, origin: Origin
-) -> Declared | None:
-    if isinstance(entry, dialects.Texts):
-        _refuse_types(entry, types, findings)
-        entry = entry.rubric()
-    if not isinstance(entry, Map):
-        findings.error(place, f"an evaluator is {kind(entry)}", "write an object with a `type`")
-        return None
-    options = _options_of(entry, types, findings)
-    if options is None:
-        return None
-    lists = (
-        [key for key in entry if key in dialects.EVALUATOR_LISTS] if options.children_field else []
-    )
-    data = dialects.fold(entry, _shape(options), findings, tuple(lists))
-    before = findings.error_count
-    children = read_evaluators(
-        dialects.listed_in(entry, lists, findings), types, folder, findings, origin
-    )
-    # Where one of them is faulty there is no more to say of the list, and names in the aggregator
-    # cannot be looked up.
-    told = options.children_field if findings.error_count > before else ""
-    if lists and not told:
-        data.adopt(entry, lists[0], options.children_field)
-        data.replace(options.children_field, _named_inside(children, origin, data.location))
-    _refuse_special(entry, findings)
-    _warn_nested(options, data, findings)
-    common = findings.read(EvaluatorEntry, _common(data, options), "evaluator")
-    valid = findings.read(options, data, "evaluator", folder, told)
-    if common is None or valid is None:
-        return None
-    for field_name, problem, advice in valid.warnings():
-        findings.warn(
-            data.value_location(field_name), f"`{data.written(field_name)}` {problem}", advice
-        )
-    threshold = _threshold(common, data, findings)
-    name = common.name or _generated_name(valid)
-    declared = _declared(name, valid, entry.location, folder, findings)
-    if common.negate and declared.gates_inside:
-        findings.error(
-            data.key_location("negate"),
-            "an evaluator with a gate inside cannot be negated",
-            "remove `negate`, or the gate",
-        )
-    return replace(
-        declared,
-        weight=common.weight,
-        threshold=threshold,
-        negate=common.negate,
-        config=plain(common.config or {}),
-        target=common.target if options.asks_judge else None,
-        target_location=data.value_location("target") if "target" in data else None,
-        children=children,
-    )
-
-
-def _refuse_types(texts: dialects.Texts, types: Types, findings: Findings) -> None:
-    """Notes a plain string that is the name of a type: it is no criterion, and no judge's opinion
-    may take the evaluator's place."""
-    for text, place in texts.found:
-        if dialects.type_key(text.strip()) in types:
-            findings.error(
-                place,
-                f"`{text.strip()}` alone is the type of an evaluator and no criterion",
-                "write an object with a `type`",
-            )
-
-
 def _common(data: Map, options: type[base.EvaluatorOptions]) -> Map:
-    """What of an evaluator is common to all: `target` is the type's own where it has such a
-    field."""
+    """The common fields of an evaluator: `target` belongs to the type where the type has it."""
     if "target" not in data or "target" not in fields_of(options):
         return data
-    common = Map(data.source, data.place)
+    common = Map(data.source, data.start)
     for key in data.keys() - {"target"}:
         common.adopt(data, key, key)
     return common
@@ -169,41 +165,27 @@ def _common(data: Map, options: type[base.EvaluatorOptions]) -> Map:
 
 def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
     written = entry.get("type")
+    known = f"write one of {one_of(sorted({options.type for options in types.values()}))}"
+    location = entry.value_location("type") if "type" in entry else entry.location
     if not isinstance(written, str) or not written:
-        place = entry.value_location("type") if "type" in entry else entry.location
+        problem, advice = "this evaluator has no `type`", known
         if "include" in entry:
             problem, advice = "`include` of AgentV is not supported", "write the evaluators out"
         elif "type" in entry:
-            problem, advice = (
-                f"`type` is {kind(written)}",
-                "write the type of an evaluator, as `contains`",
-            )
-        else:
-            problem, advice = (
-                "this evaluator has no `type`",
-                f"write one of {one_of(sorted({o.type for o in types.values()}))}",
-            )
-        findings.error(place, problem, advice)
+            problem = f"`type` is {describe_value(written)}"
+            advice = "write the type of an evaluator, as `contains`"
+        findings.error(location, problem, advice)
         return None
     key = dialects.type_key(written)
     if key in types:
         return types[key]
-    place = entry.value_location("type")
-    if key.startswith("not_") and key.removeprefix("not_") in types:
-        positive = types[key.removeprefix("not_")].type
-        findings.error(
-            place,
-            f"the evaluator type `{written}` of AgentV is not supported",
-            f"write `type: {positive}` with `negate: true`",
-        )
+    positive = types.get(key.removeprefix("not_"))
+    if key.startswith("not_") and positive:
+        problem = f"the evaluator type `{written}` of AgentV is not supported"
+        findings.error(location, problem, f"write `type: {positive.type}` with `negate: true`")
     else:
-        meant = nearest(key, types)
-        advice = (
-            f"did you mean `{meant}`?"
-            if meant
-            else f"write one of {one_of(sorted({o.type for o in types.values()}))}"
-        )
-        findings.error(place, f"the evaluator type `{written}` is unknown", advice)
+        problem = f"the evaluator type `{written}` is unknown"
+        findings.error(location, problem, did_you_mean(key, types, known))
     return None
 
 
@@ -217,58 +199,32 @@ def _shape(options: type[base.EvaluatorOptions]) -> dialects.Shape:
     return dialects.evaluator_shape(fields, options.asks_judge, bool(options.children_field))
 
 
-def _refuse_special(entry: Map, findings: Findings) -> None:
+def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
+    """Refuses two forms that mean something else in AgentV, or that a reader takes for it."""
     if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
-        findings.error(
-            entry.key_location("value"),
-            "`llm-rubric` with a `value` is not supported",
-            "write it as `type: rubric` with `rubrics`",
-        )
+        problem = "`llm-rubric` with a `value` is not supported"
+        advice = "write it as `type: rubric` with `rubrics`"
+        findings.error(entry.key_location("value"), problem, advice)
+    if not isinstance(entry, dialects.PlainCriteria):
+        return
+    for text, location in entry["rubrics"].located():
+        # A judge's opinion must not replace an evaluator.
+        if dialects.type_key(text.strip()) in types:
+            problem = f"`{text.strip()}` alone is the type of an evaluator and not a criterion"
+            findings.error(location, problem, "write an object with a `type`")
 
 
-def _declared(
-    name: str,
-    options: base.EvaluatorOptions,
-    location: Location,
-    folder: Folder,
-    findings: Findings,
-) -> Declared:
-    try:
-        files = tuple(options.files(folder))
-    except (OSError, ValueError) as error:
-        findings.error(
-            location,
-            f"a file of this evaluator cannot be used: {error}",
-            "name a file of the repository",
-        )
-        files = ()
-    return Declared(
-        name,
-        options.type,
-        options,
-        location,
-        gates_inside=tuple(options.inner_gates()),
-        files=files,
-    )
-
-
-def _threshold(common: EvaluatorEntry, data: Map, findings: Findings) -> float | None:
+def _threshold(common: schema_models.Evaluator, data: Map, findings: Findings) -> float | None:
     required, least = common.required, common.min_score
+    location = data.key_location("min_score")
     if isinstance(required, bool) or required is None:
-        if not required:
-            if least is not None:
-                problem = "`min_score` without `required` gates nothing"
-                findings.warn(
-                    data.key_location("min_score"), problem, "write `required: true` beside it"
-                )
-            return None
-        return least if least is not None else PASS_SCORE
+        if not required and least is not None:
+            problem = "`min_score` without `required` is not a gate"
+            findings.warn(location, problem, "add `required: true`")
+        return (least if least is not None else PASS_SCORE) if required else None
     if least is not None and least != required:
-        findings.error(
-            data.key_location("min_score"),
-            "`required` and `min_score` are both thresholds and differ",
-            "keep one of them",
-        )
+        problem = "`required` and `min_score` are both thresholds and differ"
+        findings.error(location, problem, "keep one of them")
     return required
 
 
@@ -277,10 +233,8 @@ def _generated_name(options: base.EvaluatorOptions) -> str:
     return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
 
 
-Model = type[Entry] | type[BaseModel]
-
-
-def _warn_nested(model: Model, data: Map, findings: Findings) -> None:
+def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
+    """Reports the unknown fields of the objects inside the options of an evaluator."""
     for name, inner in _inner_models(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
@@ -289,31 +243,28 @@ def _warn_nested(model: Model, data: Map, findings: Findings) -> None:
 
 
 @cache
-def _inner_models(model: Model) -> tuple[tuple[str, Model], ...]:
-    found = ((name, _model_in(annotation)) for name, annotation in types_of(model).items())
+def _inner_models(model: type[BaseModel]) -> tuple[tuple[str, type[BaseModel]], ...]:
+    found = ((name, _model_in(field.annotation)) for name, field in fields_of(model).items())
     return tuple((name, inner) for name, inner in found if inner is not None)
 
 
-def _model_in(annotation: Any) -> Model | None:
-    if isinstance(annotation, type) and issubclass(annotation, Entry | BaseModel):
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
 
 
 @cache
-def _inner_shape(model: Model) -> dialects.Shape:
+def _inner_shape(model: type[BaseModel]) -> dialects.Shape:
     spellings = getattr(model, "spellings", {})
-    name = model.__name__.lower()
-    return dialects.Shape(
-        name, {field: tuple(spellings.get(field, ())) for field in fields_of(model)}
-    )
+    fields = {name: tuple(spellings.get(name, ())) for name in fields_of(model)}
+    return dialects.Shape(model.__name__.lower(), fields)
 
 
 def effective(
     groups: Sequence[tuple[Origin, Sequence[Declared]]], test: Location
 ) -> tuple[Evaluator, ...]:
-    """The evaluators of a test, in order, each with a name of its own and its gates where an
-    annotation goes."""
+    """The evaluators of a test, in order, with unique names and the locations of annotations."""
     taken: set[str] = set()
     return tuple(
         _effective(declared, origin, test, taken) for origin, group in groups for declared in group
@@ -340,31 +291,29 @@ def _effective(declared: Declared, origin: Origin, test: Location, taken: set[st
     )
 
 
-def _named_inside(children: Sequence[Declared], origin: Origin, place: Location) -> Items:
-    """The evaluators inside another, as its options hold them: each with a name of its own among
-    them."""
+def _named_inside(children: Sequence[Declared], origin: Origin, data: Map) -> Items:
+    """The evaluators inside another, as its options contain them: with names unique among them."""
     taken: set[str] = set()
-    named = Items(place.path, (place.line, place.column))
+    named = Items(data.source, data.start)
     for child in children:
-        at = child.location
-        named.put(_effective(child, origin, at, taken), (at.line, at.column))
+        location = child.location
+        position = (location.line, location.column)
+        named.put(_effective(child, origin, location, taken), position)
     return named
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    return next(
-        f"{name}-{number}" for number in range(2, len(taken) + 3) if f"{name}-{number}" not in taken
-    )
+    number, unique = 1, name
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique
 
 
-def _gates(declared: Declared, name: str, place: Location, origin: Origin) -> Iterator[Gate]:
+def _gates(declared: Declared, name: str, location: Location, origin: Origin) -> Iterator[Gate]:
     if declared.threshold is not None:
-        yield Gate(name, place)
-    for inner, location in declared.gates_inside:
+        yield Gate(name, location)
+    for inner, inside in declared.gates_inside:
         if inner or declared.threshold is None:
-            yield Gate(
-                base.gate_path(name, inner),
-                location if location is not None and origin != "suite" else place,
-            )
+            own = inside if inside is not None and origin != "suite" else location
+            yield Gate(base.gate_path(name, inner), own)

@@ -1,19 +1,34 @@
-"""Which files of a repository are suites."""
+"""Finds the suites of a repository, and the configuration in `.agentv/config.yaml` that adds to the
+search."""
 
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import Field
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
-from agentevals_action.suites import config, dialects
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map
-from agentevals_action.suites.files.yaml_reader import MAX_BYTES, read_yaml_file
+from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.files.yaml_reader import (
+    MAX_BYTES,
+    read_settings_file,
+    read_yaml_file,
+)
+from agentevals_action.suites.schema_models import Seconds
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
 
-#: Suites by their names; `dataset.yaml` only when it has tests, or a `dataset.jsonl` beside it.
+#: The folder of configuration and targets, and the name of the configuration.
+FOLDER, CONFIG = ".agentv", "config.yaml"
+#: Suites by their names; `dataset.yaml` only with tests, or with a `dataset.jsonl` next to it.
 DEFAULT_PATTERNS = (
     "**/EVAL.yaml",
     "**/EVAL.yml",
@@ -27,28 +42,88 @@ _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
 _TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
 
+class _Defaults(FileModel):
+    """Defaults that a suite's own `execution` overrides."""
+
+    target: Annotated[
+        NonEmpty | None, Field(description="Name of the target that answers the tests.")
+    ] = None
+    timeout_seconds: Annotated[
+        Seconds | None, Field(description="Time limit of a test in seconds, 1-3600.")
+    ] = None
+
+
+class _Configuration(FileModel):
+    """The fields of the file that have an effect; the others are AgentV's own."""
+
+    eval_patterns: Annotated[
+        ListOf[NonEmpty], Field(description="Patterns of suite files, in addition to the usual.")
+    ] = ()
+    defaults: Annotated[_Defaults, Field(description="Defaults for all suites.")] = _Defaults()
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration; `target_location` is where it names the default target."""
+
+    path: str
+    eval_patterns: tuple[str, ...] = ()
+    target: str | None = None
+    target_location: Location | None = None
+    timeout_seconds: float | None = None
+
+
+def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
+    """The file `.agentv/<name>` of the folder or the nearest one above it, up to the repository
+    root."""
+    while True:
+        candidate = folder / FOLDER / name
+        if candidate.is_file():
+            return candidate
+        if folder in (root, folder.parent):
+            return None
+        folder = folder.parent
+
+
+def read_config(file: Path, root: Path, findings: Findings) -> Config:
+    """Reads one configuration; its errors go to `findings`."""
+    path = file.relative_to(root).as_posix()
+    data, _ = read_settings_file(file, root, path, findings)
+    if data is None:
+        return Config(path)
+    if not isinstance(data, Map):
+        advice = "write an object with `eval_patterns` or `defaults`"
+        findings.error(Location(path), f"this file is {describe_value(data)}", advice)
+        return Config(path)
+    config = findings.read(_Configuration, data, "configuration")
+    if config is None:
+        return Config(path)
+    defaults = config.defaults
+    location = data["defaults"].value_location("target") if defaults.target else None
+    return Config(path, config.eval_patterns, defaults.target, location, defaults.timeout_seconds)
+
+
 def find_suites(
     root: Path, below: Path, patterns: Sequence[str], files: Sequence[str] | None
 ) -> tuple[str, ...]:
     """The suite files below a folder, relative to the root, in alphabetical order.
 
     `files` are the paths that git knows (tracked, and untracked ones that are not ignored); None
-    walks the tree. Patterns are matched against a path from the root and from `below`, the last
-    that matches decides, `!pattern` takes out; without any that takes in, the default ones and
-    those of `.agentv/config.yaml` stand in front. InvalidInput when such a configuration cannot be
-    read."""
+    walks the tree. Patterns are matched against a path from the root and from `below`; the last
+    match decides, and `!pattern` excludes. If no pattern includes, the default ones and those of
+    `.agentv/config.yaml` precede. InvalidInput when such a configuration cannot be read."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
     paths = sorted(path for path in set(known) if _is_searched(path))
     chosen = list(patterns)
-    if not any(not pattern.startswith("!") for pattern in chosen):
+    if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
     inside = (path for path in paths if path.startswith(start) and path.endswith(_SUITE_SUFFIXES))
     return tuple(
         path
         for path in inside
-        if _chosen(path, path[len(start) :], chosen) and _is_suite(root / path, root, patterns)
+        if _is_chosen(path, path[len(start) :], chosen) and _is_suite(root / path, root, patterns)
     )
 
 
@@ -56,45 +131,37 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
     for folder, names, files in os.walk(below):
         names[:] = [name for name in names if _is_searched(name + "/x")]
         yield from ((Path(folder) / name).relative_to(root).as_posix() for name in files)
-    # A configuration above the folder holds for it too.
+    # A configuration above the folder applies to it, too.
     for parent in below.parents:
-        if parent.is_relative_to(root) and (path := parent / config.FOLDER / config.NAME).is_file():
+        if parent.is_relative_to(root) and (path := parent / FOLDER / CONFIG).is_file():
             yield path.relative_to(root).as_posix()
 
 
 def _is_searched(path: str) -> bool:
     folders = PurePosixPath(path).parts[:-1]
     return not any(
-        part == "node_modules" or (part.startswith(".") and part != config.FOLDER)
-        for part in folders
+        part == "node_modules" or (part.startswith(".") and part != FOLDER) for part in folders
     )
 
 
 def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
-    suffix = f"{config.FOLDER}/{config.NAME}"
+    suffix = f"{FOLDER}/{CONFIG}"
     for path in paths:
-        if path != suffix and not path.endswith(f"/{suffix}"):
-            continue
-        if not (root / path).is_file():
-            continue  # git still knows a file that was deleted
-        findings = Findings()
-        read = config.read_config(root / path, root, findings)
-        if findings.errors:
-            raise InvalidInput(
-                f"{path} cannot be used to find suites",
-                "mend it",
-                [str(diagnostic) for diagnostic in findings.errors],
-            )
-        start = path.removesuffix(suffix)
-        for pattern in read.eval_patterns:
-            yield (
-                f"!{start}{pattern[1:]}"
-                if pattern.startswith("!")
-                else start + pattern.removeprefix("./")
-            )
+        # git still knows a file that was deleted
+        if f"/{path}".endswith(f"/{suffix}") and (root / path).is_file():
+            findings = Findings()
+            config = read_config(root / path, root, findings)
+            if findings.errors:
+                problem = f"{path} cannot be used to find suites"
+                raise InvalidInput(problem, "correct it", [str(one) for one in findings.errors])
+            start = path.removesuffix(suffix)
+            for pattern in config.eval_patterns:
+                is_excluded = pattern.startswith("!")
+                bare = pattern[1:] if is_excluded else pattern.removeprefix("./")
+                yield f"{'!' if is_excluded else ''}{start}{bare}"
 
 
-def _chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
+def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
     chosen = False
     for pattern in patterns:
         bare = pattern.removeprefix("!")
@@ -104,13 +171,10 @@ def _chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
-    if not file.is_file() or (
-        file.parent.name == config.FOLDER and file.stem in ("config", "targets")
-    ):
+    if not file.is_file() or (file.parent.name == FOLDER and file.stem in ("config", "targets")):
         return False
-    if file.name != _DATASET or any(
-        PurePosixPath(pattern).name == _DATASET for pattern in patterns
-    ):
+    is_named = any(PurePosixPath(pattern).name == _DATASET for pattern in patterns)
+    if file.name != _DATASET or is_named:
         return True
     return file.with_suffix(".jsonl").is_file() or _has_tests(file, root)
 
@@ -119,11 +183,11 @@ def _has_tests(file: Path, root: Path) -> bool:
     if not file.resolve().is_relative_to(root):
         return False
     try:
-        read = read_yaml_file(file, file.name)
+        data = read_yaml_file(file, file.name)
     except Unreadable:
-        # A broken suite must not look like no suite.
+        # An invalid suite must not be taken for no suite.
         with file.open("rb") as opened:
             return bool(_TESTS_LINE.search(opened.read(MAX_BYTES).decode("utf-8", "replace")))
-    return isinstance(read, Map) and any(
-        dialects.SUITE.canonical.get(key) == "tests" for key in read
+    return isinstance(data, Map) and any(
+        dialects.SUITE.canonical.get(key) == "tests" for key in data
     )

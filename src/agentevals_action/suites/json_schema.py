@@ -1,36 +1,27 @@
-"""The JSON Schema (draft-07) of suites, made from what files are checked against; all three
-dialects, for editors.
+"""The JSON Schemas (draft-07) for editors, generated from the models in all three dialects.
 
-It says what a schema can say: names, types, ranges, types of evaluators, features that are refused
-by name. What needs the repository (paths, targets, ids that must differ) is left to the loader.
-Unknown fields are warnings, so they are no errors here either, but for those of hooks."""
+They contain names, types, ranges, types of evaluators, and unsupported features. Checks that need
+the repository (paths, targets, unique ids) are left to the loader. Unknown fields are warnings, so
+they are no errors here, except in hooks."""
 
 import inspect
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from agentevals_action.entries.entry import Entry, Schema
-from agentevals_action.entries.reading import entry_schema
-from agentevals_action.model import messages
-from agentevals_action.suites import dialects
+from agentevals_action.model.file_model import FileModel, model_schema
+from agentevals_action.model.messages import ROLES
+from agentevals_action.suites import dialects, messages, schema_models, workspace_models
 from agentevals_action.suites.dialects import Shape
 from agentevals_action.suites.evaluators import Types
-from agentevals_action.suites.quarantine_file import ConfigurationEntry, QuarantineEntry
-from agentevals_action.suites.schema_models import (
-    BlockEntry,
-    EvaluatorEntry,
-    MessageEntry,
-    SuiteEntry,
-    SuiteExecution,
-    TestEntry,
-    TestExecution,
-    ToolCallEntry,
-)
-from agentevals_action.suites.workspace_entries import WorkspaceEntry
+from agentevals_action.suites.quarantine_file import Configuration, QuarantineEntry
 
+Schema = dict[str, Any]
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_SCHEMA_FIELD = {"type": "string", "description": "Where this schema is, for editors."}
 #: For editors: fields that are known and not to be proposed.
 _UNOFFERED: Schema = {"doNotSuggest": True}
-# Conditions rather than choices: an editor then tells what is wrong inside, not that no choice
-# fits.
+# Conditions rather than choices: an editor then shows the error inside, not that no choice fits.
 _EVALUATOR: Schema = {
     "type": ["object", "string"],
     "if": {"type": "object"},
@@ -40,7 +31,7 @@ _EVALUATOR: Schema = {
 _EVALUATORS: Schema = {
     "type": "array",
     "items": _EVALUATOR,
-    "description": "What grades the answer; plain strings make one rubric.",
+    "description": "The evaluators of the answer; plain strings make one rubric.",
 }
 _CONTENT: Schema = {
     "type": ["string", "object", "array"],
@@ -48,7 +39,7 @@ _CONTENT: Schema = {
     "items": {"$ref": "#/definitions/Message"},
     "if": {
         "type": "object",
-        "properties": {"role": {"enum": list(messages.ROLES)}},
+        "properties": {"role": {"enum": list(ROLES)}},
         "required": ["role"],
     },
     "then": {"$ref": "#/definitions/Message"},
@@ -59,62 +50,86 @@ _WORKSPACE: Schema = {
     "if": {"type": "object"},
     "then": {"$ref": "#/definitions/Workspace"},
 }
-_BLOCKS: Schema = {
-    "type": ["string", "object", "array", "null"],
-    "items": {"$ref": "#/definitions/Block"},
-}
 #: A path: neither empty nor a glob.
 _PATH: Schema = {"minLength": 1, "pattern": r"^[^*?\[]*$"}
-_TESTS: Schema = {
-    "type": ["string", "array"],
-    **_PATH,
-    "minItems": 1,
-    "items": {
-        "type": ["string", "object"],
-        **_PATH,
-        "if": {"type": "object"},
-        "then": {"$ref": "#/definitions/Test"},
+#: The fields with short forms, by model.
+_SHORT_FORMS: Mapping[type[FileModel], Mapping[str, Schema]] = {
+    schema_models.Suite: {
+        "input": _CONTENT,
+        "workspace": _WORKSPACE,
+        "tests": {
+            "type": ["string", "array"],
+            **_PATH,
+            "minItems": 1,
+            "items": {
+                "type": ["string", "object"],
+                **_PATH,
+                "if": {"type": "object"},
+                "then": {"$ref": "#/definitions/Test"},
+            },
+        },
     },
+    schema_models.Test: {
+        "input": _CONTENT,
+        "expected_output": _CONTENT,
+        "workspace": _WORKSPACE,
+    },
+    messages.Message: {
+        "content": {
+            "type": ["string", "object", "array", "null"],
+            "items": {"$ref": "#/definitions/Block"},
+        },
+    },
+}
+#: The models of a suite except evaluators, each with its shape.
+_MODELS: Mapping[type[FileModel], Shape | None] = {
+    schema_models.SuiteExecution: dialects.SUITE_EXECUTION,
+    schema_models.TestExecution: dialects.TEST_EXECUTION,
+    schema_models.Test: dialects.TEST,
+    messages.Message: dialects.MESSAGE,
+    messages.Block: dialects.BLOCK,
+    messages.ToolCall: None,
+    workspace_models.Workspace: dialects.WORKSPACE,
+    workspace_models.Hooks: dialects.HOOKS,
+    workspace_models.Hook: dialects.HOOK,
+    workspace_models.ResettingHook: dialects.RESETTING_HOOK,
+    workspace_models.Repository: dialects.REPO,
 }
 
 
-def schema(types: Types) -> Schema:
+def suite_schema(types: Types) -> Schema:
     """The schema of a suite whose evaluators may be of these types (by every name, with `_`)."""
     definitions: Schema = {}
-    root = _object(SuiteEntry, dialects.SUITE, definitions)
-    root["properties"]["tests"].update(_TESTS)
-    root["properties"]["input"].update(_CONTENT)
-    root["properties"]["workspace"].update(_WORKSPACE)
-    root["properties"]["$schema"] = {
-        "type": "string",
-        "description": "Where this schema is, for editors.",
+    root = _object(schema_models.Suite, definitions)
+    root["properties"]["$schema"] = _SCHEMA_FIELD
+    for model in _MODELS:
+        definitions[model.__name__] = _object(model, definitions)
+    definitions["Message"]["anyOf"] = [{"required": ["content"]}, {"required": ["tool_calls"]}]
+    definitions["Block"] |= {
+        "if": {"properties": {"type": {"enum": ["text", "file", "image"]}}},
+        "then": {"properties": {"value": {"type": "string"}}},
     }
-    root["properties"]["execution"] = _execution(
-        SuiteExecution, dialects.SUITE_EXECUTION, definitions
-    )
-    _declare_evaluators(root, dialects.SUITE)
-    definitions["Test"] = _test(definitions)
-    definitions["Message"] = _message(definitions)
-    definitions["Block"] = _block(definitions)
-    definitions["Workspace"] = _workspace(definitions)
-    definitions["ToolCall"] = _object(ToolCallEntry, None, definitions)
+    for model, shape in _MODELS.items():
+        if shape:
+            _add_dialects(definitions[model.__name__], shape)
+    _add_dialects(root, dialects.SUITE)
     definitions["Evaluator"] = _evaluator(types, definitions)
     definitions["PlainCriterion"] = {
         "type": "string",
         "minLength": 1,
         "pattern": f"^(?!{_matching(sorted(types)).removeprefix('^')})",
-        "errorMessage": "This is the type of an evaluator and no criterion; write an object with a `type`.",
+        "errorMessage": "This is the type of an evaluator and not a criterion; write an object "
+        "with a `type`.",
         "description": "A criterion in words; the plain strings of a list make one rubric.",
     }
-    definitions["Test"]["properties"]["rubrics"].update(
-        {
-            "type": "array",
-            "minItems": 1,
-            "items": definitions["rubric"]["properties"]["rubrics"]["items"],
-        }
-    )
+    criterion = definitions["rubric"]["properties"]["rubrics"]["items"]
+    definitions["Test"]["properties"]["rubrics"] |= {
+        "type": "array",
+        "minItems": 1,
+        "items": criterion,
+    }
     return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$schema": _DRAFT,
         "title": "EVAL.yaml",
         **root,
         "definitions": dict(sorted(definitions.items())),
@@ -122,83 +137,39 @@ def schema(types: Types) -> Schema:
 
 
 def configuration_schema() -> Schema:
-    """The schema of `.agentevals.yaml`. An unknown field of an entry is an error there, and so it
-    is here."""
+    """The schema of `.agentevals.yaml`. An unknown field of an entry is an error."""
     definitions: Schema = {}
-    root = _object(ConfigurationEntry, None, definitions)
-    root["properties"]["$schema"] = {
-        "type": "string",
-        "description": "Where this schema is, for editors.",
-    }
+    root = model_schema(Configuration, definitions)
+    root["properties"]["$schema"] = _SCHEMA_FIELD
     definitions[QuarantineEntry.__name__]["additionalProperties"] = False
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": ".agentevals.yaml",
-        **root,
-        "definitions": definitions,
-    }
+    return {"$schema": _DRAFT, "title": ".agentevals.yaml", **root, "definitions": definitions}
 
 
-def _test(definitions: Schema) -> Schema:
-    test = _object(TestEntry, dialects.TEST, definitions)
-    for key in ("input", "expected_output"):
-        test["properties"][key].update(_CONTENT)
-    test["properties"]["workspace"].update(_WORKSPACE)
-    test["properties"]["execution"] = _execution(
-        TestExecution, dialects.TEST_EXECUTION, definitions
-    )
-    _declare_evaluators(test, dialects.TEST)
-    return test
+def _object(model: type[FileModel], definitions: Schema) -> Schema:
+    made = model_schema(model, definitions)
+    properties = made["properties"]
+    for name, form in _SHORT_FORMS.get(model, {}).items():
+        properties[name] = {**form, "description": properties[name]["description"]}
+    return made
 
 
-def _message(definitions: Schema) -> Schema:
-    message = _object(MessageEntry, dialects.MESSAGE, definitions)
-    message["properties"]["content"].update(_BLOCKS)
-    message["properties"]["tool_calls"]["items"] = {"$ref": "#/definitions/ToolCall"}
-    message["anyOf"] = [{"required": ["content"]}, {"required": ["tool_calls"]}]
-    return message
-
-
-def _workspace(definitions: Schema) -> Schema:
-    workspace = _object(WorkspaceEntry, dialects.WORKSPACE, definitions)
-    parts = {
-        "HooksEntry": dialects.HOOKS,
-        "HookEntry": dialects.HOOK,
-        "ResettingHookEntry": dialects.RESETTING_HOOK,
-    }
-    for name, shape in (*parts.items(), ("RepoEntry", dialects.REPO)):
-        _refuse(definitions[name], shape)
-        _spell(definitions[name], shape.fields)
-        if shape.closed:
-            remark = {"description": "A remark; nothing is done by it.", **_UNOFFERED}
-            definitions[name]["properties"].update((key, remark) for key in dialects.REMARKS)
-            definitions[name]["additionalProperties"] = False
-    return workspace
-
-
-def _block(definitions: Schema) -> Schema:
-    block = _object(BlockEntry, dialects.BLOCK, definitions)
-    block["if"] = {"properties": {"type": {"enum": ["text", "file", "image"]}}}
-    block["then"] = {"properties": {"value": {"type": "string"}}}
-    return block
-
-
-def _execution(model: type[Entry], shape: Shape, definitions: Schema) -> Schema:
-    execution = _object(model, shape, definitions)
-    # They may stand here, and are proposed where they belong: beside `execution`.
-    execution["properties"].update(
-        {name: {**_EVALUATORS, **_UNOFFERED} for name in dialects.EVALUATOR_LISTS}
-    )
-    execution["properties"]["evaluators"]["deprecationMessage"] = "Write `assert`."
-    return execution
-
-
-def _declare_evaluators(owner: Schema, shape: Shape) -> None:
-    owner["properties"].update(
-        dict.fromkeys(dialects.EVALUATOR_LISTS, _EVALUATORS),
-        evaluators={**_EVALUATORS, **_UNOFFERED},
-    )
-    _spell(owner, shape.fields)
+def _add_dialects(made: Schema, shape: Shape) -> None:
+    """Adds evaluators, unsupported features, remarks and other spellings to the schema of an
+    object."""
+    properties = made["properties"]
+    if shape.elsewhere:
+        is_offered = shape in (dialects.SUITE, dialects.TEST)
+        for name in dialects.EVALUATOR_LISTS:
+            offer = {} if is_offered and name != "evaluators" else _UNOFFERED
+            properties[name] = {**_EVALUATORS, **offer}
+        if not is_offered:
+            properties["evaluators"]["deprecationMessage"] = "Write `assert`."
+    if shape.closed:
+        remark = {"description": "A remark without effect.", **_UNOFFERED}
+        properties.update((key, remark) for key in dialects.REMARKS)
+        made["additionalProperties"] = False
+    _refuse(made, shape)
+    _spell(made, shape.fields)
 
 
 def _evaluator(types: Types, definitions: Schema) -> Schema:
@@ -206,11 +177,11 @@ def _evaluator(types: Types, definitions: Schema) -> Schema:
     for name, options in sorted(types.items()):
         names.setdefault(options.type, []).append(name)
     known = {options.type: options for options in types.values()}
-    evaluator = _object(EvaluatorEntry, None, definitions)
+    evaluator = model_schema(schema_models.Evaluator, definitions)
     target = evaluator["properties"].pop("target")
     evaluator["properties"]["type"] = _type(names, known)
     evaluator["properties"]["required"]["anyOf"].remove({"type": "null"})
-    # `llm-rubric` is a judge here; what AgentV takes it for is refused by name.
+    # AgentV takes `llm-rubric` with a `value` for something else.
     foreign = _never(
         "`llm-rubric` with a `value` is not supported; write it as `type: rubric` with `rubrics`."
     )
@@ -218,30 +189,23 @@ def _evaluator(types: Types, definitions: Schema) -> Schema:
         {"if": _of_type(_matching(["llm_rubric"])), "then": {"properties": {"value": foreign}}}
     ]
     for canonical, options in sorted(known.items()):
-        made = definitions[canonical] = _object(options, None, definitions)
+        made = definitions[canonical] = model_schema(options, definitions)
         if options.asks_judge:
             made["properties"].setdefault("target", target)
         if options.children_field:
             made["properties"][options.children_field]["items"] = _EVALUATOR
         _spell(made, options.spellings)
-        _refuse(
-            made,
-            dialects.evaluator_shape(
-                made["properties"], options.asks_judge, bool(options.children_field)
-            ),
-        )
-        evaluator["allOf"].append(
-            {
-                "if": _of_type(_matching(names[canonical])),
-                "then": {"$ref": f"#/definitions/{canonical}"},
-            }
-        )
+        has_children = bool(options.children_field)
+        shape = dialects.evaluator_shape(made["properties"], options.asks_judge, has_children)
+        _refuse(made, shape)
+        branch = {"$ref": f"#/definitions/{canonical}"}
+        evaluator["allOf"].append({"if": _of_type(_matching(names[canonical])), "then": branch})
     return evaluator
 
 
 def _of_type(pattern: str) -> Schema:
-    # A pattern, since an editor would offer the names of an `enum` as values; `required`, or
-    # without a type every condition would hold.
+    # A pattern, because editors offer the names of an `enum` as values; `required`, because every
+    # condition would be true without a type.
     return {
         "type": "object",
         "properties": {"type": {"type": "string", "pattern": pattern}},
@@ -250,14 +214,13 @@ def _of_type(pattern: str) -> Schema:
 
 
 def _type(names: Mapping[str, list[str]], known: Types) -> Schema:
-    """The types by the names that an editor offers, with what each is for; then all their other
-    spellings."""
+    """The types that an editor offers, with their descriptions; then all other spellings."""
     offered = [
         {"const": name, "description": inspect.cleandoc(options.__doc__ or "")}
         for name, options in sorted(known.items())
     ]
     every = _matching(sorted(name for group in names.values() for name in group))
-    description = "What kind of evaluator it is; `-` and `_` are equal in it."
+    description = "The type of evaluator; `-` and `_` are equal in it."
     return {"type": "string", "anyOf": [*offered, {"pattern": every}], "description": description}
 
 
@@ -265,25 +228,13 @@ def _matching(names: Iterable[str]) -> str:
     return f"^({'|'.join(name.replace('_', '[-_]') for name in names)})$"
 
 
-def _object(model: type[Entry], shape: Shape | None, definitions: Schema) -> Schema:
-    made = entry_schema(model, definitions)
-    if shape is not None:
-        for name in made["properties"].keys() & {"evaluators"}:
-            del made["properties"][name]
-        _refuse(made, shape)
-        if shape not in (dialects.SUITE, dialects.TEST):  # theirs are spelled once all is put in
-            _spell(made, shape.fields)
-    return made
-
-
-def _never(told: str) -> Schema:
-    """What no value fits; by its type first, as editors tell `errorMessage` of a wrong type and not
-    of `not`."""
+def _never(message: str) -> Schema:
+    """A schema that no value fits. Editors show `errorMessage` for a wrong type, not for `not`."""
     return {
         "type": "null",
         "not": {"type": "null"},
-        "description": told,
-        "errorMessage": told,
+        "description": message,
+        "errorMessage": message,
         **_UNOFFERED,
     }
 
@@ -294,10 +245,10 @@ def _refuse(made: Schema, shape: Shape) -> None:
 
 
 def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:
-    """Adds the other spellings of fields, and lets each stand for a required one."""
+    """Adds the other spellings of fields; each satisfies the requirement of its field."""
     required = made.pop("required", [])
     choices = [
-        {"anyOf": [{"required": [name]} for name in (field, *spellings.get(field, ()))]}
+        {"anyOf": [{"required": [name]} for name in (field, *spellings[field])]}
         for field in required
         if spellings.get(field)
     ]
@@ -309,8 +260,12 @@ def _spell(made: Schema, spellings: Mapping[str, tuple[str, ...]]) -> None:
         ]
     for field, others in spellings.items():
         for other in others:
-            told = {"deprecationMessage": f"Write `{field}`."} if other in dialects.EARLIER else {}
-            described = {"description": f"Another spelling of `{field}`.", **told, **_UNOFFERED}
+            earlier = other in dialects.EARLIER
+            described = {
+                "description": f"Another spelling of `{field}`.",
+                **({"deprecationMessage": f"Write `{field}`."} if earlier else {}),
+                **_UNOFFERED,
+            }
             made["properties"][other] = {**made["properties"][field], **described}
     if plain:
         made["required"] = plain

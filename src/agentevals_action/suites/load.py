@@ -1,254 +1,312 @@
-"""A suite file into the model: every dialect, imports, evaluators, targets; whole, or with all its
-faults."""
+"""Loads a suite: every dialect, imports, evaluators and targets, into the model or all errors."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from agentevals_action.entries.reading import read_entry
+from pydantic import ValidationError
+
 from agentevals_action.evaluators.base import EvaluatorOptions, walk
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import BrokenSuite, Message, NamedFile, Suite, Test
-from agentevals_action.suites import dialects, evaluators, messages
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.field_errors import field_errors
+from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite, Test
+from agentevals_action.suites import dialects, schema_models
 from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.evaluators import EvaluatorReader
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map, plain
-from agentevals_action.suites.files.validation_errors import Refused
-from agentevals_action.suites.ids import Ids
-from agentevals_action.suites.root import SuiteRoot, read_root
-from agentevals_action.suites.schema_models import MAX_NAME, SuiteEntry
-from agentevals_action.suites.sources import Source, Sources, Streamed
+from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.files.yaml_reader import read_yaml_file
+from agentevals_action.suites.messages import named_files
+from agentevals_action.suites.sources import (
+    ROW_SUFFIXES,
+    YAML_SUFFIXES,
+    Source,
+    Sources,
+    Streamed,
+)
 from agentevals_action.suites.target_use import find_targets
-from agentevals_action.suites.tests import TestReader, Tests, read_source
+from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 
-__all__ = ["Catalog", "load_suite"]
+_SIDECAR = "dataset"
 
 
 def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
-    """Reads the suite at `path` in the repository at `root`; a suite that has a fault comes back
-    with all its faults instead.
+    """Loads the suite at `path` in the repository at `root`; an invalid suite with all its errors.
 
-    Nothing is raised for anything that can stand in a file, and nothing outside the repository is
-    read."""
+    No content of a file raises an error, and nothing outside the repository is read."""
     root = root.resolve()
     file = path.parent.resolve() / path.name
     findings = Findings()
     if not file.is_relative_to(root) or not file.resolve().is_relative_to(root):
         named = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(path)
-        findings.error(
-            Location(named), "this suite leaves the repository", "keep it in the repository"
-        )
+        problem = "this suite leaves the repository"
+        findings.error(Location(named), problem, "keep it in the repository")
         return BrokenSuite(named, findings.errors)
-    folder = _NotingFolder(root, file.parent)
+    folder = _RecordingFolder(root, file.parent)
     try:
-        suite = read_root(file, folder, findings)
+        suite = _read_root(file, folder, findings)
     except Unreadable as error:
         findings.unreadable(error)
-        return BrokenSuite(
-            folder.relative(file), findings.errors, (NamedFile(folder.relative(file), "suite"),)
-        )
-    return _Loading(suite, folder, catalog, findings).load()
+        name = folder.relative(file)
+        return BrokenSuite(name, findings.errors, (NamedFile(name, "suite"),))
+    return _Loader(suite, folder, catalog, findings).load()
 
 
 @dataclass(frozen=True)
-class _NotingFolder(Folder):
-    """A folder that remembers what was looked for in it: a suite is touched by the change that
-    deletes a file which it names."""
+class _RecordingFolder(Folder):
+    """A folder that records the paths that were looked up in it: a change that deletes a file
+    touches the suites that name it."""
 
-    looked_for: dict[str, None] = field(default_factory=dict)
+    looked_up: dict[str, None] = field(default_factory=dict)
 
     def resolve(self, text: str) -> Path:
-        """The path, noted."""
+        """The path, recorded."""
         path = super().resolve(text)
-        self.looked_for[self.relative(path)] = None
+        self.looked_up[self.relative(path)] = None
         return path
 
 
-def _is_folder(path: Path) -> bool:
+@dataclass(frozen=True)
+class _Root:
+    """The root of the suite at `path` (relative to the repository). `rows` is the JSONL file of its
+    tests where they are not under `tests`, `files` are the files that were read."""
+
+    path: str
+    data: Map
+    rows: Path | None
+    files: tuple[NamedFile, ...]
+
+
+def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
+    """Reads the file of a suite, or the sidecar of a JSONL file; Unreadable."""
+    path = folder.relative(file)
+    own = NamedFile(path, "suite")
+    if file.suffix.lower() in ROW_SUFFIXES:
+        if not file.is_file():
+            raise _no_suite(path)
+        sidecar = _read_sidecar(file, folder, findings)
+        if sidecar is None:
+            return _Root(path, Map(path, (1, 1)), file, (own,))
+        return _Root(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
+    if file.suffix.lower() not in YAML_SUFFIXES:
+        advice = "name a file that ends in .yaml, .yml or .jsonl"
+        raise Unreadable(Diagnostic(Location(path), "this is neither YAML nor JSONL", advice))
+    data = _read_map(file, path)
+    rows = file.with_suffix(".jsonl")
+    if _tests_key(data) is not None:
+        return _Root(path, data, None, (own,))
+    if rows.is_file() and rows.resolve().is_relative_to(folder.root):
+        return _Root(path, data, rows, (own,))
+    advice = f"write a list of tests, or put them into {rows.name} next to this file"
+    findings.error(data.location, "`tests` is missing", advice)
+    return _Root(path, data, None, (own,))
+
+
+def _no_suite(path: str) -> Unreadable:
+    problem = "there is no such suite"
+    return Unreadable(Diagnostic(Location(path), problem, "name a file of the repository"))
+
+
+def _tests_key(data: Map) -> str | None:
+    return next((key for key in data if dialects.SUITE.canonical.get(key) == "tests"), None)
+
+
+def _read_map(file: Path, path: str) -> Map:
     try:
-        return path.is_dir()
-    except OSError:
-        return False  # what cannot be looked at may be a file as well
+        data: Any = read_yaml_file(file, path)
+    except FileNotFoundError:
+        raise _no_suite(path) from None
+    except OSError as error:
+        problem = f"this file cannot be read ({error.strerror})"
+        raise Unreadable(Diagnostic(Location(path), problem, "make it readable")) from None
+    if isinstance(data, Map):
+        return data
+    location = getattr(data, "location", Location(path))
+    problem = f"this suite is {describe_value(data)}"
+    raise Unreadable(Diagnostic(location, problem, "write an object with `name` and `tests`"))
 
 
-class _Loading:
-    """The reading of one suite: what it found so far, and the files that it saw named."""
+def _read_sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
+    for suffix in YAML_SUFFIXES:
+        for stem in dict.fromkeys((file.stem, _SIDECAR)):
+            candidate = file.with_name(stem + suffix)
+            if not candidate.is_file() or not candidate.resolve().is_relative_to(folder.root):
+                continue
+            data = _read_map(candidate, folder.relative(candidate))
+            key = _tests_key(data)
+            if key is None or _is_path_of(file, data[key], folder):
+                return data
+            if stem == file.stem:
+                problem = f"`{key}` is here, and {file.name} next to it is a suite of its own"
+                advice = f"take `{key}` out, or name {file.name} in it and run this file"
+                findings.error(data.key_location(key), problem, advice)
+                return data
+    return None
+
+
+def _is_path_of(file: Path, value: Any, folder: Folder) -> bool:
+    try:
+        return isinstance(value, str) and folder.resolve(value) == file.resolve()
+    except ValueError:
+        return False
+
+
+class _Loader:
+    """Loads one suite, and collects its errors and the files that it names."""
 
     def __init__(
-        self, suite: SuiteRoot, folder: _NotingFolder, catalog: Catalog, findings: Findings
+        self, suite: _Root, folder: _RecordingFolder, catalog: Catalog, findings: Findings
     ) -> None:
         self.suite = suite
         self.folder = folder
         self.catalog = catalog
         self.findings = findings
         self.files: dict[str, NamedFile] = {}
-        self._note(suite.files)
-        self.ids = Ids()
-        self._criteria_told = False
+        self._add_files(suite.files)
+        self._ids: dict[str, Location] = {}
+        self._is_criteria_reported = False
 
     def load(self) -> Suite | BrokenSuite:
-        """The suite, or its faults."""
-        folded = dialects.fold_suite(self.suite.data, self.findings)
-        entry = self._validated(folded.data)
-        found = find_targets(
-            self.folder, self.catalog, entry.execution.target, folded.data, self.findings
-        )
-        self._note(found.files)
-        found.use.check_default(self.findings)
+        """The suite, or its errors."""
+        findings, types = self.findings, self.catalog.evaluators
+        data = dialects.fold(self.suite.data, dialects.SUITE, findings)
+        fields = self._validate(data)
+        targets = find_targets(self.folder, self.catalog, fields.execution.target, data, findings)
+        self._add_files(targets.files)
+        targets.check_default(findings)
         workspaces = WorkspaceReader(self.folder)
-        self._note(workspaces.read_suite(folded.data, self.findings))
-        reader = TestReader(
-            types=self.catalog.evaluators,
-            folder=self.folder,
-            messages=self._messages(folded.data),
-            evaluators=evaluators.read_evaluators(
-                folded.evaluators, self.catalog.evaluators, self.folder, self.findings, "suite"
-            ),
-            targets=found.use,
-            workspaces=workspaces,
+        self._add_files(workspaces.read_suite(fields.workspace, data, findings))
+        evaluators = EvaluatorReader(types, self.folder, findings, "suite").read(
+            dialects.declared_evaluators(self.suite.data, findings)
         )
-        self._note(
-            file
-            for declared in reader.evaluators
-            for inside in declared.every()
-            for file in inside.files
-        )
-        self._note(messages.named_files(reader.messages, self.folder))
-        name = entry.name or self._name()
-        tests = self._tests(folded.data, reader)
-        self._note(NamedFile(path, "target's command") for path in found.use.files())
+        for declared in evaluators:
+            for inside in declared.every():
+                self._add_files(inside.files)
+        messages = tuple(message.message() for message in fields.input)
+        self._add_files(named_files(messages, self.folder))
+        reader = TestReader(types, self.folder, messages, evaluators, targets, workspaces)
+        name = fields.name or self._default_name()
+        tests = self._read_tests(data, reader)
+        self._add_files(targets.command_files())
         if self.catalog.strict:
-            for warning in self.findings.warnings:
-                self.findings.error(warning.location, warning.problem, warning.advice)
-        if self.findings.errors:
-            looked_for = (
-                path for path in self.folder.looked_for if not _is_folder(self.folder.root / path)
+            for warning in findings.warnings:
+                findings.error(warning.location, warning.problem, warning.advice)
+        if findings.errors:
+            looked_up = (
+                path for path in self.folder.looked_up if not _is_folder(self.folder.root / path)
             )
-            self._note(NamedFile(path, "file") for path in looked_for)
-            return BrokenSuite(
-                self.suite.path,
-                tuple(sorted(self.findings.errors)),
-                tuple(self.files.values()),
-                found.use.table,
-            )
+            self._add_files(NamedFile(path, "file") for path in looked_up)
+            errors, files = tuple(sorted(findings.errors)), tuple(self.files.values())
+            return BrokenSuite(self.suite.path, errors, files, targets.table)
         return Suite(
             path=self.suite.path,
             name=name,
             root=self.folder.root,
             folder=self.folder.path,
             tests=tests,
-            targets=found.use.table,
+            targets=targets.table,
             files=tuple(self.files.values()),
-            warnings=self.findings.warnings,
-            metadata=plain(entry.metadata or {}),
-            default_target=entry.execution.target,
-            timeout_seconds=entry.execution.timeout_seconds or found.timeout_seconds,
-            test_count=len(self.ids),
-            used_targets=tuple(found.use.used),
+            warnings=findings.warnings,
+            metadata=plain(fields.metadata or {}),
+            default_target=fields.execution.target,
+            timeout_seconds=fields.execution.timeout_seconds or targets.timeout_seconds,
+            test_count=len(self._ids),
+            used_targets=tuple(targets.used),
         )
 
-    def _note(self, files: Iterable[NamedFile]) -> None:
+    def _add_files(self, files: Iterable[NamedFile]) -> None:
         for file in files:
             self.files.setdefault(file.path, file)
-            # What a link leads to is what is read; a change of either touches the suite.
+            # A change of a link, or of its target, touches the suite.
             behind = (self.folder.root / file.path).resolve()
             if behind.is_relative_to(self.folder.root):
-                self.files.setdefault(
-                    path := self.folder.relative(behind), NamedFile(path, file.role)
-                )
+                path = self.folder.relative(behind)
+                self.files.setdefault(path, NamedFile(path, file.role))
 
-    def _validated(self, data: Map) -> SuiteEntry:
+    def _validate(self, data: Map) -> schema_models.Suite:
+        model = schema_models.Suite
         try:
-            entry = read_entry(SuiteEntry, data)
-        except Refused as error:
-            self.findings.refused(error, data, "suite")
-            # The fields that are right still tell what the tests are to be checked against.
-            wrong = {refusal.steps[0] for refusal in error.refusals}
-            return read_entry(
-                SuiteEntry, {key: value for key, value in data.items() if key not in wrong}
-            )
-        if entry.name and "--" in entry.name:
-            self.findings.warn(
-                data.value_location("name"),
-                f"the name `{entry.name}` has a doubled hyphen",
-                "write single hyphens",
-            )
-        return entry
+            suite = model.model_validate(data, context=self.folder)
+        except ValidationError as error:
+            self.findings.invalid(error, data, "suite")
+            # The tests are checked against the valid fields.
+            invalid = {one.steps[0] for one in field_errors(error, data)}
+            valid = Map(data.source, data.start)
+            for key in data.keys() - invalid:
+                valid.adopt(data, key, key)
+            return model.model_validate(valid, context=self.folder)
+        if suite.name and "--" in suite.name:
+            problem = f"the name `{suite.name}` has a doubled hyphen"
+            self.findings.warn(data.value_location("name"), problem, "write single hyphens")
+        return suite
 
-    def _name(self) -> str:
-        # The root folder's name depends on where the repository was checked out, so a suite there
-        # is named after its file.
+    def _default_name(self) -> str:
+        """The name of the folder, or at the repository's root of the file: the name of the root
+        folder differs between checkouts."""
         inside = self.folder.path != self.folder.root
         words = self.folder.path.name if inside else Path(self.suite.path).name.split(".")[0]
         slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
         slug = slug if slug[:1].isalpha() else f"suite-{slug}".rstrip("-")
-        name = slug[:MAX_NAME].rstrip("-") if len(slug) > 1 else f"suite-{slug}"
+        most = schema_models.MAX_NAME
+        name = slug[:most].rstrip("-") if len(slug) > 1 else f"suite-{slug}"
         if self.suite.data.get("name") is None:
-            self.findings.warn(
-                self.suite.data.location,
-                "this suite has no `name`",
-                f"write `name: {name}`, which it is called by now",
-            )
+            advice = f"write `name: {name}`, which is its name now"
+            self.findings.warn(self.suite.data.location, "this suite has no `name`", advice)
         return name
 
-    def _messages(self, data: Map) -> tuple[Message, ...]:
-        return (
-            messages.read_content(data, "input", "user", self.folder, self.findings)
-            if "input" in data
-            else ()
-        )
-
-    def _tests(self, data: Map, reader: TestReader) -> Tests:
-        found = Sources(self.findings)
-        sources = self._sources(data, found)
-        self._note(found.files)
+    def _read_tests(self, data: Map, reader: TestReader) -> Tests:
+        sources = Sources(self.findings)
         parts: list[tuple[Test, ...] | Streamed] = []
-        for source in sources:
+        found = self._sources(data, sources)
+        self._add_files(sources.files)
+        for source in found:
+            streamed = source if isinstance(source, Streamed) and source.is_long() else None
             kept: list[Test] = []
-            streamed = isinstance(source, Streamed) and source.is_long()
-            for test in read_source(reader, source, self.findings):
-                self.ids.add(test.id)
-                self._note(test.files)
-                if not streamed:
-                    kept.append(test)
-                self._check_criteria(test)
-            parts.append(source if isinstance(source, Streamed) and streamed else tuple(kept))
-        tests = Tests(reader, tuple(parts))
-        if doubtful := self.ids.doubtful():
-            self._check_ids(test for test in tests.valid() if hash(test.id) in doubtful)
-        return tests
+            for read in reader.read_source(source, self.findings):
+                self._check_id(read)
+                if read.test is None:
+                    continue
+                self._add_files(read.test.files)
+                self._check_criteria(read.test)
+                if streamed is None:
+                    kept.append(read.test)
+            parts.append(streamed or tuple(kept))
+        return Tests(reader, tuple(parts))
 
-    def _sources(self, data: Map, found: Sources) -> tuple[Source, ...]:
+    def _sources(self, data: Map, sources: Sources) -> tuple[Source, ...]:
         if self.suite.rows is not None:
-            return found.file(self.suite.rows, self.folder, data.location)
+            return sources.file(self.suite.rows, self.folder, data.location)
         if "tests" not in data:
             return ()
-        return found.of(
-            data["tests"], data.value_location("tests"), self.folder, data.written("tests")
-        )
+        location = data.value_location("tests")
+        return sources.of(data["tests"], location, self.folder, data.spelling("tests"))
 
-    def _check_ids(self, tests: Iterable[Test]) -> None:
-        first: dict[str, Location] = {}
-        for test in tests:
-            if self.findings.are_enough(test.location):
-                return
-            taken = first.setdefault(test.id, test.location)
-            if taken is not test.location:
-                where = f"line {taken.line}" if taken.path == test.location.path else str(taken)
-                self.findings.error(
-                    test.location,
-                    f"the id `{test.id}` is taken already, by {where}",
-                    "give each test its own",
-                )
+    def _check_id(self, read: ReadTest) -> None:
+        if read.id is None:
+            return
+        first = self._ids.setdefault(read.id, read.location)
+        if first is not read.location:
+            where = f"line {first.line}" if first.path == read.location.path else str(first)
+            problem = f"the id `{read.id}` is taken by {where}"
+            self.findings.error(read.location, problem, "give each test its own")
 
     def _check_criteria(self, test: Test) -> None:
-        if self._criteria_told or test.criteria is None:
+        if self._is_criteria_reported or test.criteria is None:
             return
         options = [inside.options for evaluator in test.evaluators for inside in walk(evaluator)]
-        if all(isinstance(option, EvaluatorOptions) and option.deterministic for option in options):
-            self._criteria_told = True
-            problem = f"`criteria` of the test `{test.id}` is graded by no evaluator"
-            self.findings.warn(test.location, problem, "add `type: llm_judge` if it should be")
+        if all(isinstance(one, EvaluatorOptions) and one.deterministic for one in options):
+            self._is_criteria_reported = True
+            problem = f"no evaluator scores `criteria` of the test `{test.id}`"
+            self.findings.warn(test.location, problem, "add `type: llm_judge` to score it")
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

@@ -1,140 +1,111 @@
-"""What is asked and what is expected: texts, objects and messages of a suite into messages, with
-the files in them looked up."""
+"""The models of messages in a suite, with their short forms; files in them are looked up."""
 
 import base64
 import binascii
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from agentevals_action.model import messages
-from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Block, Message, NamedFile, Role
-from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, kind
-from agentevals_action.suites.files.positions import Items, Map, plain
-from agentevals_action.suites.schema_models import BlockEntry, MessageEntry
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from agentevals_action.model import suite as model
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, expected
+from agentevals_action.model.messages import ROLES, read_tool_call
+from agentevals_action.suites.files.positions import plain
 from agentevals_action.system.paths import Folder
 
-#: First bytes of the pictures that models take.
+#: First bytes of the image formats that models accept.
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM")
 
 
-def read_content(
-    data: Map, key: str, role: Role, folder: Folder, findings: Findings
-) -> tuple[Message, ...]:
-    """The messages under a field: a string or an object that is no message is one message of
-    `role`, a list is messages.
+class ToolFunction(FileModel):
+    """The function of a tool call."""
 
-    Files that the messages name are looked up from `folder`; what is wrong goes to `findings` and
-    its message is left out."""
-    value = data[key]
-    place = data.value_location(key)
-    name = data.written(key)
-    if isinstance(value, str):
-        return (Message(role, value),)
-    if isinstance(value, Map):
-        if value.get("role") not in messages.ROLES:
-            return (Message(role, (Block("json", plain(value)),)),)
-        return _read_all([(value, value.location)], name, folder, findings)
-    if isinstance(value, list) and value:
-        places = [
-            value.item_location(index) if isinstance(value, Items) else place
-            for index in range(len(value))
-        ]
-        return _read_all(list(zip(value, places, strict=True)), name, folder, findings)
-    findings.error(
-        place, f"`{name}` is {kind(value)}", "write a text, an object, or a list of messages"
+    name: Annotated[NonEmpty, Field(description="Name of the function.")]
+    arguments: Annotated[str, Field(description="The arguments as a string of JSON.")] = ""
+
+
+class ToolCall(FileModel):
+    """A tool call of an assistant, in the specification's form (`function`) or AgentV's
+    (`tool`)."""
+
+    id: Annotated[str | None, Field(description="Identifier that a tool message refers to.")] = None
+    type: Annotated[Literal["function"], Field(description="Always `function`.")] = "function"
+    function: Annotated[ToolFunction | None, Field(description="The function that was called.")] = (
+        None
     )
-    return ()
+    tool: Annotated[NonEmpty | None, Field(description="AgentV's form: name of the tool.")] = None
+    input: Annotated[Any, Field(description="AgentV's form: the arguments.")] = None
+    output: Annotated[Any, Field(description="AgentV's form: the result of the tool.")] = None
+    duration_ms: Annotated[
+        Annotated[float, Field(ge=0)] | None,
+        Field(description="AgentV's form: the duration of the call in milliseconds."),
+    ] = None
+    _call: model.ToolCall
+
+    @model_validator(mode="after")
+    def _decode(self) -> "ToolCall":
+        self._call = read_tool_call(self.model_dump(exclude_none=True))
+        return self
+
+    def call(self) -> model.ToolCall:
+        """The call with its arguments decoded."""
+        return self._call
 
 
-def _read_all(
-    values: list[tuple[Any, Location]], name: str, folder: Folder, findings: Findings
-) -> tuple[Message, ...]:
-    read = (_read_message(value, place, name, folder, findings) for value, place in values)
-    return tuple(message for message in read if message is not None)
+class Block(FileModel):
+    """One part of a message."""
 
-
-def _read_message(
-    value: Any, place: Location, name: str, folder: Folder, findings: Findings
-) -> Message | None:
-    if not isinstance(value, Map):
-        findings.error(
-            place,
-            f"an item of `{name}` is {kind(value)}",
-            "write a message, as `{role: user, content: …}`",
-        )
-        return None
-    data = dialects.fold(value, dialects.MESSAGE, findings)
-    blocks = data.get("content")
-    whole = findings.read(MessageEntry, data, "message") is not None
-    if isinstance(blocks, list):
-        for index, block in enumerate(blocks):
-            at = blocks.item_location(index) if isinstance(blocks, Items) else place
-            whole &= _valid_block(block, at, findings)
-    elif not isinstance(blocks, str | Map) and not (blocks is None and data.get("tool_calls")):
-        problem = f"`content` is {kind(blocks)}" if "content" in data else "`content` is missing"
-        findings.error(data.value_location("content"), problem, "write a text or a list of blocks")
-        return None
-    if not whole:
-        return None
-    try:
-        message = messages.read_message(plain(data))
-    except ValueError as error:
-        findings.error(place, f"this message cannot be read: {error}", "mend it")
-        return None
-    return _with_files(message, data, folder, findings)
-
-
-def _valid_block(block: Any, place: Location, findings: Findings) -> bool:
-    if not isinstance(block, Map):
-        findings.error(
-            place, f"a block of `content` is {kind(block)}", "write it as `{type: text, value: …}`"
-        )
-        return False
-    if findings.read(BlockEntry, dialects.fold(block, dialects.BLOCK, findings), "block") is None:
-        return False
-    value = block.get("value", block.get("text"))
-    if block["type"] != "json" and not isinstance(value, str):
-        findings.error(block.value_location("value"), f"`value` is {kind(value)}", "write a text")
-        return False
-    return True
-
-
-def _with_files(message: Message, data: Map, folder: Folder, findings: Findings) -> Message:
-    if isinstance(message.content, str):
-        return message
-    sources = data["content"] if isinstance(data["content"], list) else [data]
-    return replace(
-        message,
-        content=tuple(
-            _with_path(block, source, folder, findings)
-            for block, source in zip(message.content, sources, strict=True)
+    type: Annotated[model.BlockType, Field(description="The type of `value`.")]
+    value: Annotated[
+        Any,
+        Field(
+            description="The text; the path of a file; the path or base64 data of an image; or "
+            "JSON data."
         ),
-    )
+    ]
+    _path: Path | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_object(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return value
+        raise expected("a block, as `{type: text, value: …}`")
+
+    @model_validator(mode="after")
+    def _find_file(self, info: ValidationInfo) -> "Block":
+        if self.type == "json":
+            return self
+        if not isinstance(self.value, str):
+            raise errors_at({("value",): expected("a text")})
+        if self.type == "text" or (self.type == "image" and _is_inline_image(self.value)):
+            return self
+        try:
+            self._path = folder_of(info).file(self.value)
+        except ValueError as error:
+            advice = (
+                "write the path of a file, from the folder of this one"
+                if self.type == "file"
+                else "write a path, or base64 data of an image"
+            )
+            raise errors_at({("value",): f"{error}; {advice}"}) from None
+        return self
+
+    def block(self) -> model.Block:
+        """The block with its file."""
+        return model.Block(self.type, plain(self.value), self._path)
 
 
-def _with_path(block: Block, source: Map, folder: Folder, findings: Findings) -> Block:
-    if block.type not in ("file", "image") or (
-        block.type == "image" and is_inline_image(block.value)
-    ):
-        return block
-    try:
-        return replace(block, path=folder.file(block.value))
-    except ValueError as error:
-        advice = (
-            "write the path of a file, from the folder of this one"
-            if block.type == "file"
-            else "write a path, or base64 data of an image"
-        )
-        findings.error(source.value_location("value"), str(error), advice)
-        return block
+def folder_of(info: ValidationInfo) -> Folder:
+    """The folder of the declaring file, from the context of a validation."""
+    if isinstance(info.context, Folder):
+        return info.context
+    raise TypeError("models that name files are validated with the folder of the declaring file")
 
 
-def is_inline_image(value: str) -> bool:
-    """Whether an image's value is the picture itself: a `data:` URI, or base64 of a known
-    format."""
+def _is_inline_image(value: str) -> bool:
+    """Whether an image's value is a `data:` URI, or base64 of a known format."""
     if value.startswith("data:"):
         return True
     compact = "".join(value.split())
@@ -146,11 +117,82 @@ def is_inline_image(value: str) -> bool:
     return head.startswith(_IMAGE_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
-def named_files(content: tuple[Message, ...], folder: Folder) -> Iterator[NamedFile]:
+def _read_blocks(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [{"type": "json", "value": value}]
+    if value is None or isinstance(value, str | list):
+        return value
+    raise expected("a text or a list of blocks")
+
+
+class Message(FileModel):
+    """One message."""
+
+    role: Annotated[model.Role, Field(description="The author of the message.")]
+    content: Annotated[
+        Annotated[str | ListOf[Block] | None, BeforeValidator(_read_blocks)],
+        Field(description="A text, or a list of blocks."),
+    ] = None
+    name: Annotated[str | None, Field(description="Name of the tool, on tool messages.")] = None
+    tool_call_id: Annotated[
+        str | None, Field(description="The tool call that a tool message answers.")
+    ] = None
+    tool_calls: Annotated[
+        ListOf[ToolCall], Field(description="Tools that an assistant called.")
+    ] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_object(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return value
+        raise expected("a message, as `{role: user, content: …}`")
+
+    @model_validator(mode="after")
+    def _has_content(self) -> "Message":
+        if self.content is None and not self.tool_calls:
+            raise ValueError("this message has no `content`; write a text or a list of blocks")
+        return self
+
+    def message(self) -> model.Message:
+        """The message with its files and decoded arguments."""
+        content = self.content or ""
+        return model.Message(
+            role=self.role,
+            content=content
+            if isinstance(content, str)
+            else tuple(block.block() for block in content),
+            name=self.name,
+            tool_call_id=self.tool_call_id,
+            tool_calls=tuple(call.call() for call in self.tool_calls),
+        )
+
+
+def _read_messages(role: model.Role) -> Callable[[Any], Any]:
+    """Converts the short forms: a text, or JSON data, is one message of `role`."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str) or (
+            isinstance(value, Mapping) and value.get("role") not in ROLES
+        ):
+            return [{"role": role, "content": value}]
+        if isinstance(value, Mapping):
+            return [value]
+        if isinstance(value, list) and value:
+            return value
+        raise expected("a text, an object, or a list of messages")
+
+    return read
+
+
+Question = Annotated[ListOf[Message], BeforeValidator(_read_messages("user"))]
+Answer = Annotated[ListOf[Message], BeforeValidator(_read_messages("assistant"))]
+
+
+def named_files(messages: tuple[model.Message, ...], folder: Folder) -> Iterator[model.NamedFile]:
     """The files that messages name."""
-    for message in content:
+    for message in messages:
         for block in message.content if isinstance(message.content, tuple) else ():
             if block.path is not None:
-                yield NamedFile(
-                    folder.relative(block.path), "image" if block.type == "image" else "file"
-                )
+                role = "image" if block.type == "image" else "file"
+                yield model.NamedFile(folder.relative(block.path), role)

@@ -1,5 +1,5 @@
-"""`.agentevals.yaml` at the repository's root: tests that may fail for a while, each with an owner,
-a reason and a last day."""
+"""Reads `.agentevals.yaml` at the repository's root: the tests in quarantine, each with an owner, a
+reason and a last day."""
 
 import os
 import re
@@ -9,74 +9,85 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta
+from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.entries.entry import Before, Entry, NonEmpty, Seen, checks
-from agentevals_action.entries.reading import fields_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
-from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, shown
+from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
-from agentevals_action.suites.files.settings_file import read_settings_file
-from agentevals_action.suites.schema_models import ListOf
+from agentevals_action.suites.files.validation_errors import describe_value, shorten
+from agentevals_action.suites.files.yaml_reader import read_settings_file
 
-_LIKELY = ".agentevals.yml"
+_MISNAMED = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-Globs = NonEmpty | Annotated[ListOf[NonEmpty], Meta(min_length=1)]
 
-
-def _trimmed(value: Any) -> Any:
+def _strip(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-Words = Annotated[str, Before(_trimmed), Meta(min_length=1)]
+_Globs = NonEmpty | Annotated[ListOf[NonEmpty], Field(min_length=1)]
+_Words = Annotated[NonEmpty, BeforeValidator(_strip)]
 
 
-class QuarantineEntry(Entry):
-    """Tests that are run and told, and do not block until a day is over."""
+class QuarantineEntry(FileModel):
+    """Tests that run and are reported, and do not block until a day is over."""
 
     tests: Annotated[
-        Globs, Meta(description="Glob over test ids, or a list of them; `!glob` takes out again.")
+        _Globs, Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
     ]
     suites: Annotated[
-        Globs,
-        Meta(
-            description="Glob over suite paths from the repository's root, or a list of them; every suite when left out."
+        _Globs,
+        Field(
+            description="Glob over suite paths from the repository's root, or a list of them; "
+            "every suite when left out."
         ),
     ] = ()
-    owner: Annotated[Words, Meta(description="Who answers for it.")]
-    reason: Annotated[Words, Meta(description="Why these tests may fail.")]
+    owner: Annotated[_Words, Field(description="The person who is responsible for it.")]
+    reason: Annotated[_Words, Field(description="Why these tests may fail.")]
     expires: Annotated[
         str,
-        Meta(
-            description="The last day (UTC) on which it holds, as YYYY-MM-DD; when it is over, the entry is an error.",
-            extra_json_schema={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+        Field(
+            description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry "
+            "is an error.",
+            json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
         ),
     ]
 
-    @checks("expires")
+    @field_validator("expires")
     @classmethod
-    def _is_day(cls, value: str, _seen: Seen) -> str:
+    def _is_day(cls, value: str) -> str:
         try:
             if _DAY.fullmatch(value) and date.fromisoformat(value):
                 return value
         except ValueError:
-            pass  # a day that no month has: told like every other text that is no day
-        raise ValueError(f"{shown(value)} is no day; write it as YYYY-MM-DD")
+            pass  # a day that no month has is reported below
+        raise ValueError(f"{shorten(value)} is not a valid day; write it as YYYY-MM-DD")
+
+    def quarantine(self, location: Location) -> Quarantine:
+        """The quarantine of the entry at this location."""
+        return Quarantine(
+            tests=(self.tests,) if isinstance(self.tests, str) else self.tests,
+            suites=(self.suites,) if isinstance(self.suites, str) else self.suites,
+            owner=self.owner,
+            reason=self.reason,
+            expires=date.fromisoformat(self.expires),
+            location=location,
+        )
 
 
-class ConfigurationEntry(Entry):
+class Configuration(FileModel):
     """The root of the file."""
 
     quarantine: Annotated[
-        ListOf[QuarantineEntry] | None, Meta(description="Tests that do not block for a while.")
+        ListOf[QuarantineEntry] | None, Field(description="Tests that do not block for a while.")
     ] = None
 
 
 @dataclass(frozen=True)
 class _Read:
-    """One entry as it stands in its file; `expiry` is where its day stands."""
+    """One quarantine; `expiry` is the location of its last day."""
 
     quarantine: Quarantine
     expiry: Location
@@ -85,127 +96,86 @@ class _Read:
 def read_quarantines(
     head: Path, today: date, base: Path | None = None, *, by_base: bool = False
 ) -> Quarantines:
-    """The quarantines of a tree, with all that is wrong with its file; `today` is the day in UTC.
+    """The quarantines of a tree, with the diagnostics of its file; `today` is the day in UTC.
 
-    With `by_base` those of the base's tree count as well: what head alone says does not hold in its
-    own review. Without a tree (`base` None) nothing is in quarantine then. Without `by_base`, as in
-    a run of suites as they are or where there is nothing to compare with, head's file decides.
-    Entries of the base that have expired there just do not hold: head may be what mends them."""
+    With `by_base`, the quarantines of the base's tree are read, too: those that only head has are
+    not valid in head's own review, and without a tree (`base` None) nothing is in quarantine.
+    Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
+    decides. Entries of the base that have expired are ignored: head may be the change that fixes
+    them."""
     findings = Findings()
-    entries = _holding(_read(head, findings), today, findings)
+    entries = _valid(_read(head, findings), today, findings)
     if not by_base:
         return Quarantines(entries, None, findings.errors, findings.warnings)
     if base is None:
         if entries:
-            findings.warn(
-                Location(FILE),
-                "the base's tree could not be had, so nothing is in quarantine in this review",
-            )
+            problem = "the base's tree is missing, so nothing is in quarantine in this review"
+            findings.warn(Location(FILE), problem)
         return Quarantines(entries, (), findings.errors, findings.warnings)
-    there = Findings()
-    known = _holding(_read(base, there), today, None)
-    return Quarantines(
-        entries, known, findings.errors, (*findings.warnings, *map(_of_base, there.errors))
-    )
+    of_base = Findings()
+    known = _valid(_read(base, of_base), today, None)
+    warnings = (*findings.warnings, *map(_warning_of_base, of_base.errors))
+    return Quarantines(entries, known, findings.errors, warnings)
 
 
-def _of_base(diagnostic: Diagnostic) -> Diagnostic:
-    return Diagnostic(
-        diagnostic.location,
-        f"on base, {diagnostic.problem}",
-        "what is wrong there puts nothing in quarantine",
-    )
+def _warning_of_base(error: Diagnostic) -> Diagnostic:
+    advice = "this entry puts nothing in quarantine"
+    return Diagnostic(error.location, f"on base, {error.problem}", advice)
 
 
-def _holding(
-    read: Sequence[_Read], today: date, findings: Findings | None
-) -> tuple[Quarantine, ...]:
-    """The entries whose day is not over; the others are faults."""
+def _valid(read: Sequence[_Read], today: date, findings: Findings | None) -> tuple[Quarantine, ...]:
+    """The quarantines whose last day is not over; the others are errors."""
     for one in read:
         entry = one.quarantine
         if findings is not None and entry.expires < today:
-            what = shown(", ".join(entry.tests))
-            problem = f"the quarantine of {what} expired on {entry.expires} (owner {entry.owner}: {entry.reason})"
-            findings.error(one.expiry, problem, "mend the tests and remove it, or set a later day")
+            problem = (
+                f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
+                f"(owner {entry.owner}: {entry.reason})"
+            )
+            advice = "fix the tests and remove it, or set a later day"
+            findings.error(one.expiry, problem, advice)
     return tuple(one.quarantine for one in read if one.quarantine.expires >= today)
 
 
 def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
     root = root.resolve()
     if not os.path.lexists(root / FILE):
-        if (root / _LIKELY).exists():
-            findings.warn(Location(_LIKELY), "this file is not read", f"call it `{FILE}`")
+        if (root / _MISNAMED).exists():
+            findings.warn(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
         return ()
     data, _ = read_settings_file(root / FILE, root, FILE, findings)
     if data is None:
         return ()
     if not isinstance(data, Map):
-        findings.error(
-            Location(FILE), f"this file is {kind(data)}", "write an object with `quarantine`"
-        )
+        problem = f"this file is {describe_value(data)}"
+        findings.error(Location(FILE), problem, "write an object with `quarantine`")
         return ()
     for key in data:
-        if key not in fields_of(ConfigurationEntry) and key != "$schema":
-            findings.warn(
-                data.key_location(key),
-                f"the field `{key}` is unknown",
-                _advice(key, ConfigurationEntry),
-            )
-    return tuple(_entries(data, findings))
-
-
-def _entries(data: Map, findings: Findings) -> Iterator[_Read]:
+        if key not in Configuration.model_fields and key != "$schema":
+            advice = did_you_mean(key, Configuration.model_fields, "remove it")
+            findings.warn(data.key_location(key), f"the field `{key}` is unknown", advice)
     listed = data.get("quarantine")
-    if listed is None:
-        return
-    if not isinstance(listed, Items):
-        findings.error(
-            data.value_location("quarantine"),
-            f"`quarantine` is {kind(listed)}",
-            "write a list of entries",
-        )
-        return
-    for index, item in enumerate(listed):
+    if isinstance(listed, Items):
+        return tuple(_read_entries(listed, findings))
+    if listed is not None:
+        problem = f"`quarantine` is {describe_value(listed)}"
+        findings.error(data.value_location("quarantine"), problem, "write a list of entries")
+    return ()
+
+
+def _read_entries(listed: Items, findings: Findings) -> Iterator[_Read]:
+    """The valid entries: an invalid one does not disable the others."""
+    known = fields_of(QuarantineEntry)
+    for item, location in listed.located():
         if not isinstance(item, Map):
-            findings.error(
-                listed.item_location(index),
-                f"this entry is {kind(item)}",
-                "write an object with `tests`",
-            )
-        elif (entry := _entry(item, findings)) is not None:
-            yield _Read(_quarantine(entry, item.location), item.value_location("expires"))
-
-
-def _entry(item: Map, findings: Findings) -> QuarantineEntry | None:
-    known = True
-    for key in item:
-        if key not in fields_of(QuarantineEntry):
-            # No mere warning: a misspelled `suites` would put tests of every suite in quarantine.
-            findings.error(
-                item.key_location(key),
-                f"the field `{key}` of this entry is unknown",
-                _advice(key, QuarantineEntry),
-            )
-            known = False
-    entry = findings.read(QuarantineEntry, item, "entry")
-    return entry if known else None
-
-
-def _quarantine(entry: QuarantineEntry, place: Location) -> Quarantine:
-    return Quarantine(
-        tests=_listed(entry.tests),
-        suites=_listed(entry.suites),
-        owner=entry.owner,
-        reason=entry.reason,
-        expires=date.fromisoformat(entry.expires),
-        location=place,
-    )
-
-
-def _listed(globs: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (globs,) if isinstance(globs, str) else globs
-
-
-def _advice(key: str, model: type[Entry]) -> str:
-    meant = nearest(key, fields_of(model))
-    return f"did you mean `{meant}`?" if meant else "remove it"
+            problem = f"this entry is {describe_value(item)}"
+            findings.error(location, problem, "write an object with `tests`")
+            continue
+        unknown = [key for key in item if key not in known]
+        for key in unknown:
+            # Not a warning: a misspelled `suites` would put tests of every suite in quarantine.
+            problem = f"the field `{key}` of this entry is unknown"
+            findings.error(item.key_location(key), problem, did_you_mean(key, known, "remove it"))
+        entry = findings.read(QuarantineEntry, item, "entry")
+        if entry and not unknown:
+            yield _Read(entry.quarantine(item.location), item.value_location("expires"))

@@ -1,5 +1,4 @@
-"""Where the tests of a suite stand: in the suite itself, in lists of other files, in rows of
-JSONL."""
+"""Finds the tests of a suite: in the suite itself, in lists of other files, in rows of JSONL."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,23 +7,24 @@ from typing import Any
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.suite import NamedFile
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
+from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file
 from agentevals_action.system.paths import Folder
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
-#: Bytes of a row of JSONL: rows are held in memory one at a time, and whole.
+#: Bytes of a row of JSONL: one row at a time is in memory.
 MAX_ROW = 10_000_000
-#: Bytes of a file of JSONL that is read once and whose tests are held in memory, as those of a YAML
-#: file are: a few megabytes.
-_HELD = 100_000
+#: Bytes of a JSONL file that is read once and whose tests stay in memory, like those of YAML.
+_IN_MEMORY = 100_000
+_OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Tests of a YAML list, each with its place; `folder` is that of the file which holds them."""
+    """Tests of a YAML list with their locations; `folder` is that of their file."""
 
     entries: tuple[tuple[Any, Location], ...]
     folder: Folder
@@ -32,16 +32,16 @@ class Listed:
 
 @dataclass(frozen=True)
 class Streamed:
-    """Tests of a JSONL file, one a row; `source` is its path relative to the repository."""
+    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository."""
 
     path: Path
     source: str
     folder: Folder
 
     def is_long(self) -> bool:
-        """Whether its tests are too many to be held in memory; what cannot be looked at is not."""
+        """Whether there are too many tests to keep them in memory."""
         try:
-            return self.path.stat().st_size > _HELD
+            return self.path.stat().st_size > _IN_MEMORY
         except OSError:
             return False
 
@@ -52,34 +52,23 @@ class Streamed:
             for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
                 if len(data) > MAX_ROW:
                     problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
-                    raise Unreadable(
-                        Diagnostic(
-                            Location(self.source, line),
-                            problem,
-                            "put what is long into files, and name them",
-                        )
-                    )
+                    advice = "put long data into files, and name them"
+                    raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
                 try:
                     text = data.decode("utf-8-sig" if line == 1 else "utf-8")
                 except UnicodeDecodeError:
-                    self._refuse(data, line)
-                    raise
+                    raise self._undecodable(data, line) from None
                 if text.strip():
                     yield text.rstrip("\r\n"), line
 
-    def _refuse(self, data: bytes, line: int) -> None:
+    def _undecodable(self, data: bytes, line: int) -> Unreadable:
         try:
             decode(data, self.source)
         except Unreadable as error:
-            moved = (
-                Diagnostic(
-                    Location(self.source, line, diagnostic.location.column),
-                    diagnostic.problem,
-                    diagnostic.advice,
-                )
-                for diagnostic in error.errors
-            )
-            raise Unreadable(*moved) from None
+            (found,) = error.errors
+            location = replace(found.location, line=line)
+            return Unreadable(replace(found, location=location))
+        return Unreadable()
 
 
 Source = Listed | Streamed
@@ -87,7 +76,7 @@ Source = Listed | Streamed
 
 class Sources:
     """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
-    named on the way."""
+    named."""
 
     def __init__(self, findings: Findings) -> None:
         self.files: dict[NamedFile, None] = {}
@@ -96,29 +85,25 @@ class Sources:
         self._read: set[Path] = set()
 
     def of(
-        self, value: Any, place: Location, folder: Folder, name: str = "tests"
+        self, value: Any, location: Location, folder: Folder, name: str = "tests"
     ) -> tuple[Source, ...]:
         """The sources that a `tests` field names: a list of tests and paths, or one path."""
         if isinstance(value, str):
-            return self._reference(value, place, folder)
-        if not isinstance(value, list) or not value:
-            self._findings.error(
-                place,
-                f"`{name}` is {kind(value)}",
-                "write a list of tests, or the path of a YAML or JSONL file",
-            )
-            return ()
-        return tuple(self._of_list(value, place, folder))
+            return self._reference(value, location, folder)
+        if isinstance(value, Items) and value:
+            return tuple(self._of_list(value, folder))
+        problem = f"`{name}` is {describe_value(value)}"
+        advice = "write a list of tests, or the path of a YAML or JSONL file"
+        self._findings.error(location, problem, advice)
+        return ()
 
-    def file(self, path: Path, folder: Folder, place: Location) -> tuple[Source, ...]:
+    def file(self, path: Path, folder: Folder, location: Location) -> tuple[Source, ...]:
         """The sources in one file of tests."""
         source = folder.relative(path)
         if path in self._read and path not in self._open:
-            # Its ids would be taken twice; and files that name each other twice would be read over
-            # and over.
-            self._findings.error(
-                place, f"{source} is named a second time in this suite", "name it once"
-            )
+            # Files that name each other twice would be read exponentially often.
+            problem = f"{source} is named a second time in this suite"
+            self._findings.error(location, problem, "name it once")
             return ()
         self._read.add(path)
         self.files[NamedFile(source, "test file")] = None
@@ -126,14 +111,12 @@ class Sources:
         if path.suffix.lower() in ROW_SUFFIXES:
             return (Streamed(path, source, inner),)
         if path.suffix.lower() not in YAML_SUFFIXES:
-            self._findings.error(
-                place,
-                f"{source} is neither YAML nor JSONL",
-                "name a file that ends in .yaml, .yml or .jsonl",
-            )
+            problem = f"{source} is neither YAML nor JSONL"
+            self._findings.error(location, problem, _OTHER_SUFFIX)
             return ()
         if path in self._open:
-            self._findings.error(place, f"{source} refers to itself", "take the reference out")
+            problem = f"{source} refers to itself"
+            self._findings.error(location, problem, "take the reference out")
             return ()
         self._open.append(path)
         try:
@@ -148,52 +131,43 @@ class Sources:
             self._findings.unreadable(error)
             return ()
         except OSError as error:
-            self._findings.error(
-                Location(source), f"this file cannot be read ({error.strerror})", "make it readable"
-            )
+            problem = f"this file cannot be read ({error.strerror})"
+            self._findings.error(Location(source), problem, "make it readable")
             return ()
         if isinstance(data, Items) and data:
             return self.of(data, data.location, folder)
-        place = data.location if isinstance(data, Map | Items) else Location(source)
-        self._findings.error(
-            place,
-            f"this file of tests is {kind(data)}",
-            "write a list of tests, each with a hyphen in front",
-        )
+        location = data.location if isinstance(data, Map | Items) else Location(source)
+        problem = f"this file of tests is {describe_value(data)}"
+        advice = "write a list of tests, each with a hyphen in front"
+        self._findings.error(location, problem, advice)
         return ()
 
-    def _of_list(self, values: list[Any], place: Location, folder: Folder) -> Iterator[Source]:
+    def _of_list(self, values: Items, folder: Folder) -> Iterator[Source]:
         entries: list[tuple[Any, Location]] = []
-        for index, value in enumerate(values):
-            at = values.item_location(index) if isinstance(values, Items) else place
-            if self._findings.are_enough(at):
+        for value, location in values.located():
+            if self._findings.are_enough(location):
                 return
             if not isinstance(value, str):
-                entries.append((value, at))
+                entries.append((value, location))
                 continue
             if entries:
                 yield Listed(tuple(entries), folder)
                 entries = []
-            yield from self._reference(value, at, folder)
+            yield from self._reference(value, location, folder)
         if entries:
             yield Listed(tuple(entries), folder)
 
-    def _reference(self, text: str, place: Location, folder: Folder) -> tuple[Source, ...]:
+    def _reference(self, text: str, location: Location, folder: Folder) -> tuple[Source, ...]:
+        advice = "name each file"
         try:
             path = folder.resolve(text)
             if path.is_dir():
-                problem, advice = (
-                    f"{text!r} is a directory, which `tests` does not take",
-                    "name each file",
-                )
+                problem = f"{text!r} is a directory, which `tests` does not accept"
             elif any(sign in text for sign in "*?["):
-                problem, advice = (
-                    f"{text!r} is a glob, which `tests` does not take",
-                    "name each file",
-                )
+                problem = f"{text!r} is a glob, which `tests` does not accept"
             else:
-                return self.file(folder.file(text), folder, place)
+                return self.file(folder.file(text), folder, location)
         except (OSError, ValueError) as error:
             problem, advice = str(error), "name a file of tests, from the folder of this one"
-        self._findings.error(place, problem, advice)
+        self._findings.error(location, problem, advice)
         return ()

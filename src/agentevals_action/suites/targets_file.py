@@ -1,4 +1,4 @@
-"""`.agentv/targets.yaml`: the configured agents and models that a suite sees, `extends` applied,
+"""Reads `.agentv/targets.yaml`: the configured agents and models, with `extends` applied and
 `${{ }}` unresolved."""
 
 from collections.abc import Mapping
@@ -6,74 +6,75 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta
+from pydantic import BeforeValidator, Field
 
-from agentevals_action.entries.entry import Before, Entry, NonEmpty
-from agentevals_action.entries.reading import fields_of
+from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.target import Price, Target
 from agentevals_action.suites import dialects
-from agentevals_action.suites.files.diagnostics import Findings, kind, nearest, one_of
+from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain
-from agentevals_action.suites.files.settings_file import read_settings_file
-from agentevals_action.suites.schema_models import ListOf
+from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.files.yaml_reader import read_settings_file
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets import base, variables
 
 NAME = "targets.yaml"
+_MOST_PARENTS = 20
+
+Providers = Mapping[str, type[base.ProviderOptions]]
 
 
-class PriceEntry(Entry):
-    """What a model costs."""
-
-    input: Annotated[float, Meta(ge=0, description="US dollars for a million tokens in.")]
-    output: Annotated[float, Meta(ge=0, description="US dollars for a million tokens out.")]
-
-
-def _globs(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(one, str) and one for one in value
-    ):
-        raise ValueError(
-            f'{kind(value)} is no list of globs; write the files that the agent is made of, as `["agent/**", "*.md"]`'
-        )
-    return value
+def _read_globs(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
+        return value
+    advice = 'write the files that the agent consists of, as `["agent/**", "*.md"]`'
+    raise ValueError(f"{describe_value(value)} is not a list of globs; {advice}")
 
 
-class TargetEntry(Entry):
-    """What all targets have in common; the rest belongs to the provider."""
+class _Price(FileModel):
+    """The price of a model."""
 
-    name: Annotated[NonEmpty, Meta(description="Name by which suites ask for it.")]
-    provider: Annotated[NonEmpty, Meta(description="What it is: mock, cli, openai.")]
+    input: Annotated[float, Field(ge=0, description="US dollars for a million tokens in.")]
+    output: Annotated[float, Field(ge=0, description="US dollars for a million tokens out.")]
+
+
+class _Target(FileModel):
+    """The fields that all targets have in common; the others belong to the provider."""
+
+    name: Annotated[NonEmpty, Field(description="Name by which suites refer to it.")]
+    provider: Annotated[NonEmpty, Field(description="Its type: mock, cli, openai.")]
     extends: Annotated[
-        NonEmpty | None, Meta(description="Name of the target whose fields it inherits.")
+        NonEmpty | None, Field(description="Name of the target whose fields it inherits.")
     ] = None
     judge_target: Annotated[
-        NonEmpty | None, Meta(description="Name of the target that judges its answers.")
+        NonEmpty | None, Field(description="Name of the target that judges its answers.")
     ] = None
     max_concurrency: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Calls at once.")
+        Annotated[int, Field(ge=1)] | None, Field(description="Calls at once.")
     ] = None
     retries: Annotated[
-        int, Meta(ge=0, le=10, description="Repetitions after the first call, 0-10.")
+        int, Field(ge=0, le=10, description="Repetitions after the first call, 0-10.")
     ] = 2
     timeout_seconds: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Time limit of a call in seconds.")
+        Annotated[float, Field(gt=0)] | None, Field(description="Time limit of a call in seconds.")
     ] = None
-    price: Annotated[PriceEntry | None, Meta(description="What its tokens cost.")] = None
+    price: Annotated[_Price | None, Field(description="The price of its tokens.")] = None
     requests_per_minute: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Calls that begin within a minute.")
+        Annotated[int, Field(ge=1)] | None, Field(description="Calls that begin within a minute.")
     ] = None
     cache_key: Annotated[
-        Annotated[ListOf[NonEmpty], Before(_globs)],
-        Meta(
-            description="Globs of the files, relative to the repository, that the agent behind it is made of: lets its replies be cached."
+        Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)],
+        Field(
+            description="Globs of the files, relative to the repository, that the agent consists "
+            "of: its replies can then be cached."
         ),
     ] = ()
 
 
-_COMMON: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(fields_of(TargetEntry), ()),
+_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(fields_of(_Target), ()),
     "judge_target": ("grader_target",),
 }
 _REFUSED: Mapping[str, tuple[str, str]] = {
@@ -86,15 +87,15 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """A targets file as read. `unusable` are targets of providers that cannot run here, each with
-    the fault to tell when it is used, `faulty` those whose faults are told already; `whole` says
-    whether its list could be read at all."""
+    """The content of a targets file. `unusable` are targets of providers that cannot run here, with
+    the error for their use; `invalid` are targets whose errors are already reported. `is_complete`
+    is false when the list could not be read."""
 
     path: str
     targets: Mapping[str, Target] = field(default_factory=dict)
     unusable: Mapping[str, Diagnostic] = field(default_factory=dict)
     invalid: frozenset[str] = frozenset()
-    whole: bool = True
+    is_complete: bool = True
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -115,34 +116,27 @@ def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...
     try:
         return tuple(target.options.files(folder))
     except (OSError, ValueError) as error:
-        findings.error(
-            target.location,
-            f"a file of the target `{target.name}` cannot be used: {error}",
-            "name a file of the repository",
-        )
+        problem = f"a file of the target `{target.name}` cannot be used: {error}"
+        findings.error(target.location, problem, "name a file of the repository")
         return ()
 
 
-def read_targets(
-    file: Path, root: Path, providers: Mapping[str, type[base.ProviderOptions]], findings: Findings
-) -> TargetsFile:
-    """Reads a targets file; all its faults go to `findings`."""
+def read_targets(file: Path, root: Path, providers: Providers, findings: Findings) -> TargetsFile:
+    """Reads a targets file; its errors go to `findings`."""
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     entries = _read_entries(file, path, root, findings)
     if entries is None:
-        return TargetsFile(path, whole=False)
+        return TargetsFile(path, is_complete=False)
+    folder = Folder(root, file.parent.resolve())
     targets: dict[str, Target] = {}
     unusable: dict[str, Diagnostic] = {}
     for name, entry in entries.items():
-        whole = _inherited(name, entries, findings)
-        if whole is None:
+        merged = _inherit(name, entries, findings)
+        if merged is None:
             continue
-        provider = whole.get("provider")
-        if isinstance(provider, str) and (diagnostic := _unusable(provider, whole)):
-            unusable[name] = diagnostic
-        elif target := _read_target(
-            whole, entry, providers, Folder(root, file.parent.resolve()), findings
-        ):
+        if error := _unusable(merged):
+            unusable[name] = error
+        elif target := _read_target(merged, entry, providers, folder, findings):
             targets[name] = target
     read = TargetsFile(path, targets, unusable, frozenset(entries) - {*targets, *unusable})
     for target in targets.values():
@@ -154,155 +148,120 @@ def _read_entries(
     file: Path, path: str, root: Path, findings: Findings
 ) -> Mapping[str, Map] | None:
     if not file.is_file():
-        findings.error(Location(path), "there is no such targets file", "mend the input `targets`")
+        problem = "there is no such targets file"
+        findings.error(Location(path), problem, "correct the input `targets`")
         return None
-    data, read = read_settings_file(file, root, path, findings)
-    if not read:
+    data, is_read = read_settings_file(file, root, path, findings)
+    if not is_read:
         return None
     listed = data.get("targets") if isinstance(data, Map) else data
-    if not isinstance(listed, Items):
-        place = data.value_location("targets") if isinstance(data, Map) else Location(path)
-        findings.error(
-            place,
-            f"the targets are {kind(listed)}",
-            "write a list of targets, or an object with `targets`",
-        )
-        return None
-    return _by_name(listed, findings)
+    if isinstance(listed, Items):
+        return _by_name(listed, findings)
+    location = data.value_location("targets") if isinstance(data, Map) else Location(path)
+    advice = "write a list of targets, or an object with `targets`"
+    findings.error(location, f"the targets are {describe_value(listed)}", advice)
+    return None
 
 
 def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
     entries: dict[str, Map] = {}
-    for index, value in enumerate(listed):
-        place = listed.item_location(index)
-        name = value.get("name") if isinstance(value, Map) else None
+    for value, location in listed.located():
         if not isinstance(value, Map):
-            findings.error(
-                place, f"a target is {kind(value)}", "write an object with `name` and `provider`"
-            )
-        elif not isinstance(name, str) or not name:
-            problem = f"`name` is {kind(name)}" if "name" in value else "this target has no `name`"
-            findings.error(
-                value.value_location("name"), problem, "write the name by which suites ask for it"
-            )
+            advice = "write an object with `name` and `provider`"
+            findings.error(location, f"a target is {describe_value(value)}", advice)
+            continue
+        name = value.get("name")
+        if not isinstance(name, str) or not name:
+            problem = "this target has no `name`"
+            if "name" in value:
+                problem = f"`name` is {describe_value(name)}"
+            advice = "write the name by which suites refer to it"
+            findings.error(value.value_location("name"), problem, advice)
         elif name in entries:
-            findings.error(
-                value.value_location("name"),
-                f"there is a second target `{name}`",
-                "give each its own name",
-            )
+            problem = f"there is a second target `{name}`"
+            findings.error(value.value_location("name"), problem, "give each its own name")
         else:
             entries[name] = value
     return entries
 
 
-_MOST_PARENTS = 20
-
-
-def _inherited(name: str, entries: Mapping[str, Map], findings: Findings) -> Map | None:
-    """The entry with the fields of what it extends under its own; None, with a fault, when that
-    leads nowhere or in a circle."""
+def _inherit(name: str, entries: Mapping[str, Map], findings: Findings) -> Map | None:
+    """The entry with the fields of the targets that it extends; None, with an error, when one of
+    them does not exist or the chain is a circle."""
     entry = entries[name]
     chain = [name]
-    whole = Map(entry.source, entry.place)
+    merged = Map(entry.source, entry.start)
     while True:
         for key in entry:
-            if key not in whole and (key != "extends" or len(chain) == 1):
-                whole.adopt(entry, key, key)
+            if key not in merged and (key != "extends" or len(chain) == 1):
+                merged.adopt(entry, key, key)
         parent = entry.get("extends")
         if not isinstance(parent, str):
-            return whole
-        place = entry.value_location("extends")
+            return merged
+        problem = advice = ""
         if parent not in entries:
-            if len(chain) == 1:
-                meant = nearest(parent, entries)
-                findings.error(
-                    place, f"there is no target `{parent}` to extend", _meant(meant, entries)
-                )
-            return None
-        if parent in chain:
-            findings.error(
-                place,
-                f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}",
-                "break the circle",
-            )
-            return None
-        if len(chain) > _MOST_PARENTS:
-            findings.error(
-                place,
-                f"the target `{name}` extends more than {_MOST_PARENTS} others in turn",
-                "make the chain shorter",
-            )
+            problem = f"there is no target `{parent}` to extend"
+            advice = _did_you_mean(parent, entries)
+        elif parent in chain:
+            problem = f"the target `{name}` extends itself, by {' → '.join((*chain, parent))}"
+            advice = "break the circle"
+        elif len(chain) > _MOST_PARENTS:
+            problem = f"the target `{name}` extends more than {_MOST_PARENTS} others in turn"
+            advice = "make the chain shorter"
+        if problem:
+            # A missing parent is reported once, for the target that names it.
+            if parent in entries or len(chain) == 1:
+                findings.error(entry.value_location("extends"), problem, advice)
             return None
         chain.append(parent)
         entry = entries[parent]
 
 
-def _meant(meant: str | None, known: Mapping[str, Any]) -> str:
-    return f"did you mean `{meant}`?" if meant else f"write one of {one_of(sorted(known))}"
+def _did_you_mean(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+    return did_you_mean(name, known, f"write one of {one_of(sorted(known))}")
 
 
-def _unusable(provider: str, entry: Map) -> Diagnostic | None:
-    key = dialects.type_key(provider)
-    place = entry.value_location("provider")
-    if key == "vscode":
-        return Diagnostic(
-            place,
-            "the provider `vscode` needs a desktop, which a runner has not",
-            "use a `cli` target",
-        )
+def _unusable(entry: Map) -> Diagnostic | None:
+    provider = entry.get("provider")
+    if isinstance(provider, str) and dialects.type_key(provider) == "vscode":
+        problem = "the provider `vscode` needs a desktop, which a runner has not"
+        return Diagnostic(entry.value_location("provider"), problem, "use a `cli` target")
     return None
 
 
 def _read_target(
-    whole: Map,
-    own: Map,
-    providers: Mapping[str, type[base.ProviderOptions]],
-    folder: Folder,
-    findings: Findings,
+    merged: Map, own: Map, providers: Providers, folder: Folder, findings: Findings
 ) -> Target | None:
-    provider = whole.get("provider")
+    provider = merged.get("provider")
     options = providers.get(dialects.type_key(provider)) if isinstance(provider, str) else None
     if isinstance(provider, str) and provider and options is None:
-        meant = nearest(dialects.type_key(provider), providers)
-        advice = (
-            f"did you mean `{meant}`?"
-            if meant
-            else f"write one of {one_of(sorted({o.provider for o in providers.values()}))}"
-        )
-        findings.error(
-            whole.value_location("provider"), f"the provider `{provider}` is unknown", advice
-        )
+        known = one_of(sorted({one.provider for one in providers.values()}))
+        problem = f"the provider `{provider}` is unknown"
+        advice = did_you_mean(dialects.type_key(provider), providers, f"write one of {known}")
+        findings.error(merged.value_location("provider"), problem, advice)
         return None
-    own_fields = (
-        {name: tuple(options.spellings.get(name, ())) for name in fields_of(options)}
-        if options
-        else {}
-    )
-    shape = dialects.Shape(
-        "target",
-        {**_COMMON, **own_fields},
-        {k: v for k, v in _REFUSED.items() if k not in own_fields},
-    )
+    fields: Mapping[str, tuple[str, ...]] = {}
+    if options:
+        fields = {name: tuple(options.spellings.get(name, ())) for name in fields_of(options)}
+    refused = {name: reason for name, reason in _REFUSED.items() if name not in fields}
+    shape = dialects.Shape("target", {**_SPELLINGS, **fields}, refused)
     dialects.fold(own, shape, findings)
-    data = dialects.fold(whole, shape, Findings())
-    common = findings.read(TargetEntry, data, "target")
-    valid = (
-        findings.read(options, data, f"`{options.provider}` target", folder) if options else None
-    )
-    return _target(common, valid, whole) if common and valid else None
-
-
-def _target(common: TargetEntry, options: base.ProviderOptions, whole: Map) -> Target:
+    data = dialects.fold(merged, shape, Findings())
+    common = findings.read(_Target, data, "target")
+    if options is None:
+        return None
+    valid = findings.read(options, data, f"`{options.provider}` target", folder)
+    if common is None or valid is None:
+        return None
     return Target(
         name=common.name,
         provider=options.provider,
-        options=options,
-        definition=plain(whole),
-        location=whole.location,
+        options=valid,
+        definition=plain(merged),
+        location=merged.location,
         is_model=options.is_model,
         judge_target=common.judge_target,
-        variables=tuple(dict.fromkeys((*variables.names_in(whole), *options.variables()))),
+        variables=tuple(dict.fromkeys((*variables.names_in(merged), *valid.variables()))),
         max_concurrency=common.max_concurrency,
         retries=common.retries,
         timeout_seconds=common.timeout_seconds,
@@ -315,15 +274,8 @@ def _target(common: TargetEntry, options: base.ProviderOptions, whole: Map) -> T
 def _check_judge(
     target: Target, entries: Mapping[str, Map], read: TargetsFile, findings: Findings
 ) -> None:
-    judge = target.judge_target
-    if judge is None or judge in entries:
-        return
-    entry = entries[target.name]
+    judge, entry = target.judge_target, entries[target.name]
     key = "judge_target" if "judge_target" in entry else "grader_target"
-    if key in entry:
-        place = entry.value_location(key)
-        findings.error(
-            place,
-            f"there is no target `{judge}` to judge",
-            _meant(nearest(judge, read.known), dict.fromkeys(read.known)),
-        )
+    if judge is not None and judge not in entries and key in entry:
+        problem = f"there is no target `{judge}` to judge"
+        findings.error(entry.value_location(key), problem, _did_you_mean(judge, read.known))

@@ -1,4 +1,4 @@
-"""One test of a suite: its entry into its effective form, with everything that is wrong with it."""
+"""Reads the tests of a suite into their effective form, with all errors in them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,77 +8,131 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, NamedFile, Origin, Test, Workspace
-from agentevals_action.suites import dialects
-from agentevals_action.suites import evaluators as grading
-from agentevals_action.suites import messages as content
-from agentevals_action.suites.evaluators import Declared
-from agentevals_action.suites.files import jsonl_reader
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable, kind
+from agentevals_action.suites import dialects, schema_models
+from agentevals_action.suites.evaluators import (
+    Declared,
+    EvaluatorReader,
+    Types,
+    default_judge,
+    effective,
+)
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable
+from agentevals_action.suites.files.jsonl_reader import read_row
 from agentevals_action.suites.files.positions import Map, plain
-from agentevals_action.suites.schema_models import TestEntry
-from agentevals_action.suites.sources import Listed, Source, Streamed
+from agentevals_action.suites.files.validation_errors import describe_value
+from agentevals_action.suites.messages import named_files
+from agentevals_action.suites.sources import Source, Streamed
 from agentevals_action.suites.target_use import TargetUse
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 
+Groups = Sequence[tuple[Origin, Sequence[Declared]]]
+
+
+@dataclass(frozen=True)
+class ReadTest:
+    """A test as it was read: its id where there is one, and the test if it is valid."""
+
+    id: str | None
+    location: Location
+    test: Test | None
+
 
 @dataclass(frozen=True)
 class TestReader:
-    """What the tests of one suite are read with: the types known, what the suite itself brings to
-    each test, the targets."""
+    """Reads the tests of one suite: the known types, and what the suite adds to each test."""
 
-    __test__ = False  # pytest: no test case
+    __test__ = False  # pytest: not a test case
 
-    types: grading.Types
+    types: Types
     folder: Folder
     messages: tuple[Message, ...]
     evaluators: tuple[Declared, ...]
     targets: TargetUse
     workspaces: WorkspaceReader
 
-    def read(self, entry: Any, place: Location, folder: Folder, findings: Findings) -> Test | None:
-        """One test, effective; None when `findings` say why not. `folder` is that of the file which
-        holds it."""
+    def read_source(self, source: Source, findings: Findings) -> Iterator[ReadTest]:
+        """Every test of a source; its errors go to `findings`, which may be enough before the
+        end."""
+        if isinstance(source, Streamed):
+            yield from self._read_rows(source, findings)
+            return
+        for entry, location in source.entries:
+            if findings.are_enough(location):
+                return
+            yield self._read(entry, location, source.folder, findings)
+
+    def _read_rows(self, source: Streamed, findings: Findings) -> Iterator[ReadTest]:
+        is_empty = True
+        start = Location(source.source)
+        try:
+            for text, line in source.rows():
+                is_empty = False
+                location = Location(source.source, line)
+                if findings.are_enough(location):
+                    return
+                row, read = Findings(), ReadTest(None, location, None)
+                try:
+                    entry = read_row(text, source.source, line)
+                    read = self._read(entry, location, source.folder, row)
+                except Unreadable as error:
+                    row.unreadable(error)
+                findings.add(row, once=True)
+                yield read
+        except Unreadable as error:
+            findings.unreadable(error)
+        except OSError as error:
+            problem = f"this file cannot be read ({error.strerror})"
+            findings.error(start, problem, "make it readable")
+        else:
+            if is_empty:
+                findings.error(start, "this file contains no test", "write one JSON object a row")
+
+    def _read(self, entry: Any, location: Location, folder: Folder, findings: Findings) -> ReadTest:
+        """One test; `folder` is that of its file."""
         if not isinstance(entry, Map):
-            findings.error(
-                place, f"a test is {kind(entry)}", "write an object with `id` and `input`"
-            )
-            return None
+            advice = "write an object with `id` and `input`"
+            findings.error(location, f"a test is {describe_value(entry)}", advice)
+            return ReadTest(None, location, None)
+        test = self._read_object(entry, folder, findings)
+        name = entry.get("id")
+        return ReadTest(name if isinstance(name, str) else None, entry.location, test)
+
+    def _read_object(self, entry: Map, folder: Folder, findings: Findings) -> Test | None:
         before = findings.error_count
-        folded = dialects.fold_test(entry, findings)
-        data = folded.data
-        fields = findings.read(TestEntry, data, "test")
-        asked = (
-            content.read_content(data, "input", "user", folder, findings) if "input" in data else ()
-        )
-        expected = (
-            content.read_content(data, "expected_output", "assistant", folder, findings)
-            if "expected_output" in data
-            else ()
-        )
-        own = grading.read_evaluators(folded.evaluators, self.types, folder, findings, "test")
-        rubrics = (
-            grading.read_rubrics(data, self.types, folder, findings) if "rubrics" in data else None
-        )
-        workspace = self.workspaces.of_test(data, folder, findings)
+        data = dialects.fold(entry, dialects.TEST, findings)
+        fields = findings.read(schema_models.Test, data, "test", folder)
+        reader = EvaluatorReader(self.types, folder, findings, "test")
+        own = reader.read(dialects.declared_evaluators(entry, findings))
+        rubrics = reader.read_rubrics(data) if "rubrics" in data else None
+        workspace = self._read_workspace(fields, data, folder, findings)
         if fields is None:
             return None
-        groups = self._groups(fields, own, rubrics, entry.location)
+        criteria = fields.criteria if fields.criteria and fields.criteria.strip() else None
+        skips = fields.execution.skip_defaults
+        groups: Groups = (
+            ("test", own),
+            ("rubrics", (rubrics,) if rubrics else ()),
+            ("suite", () if skips else self.evaluators),
+        )
+        if criteria and not any(group for _, group in groups):
+            groups = (("default", (default_judge(self.types, self.folder, entry.location),)),)
         self._check_targets(fields, data, groups, findings)
         if findings.error_count == before and not any(group for _, group in groups):
+            problem = f"the test `{fields.id}` has no evaluator"
             advice = "write `criteria`, `rubrics` or evaluators"
-            findings.error(
-                entry.location, f"there is nothing to grade the test `{fields.id}` by", advice
-            )
+            findings.error(entry.location, problem, advice)
         if findings.error_count > before:
             return None
-        skip = fields.execution.skip_defaults
+        asked = tuple(message.message() for message in fields.input)
+        expected = tuple(message.message() for message in fields.expected_output)
+        declared = (*own, *((rubrics,) if rubrics else ()))
         test = Test(
             id=fields.id,
             location=entry.location,
-            input=asked if skip else self.messages + asked,
-            evaluators=grading.effective(groups, entry.location),
-            criteria=_said(fields.criteria),
+            input=asked if skips else self.messages + asked,
+            evaluators=effective(groups, entry.location),
+            criteria=criteria,
             expected_output=expected,
             target=fields.execution.target,
             timeout_seconds=fields.execution.timeout_seconds,
@@ -86,60 +140,46 @@ class TestReader:
             conversation_id=fields.conversation_id,
             note=fields.note,
             metadata=plain(fields.metadata or {}),
-            files=_own_files(
-                (*asked, *expected), (*own, *((rubrics,) if rubrics else ())), workspace, folder
-            ),
+            files=_own_files((*asked, *expected), declared, workspace, folder),
             workspace=workspace,
         )
-        _check_fit(test, findings)
+        _check_options(test, findings)
         return test if findings.error_count == before else None
 
-    def _groups(
-        self, fields: TestEntry, own: Sequence[Declared], rubrics: Declared | None, place: Location
-    ) -> tuple[tuple[Origin, Sequence[Declared]], ...]:
-        suite = () if fields.execution.skip_defaults else self.evaluators
-        if own or rubrics or suite:
-            return (("test", own), ("rubrics", (rubrics,) if rubrics else ()), ("suite", suite))
-        if _said(fields.criteria) is None:
-            return ()
-        return (("default", (grading.default_judge(self.types, self.folder, place),)),)
+    def _read_workspace(
+        self, fields: schema_models.Test | None, data: Map, folder: Folder, findings: Findings
+    ) -> Workspace | None:
+        if fields is not None:
+            return self.workspaces.of_test(fields.workspace, data, folder, findings)
+        if isinstance(path := data.get("workspace"), str) and path:
+            # The errors of that file are reported together with those of the test.
+            self.workspaces.of_test(path, data, folder, findings)
+        return None
 
     def _check_targets(
-        self,
-        fields: TestEntry,
-        data: Map,
-        groups: Sequence[tuple[Origin, Sequence[Declared]]],
-        findings: Findings,
+        self, fields: schema_models.Test, data: Map, groups: Groups, findings: Findings
     ) -> None:
         named = fields.execution.target
-        agent = self.targets.agent(
-            named, data["execution"].value_location("target") if named else None, findings
-        )
+        location = data["execution"].value_location("target") if named else None
+        agent = self.targets.agent(named, location, findings)
         for _, group in groups:
-            for inside in (inside for declared in group for inside in declared.every()):
-                if inside.options.needs_judge():
-                    self.targets.judge(inside, agent, findings)
+            for declared in group:
+                for inside in declared.every():
+                    if inside.options.needs_judge():
+                        self.targets.judge(inside, agent, findings)
 
 
-def _check_fit(test: Test, findings: Findings) -> None:
+def _check_options(test: Test, findings: Findings) -> None:
+    """Reports the options of evaluators that do not fit the test."""
     for evaluator in test.evaluators:
         for inner in base.walk(evaluator):
-            for misfit in (
-                inner.options.check(test)
-                if isinstance(inner.options, base.EvaluatorOptions)
-                else ()
-            ):
-                # What the suite asks of all its tests is amiss at the test that does not suit it.
-                place = (
-                    test.location
-                    if evaluator.origin == "suite"
-                    else misfit.location or inner.location
-                )
-                findings.error(place, f"`{inner.name}`: {misfit.problem}", misfit.advice)
-
-
-def _said(criteria: str | None) -> str | None:
-    return criteria if criteria and criteria.strip() else None
+            if not isinstance(inner.options, base.EvaluatorOptions):
+                continue
+            for mismatch in inner.options.check(test):
+                own = mismatch.location or inner.location
+                # An evaluator of the suite is reported at the test that it does not fit.
+                location = test.location if evaluator.origin == "suite" else own
+                findings.error(location, f"`{inner.name}`: {mismatch.problem}", mismatch.advice)
 
 
 def _own_files(
@@ -149,124 +189,36 @@ def _own_files(
     folder: Folder,
 ) -> tuple[NamedFile, ...]:
     named = [
-        *content.named_files(messages, folder),
+        *named_files(messages, folder),
         *(file for declared in evaluators for inside in declared.every() for file in inside.files),
         *(workspace.files if workspace and workspace.own else ()),
     ]
     return tuple(dict.fromkeys(named))
 
 
-def read_row(
-    reader: TestReader, source: Streamed, text: str, line: int, findings: Findings
-) -> Test | None:
-    """One row of a JSONL file as a test; the row is read a second time, with the places of its
-    parts, when something new is to be told."""
-    place = Location(source.source, line)
-    quick, thorough = Findings(), Findings()
-    try:
-        test = reader.read(
-            jsonl_reader.read_row(text, source.source, line, places=False),
-            place,
-            source.folder,
-            quick,
-        )
-        if quick.errors or not all(findings.has_told(warning) for warning in quick.warnings):
-            test = reader.read(
-                jsonl_reader.read_row(text, source.source, line, places=True),
-                place,
-                source.folder,
-                thorough,
-            )
-    except Unreadable as error:
-        thorough.unreadable(error)
-        test = None
-    findings.add_row(thorough)
-    return test
-
-
 @dataclass(frozen=True)
 class Tests:
-    """All tests of a suite that was found to be whole, in order, again and again; rows of JSONL are
-    read anew each time."""
+    """The tests of a valid suite, in order; rows of long JSONL files are read in each iteration."""
 
-    __test__ = False  # pytest: no test case
+    __test__ = False  # pytest: not a test case
 
     reader: TestReader
     parts: tuple[tuple[Test, ...] | Streamed, ...]
 
     def __iter__(self) -> Iterator[Test]:
-        """The tests; InvalidInput when a JSONL file was changed for the worse since it was
-        checked."""
+        """The tests; InvalidInput when a JSONL file has become invalid since it was checked."""
         for part in self.parts:
             if isinstance(part, Streamed):
                 yield from self._stream(part)
             else:
                 yield from part
 
-    def valid(self) -> Iterator[Test]:
-        """The tests that can be read, also while what is wrong with the others is still being
-        told."""
-        for part in self.parts:
-            yield from (
-                read_source(self.reader, part, Findings()) if isinstance(part, Streamed) else part
-            )
-
     def _stream(self, source: Streamed) -> Iterator[Test]:
         findings = Findings()
-        try:
-            for text, line in source.rows():
-                test = read_row(self.reader, source, text, line, findings)
-                if test is None:
-                    break
-                yield test
-        except Unreadable as error:
-            findings.unreadable(error)
+        for read in self.reader.read_source(source, findings):
+            if read.test is None:
+                break
+            yield read.test
         if findings.errors:
-            raise InvalidInput(
-                f"{source.source} was changed while it was in use",
-                "run again",
-                [str(diagnostic) for diagnostic in findings.errors],
-            )
-
-
-def read_source(reader: TestReader, source: Source, findings: Findings) -> Iterator[Test]:
-    """Every valid test of a source; what is wrong with the others goes to `findings`, which may be
-    enough before the end."""
-    return (
-        _read_list(reader, source, findings)
-        if isinstance(source, Listed)
-        else _read_rows(reader, source, findings)
-    )
-
-
-def _read_list(reader: TestReader, source: Listed, findings: Findings) -> Iterator[Test]:
-    for entry, place in source.entries:
-        if findings.are_enough(place):
-            return
-        if test := reader.read(entry, place, source.folder, findings):
-            yield test
-
-
-def _read_rows(reader: TestReader, source: Streamed, findings: Findings) -> Iterator[Test]:
-    empty = True
-    try:
-        for text, line in source.rows():
-            empty = False
-            if findings.are_enough(Location(source.source, line)):
-                return
-            if test := read_row(reader, source, text, line, findings):
-                yield test
-    except Unreadable as error:
-        findings.unreadable(error)
-        return
-    except OSError as error:
-        findings.error(
-            Location(source.source),
-            f"this file cannot be read ({error.strerror})",
-            "make it readable",
-        )
-        return
-    if empty:
-        findings.error(
-            Location(source.source), "this file holds no test", "write one JSON object a row"
-        )
+            problem = f"{source.source} was changed while it was in use"
+            raise InvalidInput(problem, "run again", [str(one) for one in findings.errors])

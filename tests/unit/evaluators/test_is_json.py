@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.entries.reading import to_data
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.suite import NamedFile, Suite
 from agentevals_action.system.paths import Folder
@@ -176,7 +175,7 @@ def test_suite__value_is_another_name_of_schema(tmp_path: Path) -> None:
     assert isinstance(loaded, Suite), loaded
     (test,) = loaded.tests
     assert test.evaluators[0].name == "is_json"
-    assert to_data(test.evaluators[0].options) == {"json_schema": {"type": "object"}}
+    assert test.evaluators[0].options.model_dump() == {"json_schema": {"type": "object"}}
 
 
 def test_suite__the_schema_file_is_part_of_the_suite_and_of_the_grading(tmp_path: Path) -> None:

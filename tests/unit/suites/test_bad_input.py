@@ -11,7 +11,7 @@ from agentevals_action import evaluators
 from agentevals_action.suites.files.diagnostics import Unreadable
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import schema
+from agentevals_action.suites.json_schema import suite_schema
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n"
@@ -66,14 +66,14 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "duplicate id": (
         suite(HEAD + "    criteria: c\n  - {id: a, input: r, criteria: c}"),
-        "EVAL.yaml:6:5: the id `a` is taken already, by line 3; give each test its own",
+        "EVAL.yaml:6:5: the id `a` is taken by line 3; give each test its own",
     ),
     "duplicate id over files": (
         {
             "EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, criteria: c}\n  - rows.jsonl\n",
             "rows.jsonl": "\n" + ROW,
         },
-        "rows.jsonl:2:1: the id `a` is taken already, by EVAL.yaml:3:5; give each test its own",
+        "rows.jsonl:2:1: the id `a` is taken by EVAL.yaml:3:5; give each test its own",
     ),
     "missing file of tests": (
         suite("name: suite\ntests: [no.jsonl]"),
@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(
             "name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: file, value: no.txt}]}]}]"
         ),
-        "EVAL.yaml:2:81: there is no file 'no.txt' (looked for no.txt); write the path of a file, from the folder of this one",
+        "EVAL.yaml:2:81: `input[0].content[0].value`: there is no file 'no.txt' (looked for no.txt); write the path of a file, from the folder of this one",
     ),
     "path that leaves the repository": (
         suite("name: suite\ntests: [../x.yaml]"),
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "wrong type in a row": (
         rows(ROW, '{"id": "b", "input": "q", "criteria": 3}'),
-        "rows.jsonl:2:39: `criteria` is the number 3; write a text",
+        "rows.jsonl:2:1: `criteria` is the number 3; write a text",
     ),
     "value out of range": (
         suite(EVALUATOR + "{type: is_json, weight: -1}"),
@@ -129,15 +129,15 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "duplicate YAML key": (
         suite("name: suite\ntests:\n  - id: a\n    input: q\n    criteria: c\n    input: r\n"),
-        "EVAL.yaml:6:5: the key 'input' stands here a second time (first on line 4); keep one of them",
+        "EVAL.yaml:6:5: the key 'input' is repeated (first on line 4); keep one of them",
     ),
     "duplicate key of a row": (
         rows('{"id": "a", "input": "q", "id": "c"}'),
-        "rows.jsonl:1:27: the key 'id' stands here a second time; keep one of them",
+        "rows.jsonl:1:1: the key 'id' is repeated; keep one of them",
     ),
     "anchors that expand past 10 MB": (
         suite(BOMB + WHOLE),
-        "EVAL.yaml:7:10: the aliases of this file expand past 10 MB; write out what is needed",
+        "EVAL.yaml:7:10: the aliases of this file expand to more than 10 MB; write out what is needed",
     ),
     "not UTF-8": (
         suite(b"name: suite\ndescription: \xff"),
@@ -149,16 +149,16 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "no valid YAML": (
         suite("name: suite\ntests: ]"),
-        "EVAL.yaml:2:8: this is no valid YAML: did not find expected node content (while parsing a block node); mend the indentation, or put "
+        "EVAL.yaml:2:8: this is not valid YAML: did not find expected node content (while parsing a block node); correct the indentation, or put "
         "the text in quotes",
     ),
     "no valid JSON": (
         rows('{"id": "a",}'),
-        "rows.jsonl:1:12: this is no valid JSON: a key in double quotes is expected here; mend the row; each row is one JSON object",
+        "rows.jsonl:1:12: this is not valid JSON: Expecting property name enclosed in double quotes; correct the row; each row is one JSON object",
     ),
     "NaN in a row": (
         rows('{"id": "a", "input": {"n": NaN}, "criteria": "c"}'),
-        "rows.jsonl:1:28: `NaN` is not JSON; write a finite number, null or a text",
+        "rows.jsonl:1:1: `NaN` is not JSON; write a finite number, null or a text",
     ),
     "empty tests": (
         suite("name: suite\ntests: []"),
@@ -170,7 +170,7 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "file without a test": (
         rows("\n\n"),
-        "rows.jsonl:1:1: this file holds no test; write one JSON object a row",
+        "rows.jsonl:1:1: this file contains no test; write one JSON object a row",
     ),
     "unknown name in `weights`": (
         suite(
@@ -257,13 +257,13 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "unknown role": (
         suite("name: suite\ntests: [{id: a, criteria: c, input: [{role: bot, content: x}]}]"),
-        "EVAL.yaml:2:45: `role` is the text 'bot'; write `system`, `user`, `assistant` or `tool`",
+        "EVAL.yaml:2:45: `input[0].role` is the text 'bot'; write `system`, `user`, `assistant` or `tool`",
     ),
     "unknown block": (
         suite(
             "name: suite\ntests: [{id: a, criteria: c, input: [{role: user, content: [{type: txt, value: x}]}]}]"
         ),
-        "EVAL.yaml:2:68: `type` is the text 'txt'; write `text`, `file`, `image` or `json`",
+        "EVAL.yaml:2:68: `input[0].content[0].type` is the text 'txt'; write `text`, `file`, `image` or `json`",
     ),
     "unknown provider": (
         {
@@ -322,15 +322,15 @@ CASES: dict[str, tuple[Files, str]] = {
     ),
     "preprocessors": (
         suite(EVALUATOR + "{type: is_json, preprocessors: [x]}"),
-        "EVAL.yaml:6:25: `preprocessors` of AgentV is not supported; let the agent give the text that is to be graded",
+        "EVAL.yaml:6:25: `preprocessors` of AgentV is not supported; let the agent return the text that is scored",
     ),
     "folder in `tests`": (
         suite("name: suite\ntests: [./]"),
-        "EVAL.yaml:2:9: './' is a directory, which `tests` does not take; name each file",
+        "EVAL.yaml:2:9: './' is a directory, which `tests` does not accept; name each file",
     ),
     "glob in `tests`": (
         suite("name: suite\ntests: '*.yaml'"),
-        "EVAL.yaml:2:8: '*.yaml' is a glob, which `tests` does not take; name each file",
+        "EVAL.yaml:2:8: '*.yaml' is a glob, which `tests` does not accept; name each file",
     ),
     "negated type": (
         suite(EVALUATOR + "{type: not-contains, value: x}"),
@@ -393,7 +393,7 @@ BEYOND_A_SCHEMA = {
     "field path absent, of the suite's evaluator",
     "fields with nothing to compare",
 }
-SCHEMA = jsonschema.Draft7Validator(schema(evaluators.EVALUATORS_BY_NAME))
+SCHEMA = jsonschema.Draft7Validator(suite_schema(evaluators.EVALUATORS_BY_NAME))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -431,5 +431,5 @@ def test_faults__of_all_files_are_told_together_in_their_order(root: Path) -> No
         "EVAL.yaml:7:39",
         "EVAL.yaml:8:1",
         "rows.jsonl:2:1",
-        "rows.jsonl:2:8",
+        "rows.jsonl:2:1",
     ]

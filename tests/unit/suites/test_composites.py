@@ -208,7 +208,7 @@ BAD = {
     ),
     "a judge for all": (
         f"{{type: composite, target: judge, evaluators: {CHILD}}}",
-        "6:27: `target` is not passed on to the evaluators inside; write it at each of them that is to be judged by it",
+        "6:27: `target` is not passed on to the evaluators inside; write it at each evaluator that asks this judge",
     ),
     "an unknown judge inside": (
         "{type: composite, evaluators: [{type: composite, assert: [{type: llm_judge, target: jugde}]}]}",
@@ -271,7 +271,7 @@ def test_criteria__graded_by_a_child_are_not_told(root: Path) -> None:
 
     assert suites.whole(suites.write(root, {"EVAL.yaml": text % "llm_judge"})).warnings == ()
     (warning,) = suites.whole(suites.write(root, {"EVAL.yaml": text % "is_json"})).warnings
-    assert "is graded by no evaluator" in warning.problem
+    assert "no evaluator scores `criteria`" in warning.problem
 
 
 @pytest.mark.parametrize("at", ["test", "suite"])
@@ -404,5 +404,5 @@ def test_strings__that_are_types_are_no_criteria(root: Path, text: str) -> None:
 
     assert (
         said
-        == f"EVAL.yaml:7:9: `{text.strip()}` alone is the type of an evaluator and no criterion; write an object with a `type`"
+        == f"EVAL.yaml:7:9: `{text.strip()}` alone is the type of an evaluator and not a criterion; write an object with a `type`"
     )

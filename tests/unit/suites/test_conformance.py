@@ -7,7 +7,8 @@ import pytest
 
 from agentevals_action import evaluators
 from agentevals_action.model.suite import Suite
-from agentevals_action.suites.load import Catalog, load_suite
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.load import load_suite
 from agentevals_action.targets import providers
 
 FOLDER = Path(__file__).resolve().parents[3] / "../shared/conformance"

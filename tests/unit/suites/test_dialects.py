@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.entries.reading import to_data
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.model.suite import Message, Suite
 from tests.support import suites
@@ -79,7 +78,7 @@ def seen(suite: Suite) -> object:
     return [
         (
             (test.id, test.criteria, test.input, test.expected_output, test.target),
-            [(e.name, e.type, to_data(e.options), e.origin, e.weight) for e in test.evaluators],
+            [(e.name, e.type, e.options.model_dump(), e.origin, e.weight) for e in test.evaluators],
         )
         for test in suite.tests
     ]
@@ -160,7 +159,7 @@ def test_name__missing_is_the_folder_with_a_warning(tmp_path: Path) -> None:
 
     assert suite.name == "my-agent-2"
     assert [str(warning) for warning in suite.warnings] == [
-        "My Agent (2)/EVAL.yaml:1:1: this suite has no `name`; write `name: my-agent-2`, which it is called by now"
+        "My Agent (2)/EVAL.yaml:1:1: this suite has no `name`; write `name: my-agent-2`, which is its name now"
     ]
 
 
@@ -248,8 +247,8 @@ def test_earlier_spelling__in_rows_is_told_of_the_first_row_of_each_file(tmp_pat
     )
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
-        f"{name}.jsonl:1:{column}: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`"
-        for name, column in (("one", 27), ("two", 28))
+        f"{name}.jsonl:1:1: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`"
+        for name in ("one", "two")
     ]
 
 
@@ -269,11 +268,11 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
         ),
         (
             "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: is_json}]}]",
-            "2:9: `criteria` of the test `a` is graded by no evaluator; add `type: llm_judge` if it should be",
+            "2:9: no evaluator scores `criteria` of the test `a`; add `type: llm_judge` to score it",
         ),
         (
             "tests: [{id: a, input: q, criteria: c}]",
-            "1:1: this suite has no `name`; write `name: eval`, which it is called by now",
+            "1:1: this suite has no `name`; write `name: eval`, which is its name now",
         ),
         (
             "name: a--b\ntests: [{id: a, input: q, criteria: c}]",

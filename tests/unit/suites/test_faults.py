@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "plain string that is a type": (
         EVALUATORS + "is polite\n      - is-json",
-        "7:9: `is-json` alone is the type of an evaluator and no criterion; write an object with a `type`",
+        "7:9: `is-json` alone is the type of an evaluator and not a criterion; write an object with a `type`",
     ),
     "included evaluators": (
         EVALUATORS + "include: x.yaml",
@@ -158,7 +158,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "duplicate id": (
         HEAD + "    criteria: c\n  - id: a\n    input: r\n    criteria: c\n",
-        "6:5: the id `a` is taken already, by line 3; give each test its own",
+        "6:5: the id `a` is taken by line 3; give each test its own",
     ),
     "no id": (
         "name: suite\ntests:\n  - input: q\n    criteria: c\n",
@@ -186,7 +186,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "nothing to grade by": (
         HEAD,
-        "3:5: there is nothing to grade the test `a` by; write `criteria`, `rubrics` or evaluators",
+        "3:5: the test `a` has no evaluator; write `criteria`, `rubrics` or evaluators",
     ),
     "test of wrong type": (
         "name: suite\ntests: [3]",
@@ -198,7 +198,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "no tests": (
         "name: suite",
-        "1:1: `tests` is missing; write a list of tests, or put them into EVAL.jsonl beside this file",
+        "1:1: `tests` is missing; write a list of tests, or put them into EVAL.jsonl next to this file",
     ),
     "missing file of tests": (
         "name: suite\ntests: ./no.yaml",
@@ -206,11 +206,11 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "glob of tests": (
         "name: suite\ntests: ['*.yaml']",
-        "2:9: '*.yaml' is a glob, which `tests` does not take; name each file",
+        "2:9: '*.yaml' is a glob, which `tests` does not accept; name each file",
     ),
     "folder of tests": (
         "name: suite\ntests: ['./']",
-        "2:9: './' is a directory, which `tests` does not take; name each file",
+        "2:9: './' is a directory, which `tests` does not accept; name each file",
     ),
     "other file of tests": (
         "name: suite\ntests: [EVAL.txt]",
@@ -223,7 +223,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     "empty suite": ("", "1:1: this suite is empty; write an object with `name` and `tests`"),
     "name": (
         "name: My Suite\ntests: [{id: a, input: q, criteria: c}]",
-        "1:7: `name`: 'My Suite' is no name; write lower case letters, digits and hyphens, a letter first, as `code-review`",
+        "1:7: `name`: 'My Suite' is not a valid name; write lower case letters, digits and hyphens, a letter first, as `code-review`",
     ),
     "short name": (
         "name: s\ntests: [{id: a, input: q, criteria: c}]",
@@ -247,31 +247,31 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "unknown role": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: bot, content: x}]",
-        "5:20: `role` is the text 'bot'; write `system`, `user`, `assistant` or `tool`",
+        "5:20: `input[0].role` is the text 'bot'; write `system`, `user`, `assistant` or `tool`",
     ),
     "message without content": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: user}]",
-        "5:13: `content` is missing; write a text or a list of blocks",
+        "5:13: `input[0]`: this message has no `content`; write a text or a list of blocks",
     ),
     "message of wrong type": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [hi]",
-        "5:13: an item of `input` is the text 'hi'; write a message, as `{role: user, content: …}`",
+        "5:13: `input[0]` is the text 'hi'; write a message, as `{role: user, content: …}`",
     ),
     "unknown block": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: user, content: [{type: txt, value: x}]}]",
-        "5:43: `type` is the text 'txt'; write `text`, `file`, `image` or `json`",
+        "5:43: `input[0].content[0].type` is the text 'txt'; write `text`, `file`, `image` or `json`",
     ),
     "arguments that are no JSON": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: assistant, tool_calls: [{function: {name: f, arguments: '{'}}]}]",
-        "5:13: this message cannot be read: a tool call's function.arguments is a string of JSON; mend it",
+        "5:44: `input[0].tool_calls[0]`: a tool call's function.arguments is a string of JSON; correct it",
     ),
     "missing file block": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: user, content: [{type: file, value: no.txt}]}]",
-        "5:56: there is no file 'no.txt' (looked for no.txt); write the path of a file, from the folder of this one",
+        "5:56: `input[0].content[0].value`: there is no file 'no.txt' (looked for no.txt); write the path of a file, from the folder of this one",
     ),
     "missing image": (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n    input: [{role: user, content: [{type: image, value: no.png}]}]",
-        "5:57: there is no file 'no.png' (looked for no.png); write a path, or base64 data of an image",
+        "5:57: `input[0].content[0].value`: there is no file 'no.png' (looked for no.png); write a path, or base64 data of an image",
     ),
     "bad expression": (
         EVALUATORS + "{type: regex, value: '('}",
@@ -287,7 +287,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     ),
     "duplicate key": (
         "name: suite\nname: other\ntests: []",
-        "2:1: the key 'name' stands here a second time (first on line 1); keep one of them",
+        "2:1: the key 'name' is repeated (first on line 1); keep one of them",
     ),
     "not UTF-8": (
         b"name: suite\ndescription: \xff",

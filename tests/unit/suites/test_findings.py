@@ -9,7 +9,6 @@ from agentevals_action.suites.files.diagnostics import (
     Unreadable,
     nearest,
 )
-from agentevals_action.suites.ids import Ids
 
 
 def place(line: int) -> Location:
@@ -24,7 +23,7 @@ def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
     assert len(findings.errors) == MOST_ERRORS + 1
     assert (
         str(findings.errors[-1])
-        == "EVAL.yaml:20001:1: there are more faults than the 20,000 that are told; mend those first"
+        == "EVAL.yaml:20001:1: there are more errors than the 20,000 that are listed; correct those first"
     )
     assert findings.error_count == MOST_ERRORS + 9
 
@@ -46,7 +45,7 @@ def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> Non
     assert len(findings.warnings) == MOST_WARNINGS + 1
     assert (
         str(findings.warnings[-1])
-        == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are told; mend those first"
+        == "EVAL.yaml:1001:1: there are more warnings than the 1,000 that are listed; correct those first"
     )
 
 
@@ -70,12 +69,3 @@ def test_fault__of_a_very_long_name_is_cut() -> None:
 def test_nearest__does_not_look_for_a_very_long_word() -> None:
     assert nearest("contians", ["contains"]) == "contains"
     assert nearest("contians" * 20, ["contains" * 20]) is None
-
-
-def test_ids__that_are_given_twice() -> None:
-    ids = Ids()
-    for name in ("a", "b", "c", "b", "a", "a"):
-        ids.add(name)
-
-    assert len(ids) == 6
-    assert ids.doubtful() == {hash("a"), hash("b")}

@@ -128,7 +128,7 @@ def test_gate__a_threshold_without_a_gate_is_warned_of(root: Path) -> None:
     )
     suite = suites.whole(made)
     assert [str(warning) for warning in suite.warnings if "min_score" in warning.problem] == [
-        "EVAL.yaml:3:48: `min_score` without `required` gates nothing; write `required: true` beside it"
+        "EVAL.yaml:3:48: `min_score` without `required` is not a gate; add `required: true`"
     ]
 
 
@@ -190,7 +190,7 @@ def test_criteria__that_nothing_grades_are_told_once(root: Path) -> None:
     suite = suites.whole(suites.write(root, {"EVAL.yaml": text}))
 
     assert [str(warning) for warning in suite.warnings] == [
-        "EVAL.yaml:4:5: `criteria` of the test `t0` is graded by no evaluator; add `type: llm_judge` if it should be"
+        "EVAL.yaml:4:5: no evaluator scores `criteria` of the test `t0`; add `type: llm_judge` to score it"
     ]
 
 

@@ -105,11 +105,9 @@ def flow(value: object) -> str:
         return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(item) for item in value) + "]"
-    return (
-        {None: "~", True: "true", False: "false"}.get(value, str(value))
-        if not isinstance(value, str)
-        else value
-    )  # type: ignore[call-overload]
+    if value is None:
+        return "~"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def check(files: dict[str, str | bytes], path: str) -> None:

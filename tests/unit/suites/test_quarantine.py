@@ -72,7 +72,7 @@ def test_read__a_day_holds_to_its_end_and_is_an_error_then(tmp_path: Path) -> No
     assert late.head == ()
     assert [str(diagnostic) for diagnostic in late.errors] == [
         ".agentevals.yaml:2:73: the quarantine of 'refund-*' expired on 2026-03-01 (owner ada: the provider flakes); "
-        "mend the tests and remove it, or set a later day"
+        "fix the tests and remove it, or set a later day"
     ]
 
 
@@ -96,11 +96,11 @@ quarantine:
         ".agentevals.yaml:3:12: `suites` is empty; write a text or a list",
         ".agentevals.yaml:4:12: `owner` is the text ' '; write a text that is not empty",
         ".agentevals.yaml:5:13: `reason` is the number 3; write a text",
-        ".agentevals.yaml:6:14: `expires`: '2026-02-30' is no day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:6:14: `expires`: '2026-02-30' is not a valid day; write it as YYYY-MM-DD",
         ".agentevals.yaml:8:5: the field `suits` of this entry is unknown; did you mean `suites`?",
         ".agentevals.yaml:7:12: `tests` is an empty list; write a text or at least one item",
         ".agentevals.yaml:7:5: `reason` is missing; every entry needs it",
-        ".agentevals.yaml:10:14: `expires`: '01.02.2026' is no day; write it as YYYY-MM-DD",
+        ".agentevals.yaml:10:14: `expires`: '01.02.2026' is not a valid day; write it as YYYY-MM-DD",
         ".agentevals.yaml:11:5: this entry is the text 'greets'; write an object with `tests`",
         ".agentevals.yaml:12:17: `tests[1]` is an empty text; write a text that is not empty",
     ]
@@ -114,8 +114,8 @@ quarantine:
             "quarantine: refund-*\n",
             ".agentevals.yaml:1:13: `quarantine` is the text 'refund-*'; write a list of entries",
         ),
-        ("quarantine: [\n", "this is no valid YAML"),
-        ("quarantine: []\nquarantine: []\n", "stands here a second time"),
+        ("quarantine: [\n", "this is not valid YAML"),
+        ("quarantine: []\nquarantine: []\n", "is repeated"),
     ],
 )
 def test_read__a_file_of_another_shape(tmp_path: Path, text: str, told: str) -> None:
@@ -188,7 +188,7 @@ def test_by_base__faults_there_are_warnings_and_put_nothing_in_quarantine(tmp_pa
     assert found.errors == ()
     assert len(found.base or ()) == 1
     assert str(found.warnings[0]) == (
-        ".agentevals.yaml:3:5: on base, `owner` is missing; what is wrong there puts nothing in quarantine"
+        ".agentevals.yaml:3:5: on base, `owner` is missing; this entry puts nothing in quarantine"
     )
 
 
@@ -196,7 +196,7 @@ def test_by_base__a_base_that_could_not_be_had_holds_nothing_and_says_so(tmp_pat
     head = tree(tmp_path / "head", f"quarantine:\n{ENTRY}")
     found = read_quarantines(head, TODAY, None, by_base=True)
     assert found.base == ()
-    assert "could not be had" in str(found.warnings[0])
+    assert "the base's tree is missing" in str(found.warnings[0])
     (head / FILE).unlink()
     assert read_quarantines(head, TODAY, None, by_base=True) == Quarantines((), ())
 

@@ -12,9 +12,9 @@ import pytest
 from agentevals_action import evaluators, resources
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import schema
+from agentevals_action.suites.json_schema import suite_schema
 
-MADE = schema(evaluators.EVALUATORS_BY_NAME)
+MADE = suite_schema(evaluators.EVALUATORS_BY_NAME)
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/conformance"
 
 

@@ -10,19 +10,19 @@ import jsonschema
 import pytest
 
 from agentevals_action import evaluators, resources
-from agentevals_action.entries import reading
 from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.model.file_model import fields_of as file_fields
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
-from agentevals_action.suites.json_schema import schema
-from agentevals_action.suites.schema_models import EvaluatorEntry
+from agentevals_action.suites.json_schema import suite_schema
+from agentevals_action.suites.schema_models import Evaluator
 from tests.support import suites
 
-MADE = schema(evaluators.EVALUATORS_BY_NAME)
+MADE = suite_schema(evaluators.EVALUATORS_BY_NAME)
 VALIDATOR = jsonschema.Draft7Validator(MADE)
 CATALOG = evaluators.EVALUATORS_BY_NAME
-COMMON = set(reading.fields_of(EvaluatorEntry)) - {"target"}
+COMMON = set(file_fields(Evaluator)) - {"target"}
 
 every_name = pytest.mark.parametrize(
     "name",
@@ -65,7 +65,7 @@ def offered(node: Any, value: Any) -> dict[str, Any]:
 
 
 def own_fields(options: type[EvaluatorOptions]) -> set[str]:
-    return set(reading.fields_of(options)) | ({"target"} if options.asks_judge else set())
+    return set(file_fields(options)) | ({"target"} if options.asks_judge else set())
 
 
 @every_name

@@ -104,11 +104,11 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("b", note="x" * 10_000_000)},
-            "b.jsonl:2:1: this row is longer than 10 MB; put what is long into files, and name them",
+            "b.jsonl:2:1: this row is longer than 10 MB; put long data into files, and name them",
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a", metadata={"x": [0] * 200_001})},
-            "b.jsonl:1:600041: this row holds more than 200,000 values; put what is long into files, and name them",
+            "b.jsonl:1:1: this row contains more than 200,000 values; put long data into files, and name them",
         ),
         (
             {"a.yaml": "#" * 10_000_001},
@@ -128,11 +128,11 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ),
         (
             {"a.yaml": "- {id: x, input: q}\n- {id: x, input: r}\n"},
-            "a.yaml:2:3: the id `x` is taken already, by line 1; give each test its own",
+            "a.yaml:2:3: the id `x` is taken by line 1; give each test its own",
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": "\n\n"},
-            "b.jsonl:1:1: this file holds no test; write one JSON object a row",
+            "b.jsonl:1:1: this file contains no test; write one JSON object a row",
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + "[1]\n"},
@@ -140,15 +140,15 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b", "input": 3}\n'},
-            "b.jsonl:2:22: `input` is the number 3; write a text, an object, or a list of messages",
+            "b.jsonl:2:1: `input` is the number 3; write a text, an object, or a list of messages",
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + '{"id": "b"\n'},
-            "b.jsonl:2:11: this is no valid JSON: `,` is expected here; mend the row; each row is one JSON object",
+            "b.jsonl:2:11: this is not valid JSON: Expecting ',' delimiter; correct the row; each row is one JSON object",
         ),
         (
             {"a.yaml": "- b.jsonl", "b.jsonl": row("a") + row("a")},
-            "b.jsonl:2:1: the id `a` is taken already, by line 1; give each test its own",
+            "b.jsonl:2:1: the id `a` is taken by line 1; give each test its own",
         ),
     ],
 )
@@ -178,8 +178,8 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert suites.errors(tmp_path) == [
-        "a.jsonl:1:8: `id` is the number 1; write a text",
-        "a.jsonl:3:47: the evaluator type `contians` is unknown; did you mean `contains`?",
+        "a.jsonl:1:1: `id` is the number 1; write a text",
+        "a.jsonl:3:1: the evaluator type `contians` is unknown; did you mean `contains`?",
     ]
 
 
@@ -190,8 +190,8 @@ def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> No
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
-        "a.jsonl:1:38: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
-        "a.jsonl:4:38: the field `shape` of this test is unknown; remove it, or put it in `metadata`",
+        "a.jsonl:1:1: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
+        "a.jsonl:4:1: the field `shape` of this test is unknown; remove it, or put it in `metadata`",
     ]
 
 
@@ -242,7 +242,7 @@ def test_sidecar__with_tests_of_its_own_is_a_fault(tmp_path: Path) -> None:
     )
 
     assert suites.errors(tmp_path, "cases.jsonl") == [
-        "cases.yaml:3:1: `tests` stands here, and cases.jsonl is a suite of its own beside it; "
+        "cases.yaml:3:1: `tests` is here, and cases.jsonl next to it is a suite of its own; "
         "take `tests` out, or name cases.jsonl in it and run this file"
     ]
 
@@ -346,9 +346,28 @@ def test_ids__given_twice_in_several_files_are_all_told_with_the_first(tmp_path:
     )
 
     assert suites.errors(tmp_path) == [
-        "EVAL.yaml:6:5: the id `x` is taken already, by b.jsonl:1:1; give each test its own",
-        "b.jsonl:2:1: the id `a` is taken already, by EVAL.yaml:4:5; give each test its own",
-        "b.jsonl:4:1: the id `x` is taken already, by line 1; give each test its own",
+        "EVAL.yaml:6:5: the id `x` is taken by b.jsonl:1:1; give each test its own",
+        "b.jsonl:2:1: the id `a` is taken by EVAL.yaml:4:5; give each test its own",
+        "b.jsonl:4:1: the id `x` is taken by line 1; give each test its own",
+    ]
+
+
+def test_ids__given_twice_are_reported_also_when_the_file_has_other_errors(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            "EVAL.yaml": SUITE
+            + "tests:\n  - {id: a, input: 3}\n  - {id: a, input: q}\n  - b.jsonl\n",
+            "b.jsonl": row("b", note=1) + row("b", criteria=2),
+        },
+    )
+
+    assert suites.errors(tmp_path) == [
+        "EVAL.yaml:4:20: `input` is the number 3; write a text, an object, or a list of messages",
+        "EVAL.yaml:5:5: the id `a` is taken by line 4; give each test its own",
+        "b.jsonl:1:1: `note` is the number 1; write a text",
+        "b.jsonl:2:1: `criteria` is the number 2; write a text",
+        "b.jsonl:2:1: the id `b` is taken by line 1; give each test its own",
     ]
 
 
@@ -360,7 +379,7 @@ def test_rows__of_which_a_thousand_are_wrong_are_not_read_to_the_end(tmp_path: P
     assert len(said) == 1_001
     assert (
         said[-1]
-        == "a.jsonl:1001:1: there are 1,000 faults by now, and the tests from here on were not read; mend those first"
+        == "a.jsonl:1001:1: there are 1,000 errors, and the tests from here on were not read; correct those first"
     )
 
 

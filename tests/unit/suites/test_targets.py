@@ -51,7 +51,7 @@ def test_file__of_the_user_that_is_missing_is_a_fault(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE})
 
     assert suites.errors(tmp_path, targets_file=tmp_path / "mine.yaml") == [
-        "mine.yaml:1:1: there is no such targets file; mend the input `targets`"
+        "mine.yaml:1:1: there is no such targets file; correct the input `targets`"
     ]
 
 
@@ -124,11 +124,11 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ("{name: x}", "1:3: `provider` is missing; every target needs it"),
         (
             "{provider: mock}",
-            "1:3: this target has no `name`; write the name by which suites ask for it",
+            "1:3: this target has no `name`; write the name by which suites refer to it",
         ),
         (
             "{name: 3, provider: mock}",
-            "1:10: `name` is the number 3; write the name by which suites ask for it",
+            "1:10: `name` is the number 3; write the name by which suites refer to it",
         ),
         ("3", "1:3: a target is the number 3; write an object with `name` and `provider`"),
         (
@@ -142,7 +142,7 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ),
         (
             "{name: x, provider: cli, command: c, cache_key: 5}",
-            '1:51: `cache_key`: the number 5 is no list of globs; write the files that the agent is made of, as `["agent/**", "*.md"]`',
+            '1:51: `cache_key`: the number 5 is not a list of globs; write the files that the agent consists of, as `["agent/**", "*.md"]`',
         ),
         (
             "{name: x, provider: cli, command: c, retries: many}",
@@ -289,7 +289,7 @@ def test_judge__none_to_be_had_is_a_fault_once(tmp_path: Path) -> None:
     )
 
     assert suites.errors(tmp_path) == [
-        f"EVAL.yaml:3:5: `quality` has no judge: the target `default` is no model and names no `judge_target`; "
+        f"EVAL.yaml:3:5: `quality` has no judge: the target `default` is not a model and names no `judge_target`; "
         f"write `judge_target` in {TARGETS}, or `target` here"
     ]
 
@@ -319,7 +319,7 @@ def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> N
     for target in ("true", "{max_calls: 3}"):
         suites.write(tmp_path, {"EVAL.yaml": text.format(target)})
         assert suites.errors(tmp_path) == [
-            "EVAL.yaml:3:32: `code_judge` has no judge: the target `default` is no model and names no `judge_target`; "
+            "EVAL.yaml:3:32: `code_judge` has no judge: the target `default` is not a model and names no `judge_target`; "
             f"write `judge_target` in {TARGETS}"
         ]
 
@@ -362,7 +362,7 @@ def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> N
         ("- x", "1:1: this file is a list; write an object with `eval_patterns` or `defaults`"),
         (
             "a: 1\na: 2",
-            "2:1: the key 'a' stands here a second time (first on line 1); keep one of them",
+            "2:1: the key 'a' is repeated (first on line 1); keep one of them",
         ),
     ],
 )

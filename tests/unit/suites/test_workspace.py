@@ -262,20 +262,23 @@ ERRORS: dict[str, tuple[str, str]] = {
     "no object": ("- x", "3:3: `workspace` is a list; "),
     "template missing": (
         "template: no",
-        "3:13: `template`: there is no folder 'no' (looked for evals/no); name a folder",
+        "3:13: `workspace.template`: there is no folder 'no' (looked for evals/no); name a folder",
     ),
-    "template a file": ("template: setup.sh", "3:13: `template`: there is no folder 'setup.sh'"),
+    "template a file": (
+        "template: setup.sh",
+        "3:13: `workspace.template`: there is no folder 'setup.sh'",
+    ),
     "template outside": (
         "template: ../../x",
-        "3:13: `template`: '../../x' leaves the repository; ",
+        "3:13: `workspace.template`: '../../x' leaves the repository; ",
     ),
     "isolation": (
         "isolation: fresh",
-        "3:14: `isolation` is the text 'fresh'; write `shared`, `per_test` or `per_case`",
+        "3:14: `workspace.isolation` is the text 'fresh'; write `shared`, `per_test` or `per_case`",
     ),
     "two that differ": (
         "isolation: shared\nscope: attempt",
-        "4:3: `isolation` and `scope` are the same field and differ; keep one of them",
+        "4:10: `workspace.scope`: `isolation` is the same field and differs; keep one of them",
     ),
     "docker": ("docker: {image: x}", "3:3: `docker` of AgentV is not supported; "),
     "mode": ("mode: static", "3:3: `mode` of AgentV is not supported; "),
@@ -284,11 +287,11 @@ ERRORS: dict[str, tuple[str, str]] = {
     "env": ("env: {required_commands: [npm]}", "3:3: `env` of AgentV is not supported; "),
     "reset in the wrong place": (
         "reset: fast",
-        "3:3: `reset` stands in the wrong place; write it under `hooks.after_each`",
+        "3:3: `reset` is misplaced; write it under `hooks.after_each`",
     ),
     "hook in the wrong place": (
         "before_all: {command: [x]}",
-        "3:3: `before_all` stands in the wrong place; write it under `hooks`",
+        "3:3: `before_all` is misplaced; write it under `hooks`",
     ),
     "hook without a command": (
         "hooks: {before_all: {cwd: .}}",
@@ -296,15 +299,15 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "hook no object": (
         "hooks: {before_all: ./x}",
-        "3:23: `hooks.before_all` is the text './x'; write an object",
+        "3:23: `workspace.hooks.before_all` is the text './x'; write an object",
     ),
     "empty command": (
         "hooks: {before_all: {command: []}}",
-        "3:33: `hooks.before_all.command` is an empty list; ",
+        "3:33: `workspace.hooks.before_all.command` is an empty list; ",
     ),
     "no program": (
         "hooks: {before_all: {command: ['']}}",
-        "3:33: `hooks.before_all.command`: the command names no program; ",
+        "3:33: `workspace.hooks.before_all.command`: the command names no program; ",
     ),
     "command and script": (
         "hooks: {before_all: {command: a, script: b}}",
@@ -312,19 +315,19 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "cwd outside": (
         "hooks: {before_all: {command: [a], cwd: ../..}}",
-        "3:43: `cwd`: '../..' leaves the repository; ",
+        "3:43: `workspace.hooks.before_all.cwd`: '../..' leaves the repository; ",
     ),
     "timeout": (
         "hooks: {after_all: {command: [a], timeout_ms: 0}}",
-        "3:49: `hooks.after_all.timeout_ms` is the number 0; write a number over 0",
+        "3:49: `workspace.hooks.after_all.timeout_ms` is the number 0; write a number over 0",
     ),
     "endless timeout": (
         "hooks: {after_all: {command: [a], timeout_ms: 9999999}}",
-        "3:49: `hooks.after_all.timeout_ms` is the number 9999999; write a number that is 3600000 or less",
+        "3:49: `workspace.hooks.after_all.timeout_ms` is the number 9999999; write a number that is 3600000 or less",
     ),
     "reset word": (
         "hooks: {after_each: {reset: hard}}",
-        "3:31: `hooks.after_each.reset` is the text 'hard'; write `none`, `fast` or `strict`",
+        "3:31: `workspace.hooks.after_each.reset` is the text 'hard'; write `none`, `fast` or `strict`",
     ),
     "reset of before_all": (
         "hooks: {before_all: {command: [a], reset: fast}}",
@@ -348,55 +351,55 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "repo without a path": (
         "repos: [{repo: a/b}]",
-        "3:11: `repos[0].path` is missing; every item needs it",
+        "3:11: `workspace.repos[0].path` is missing; every item needs it",
     ),
     "repo without a source": (
         "repos: [{path: a}]",
-        "3:11: `repos[0].repo` is missing; every item needs it",
+        "3:11: `workspace.repos[0].repo` is missing; every item needs it",
     ),
     "repo outside": (
         "repos: [{path: ../a, repo: a/b}]",
-        "3:18: `path`: '../a' leaves the folder; write a folder below the workspace, as `./app`",
+        "3:18: `workspace.repos[0].path`: '../a' leaves the folder; write a folder below the workspace, as `./app`",
     ),
     "repo absolute": (
         "repos: [{path: /testbed, repo: a/b}]",
-        "3:18: `path`: '/testbed' leaves the folder; ",
+        "3:18: `workspace.repos[0].path`: '/testbed' leaves the folder; ",
     ),
     "repo in git": (
         "repos: [{path: a/.git/hooks, repo: a/b}]",
-        "3:18: `path`: 'a/.git/hooks' is no usable path; ",
+        "3:18: `workspace.repos[0].path`: 'a/.git/hooks' is not a usable path; ",
     ),
     "taken path": (
         "repos: [{path: a, repo: a/b}, {path: ./a, repo: a/c}]",
-        "3:40: the path './a' is taken already; give each repository its own",
+        "3:40: `workspace.repos[1].path`: the path 'a' is taken; give each repository its own",
     ),
     "ext transport": (
         "repos: [{path: a, repo: 'ext::sh -c id'}]",
-        "3:27: `repo`: 'ext::sh -c id' names no repository; write `owner/name`",
+        "3:27: `workspace.repos[0].repo`: 'ext::sh -c id' does not name a repository; write `owner/name`",
     ),
     "git transport": (
         "repos: [{path: a, repo: 'git://x/y'}]",
-        "3:27: `repo`: 'git://x/y' names no repository; ",
+        "3:27: `workspace.repos[0].repo`: 'git://x/y' does not name a repository; ",
     ),
     "option as host": (
         "repos: [{path: a, repo: 'ssh://-oProxyCommand=id/x'}]",
-        "3:27: `repo`: 'ssh://-oProxyCommand=id/x' names no repository; ",
+        "3:27: `workspace.repos[0].repo`: 'ssh://-oProxyCommand=id/x' does not name a repository; ",
     ),
     "password": (
         "repos: [{path: a, repo: 'https://x:hunter22@e.org/y'}]",
-        "3:27: `repo`: there is a password in the URL",
+        "3:27: `workspace.repos[0].repo`: there is a password in the URL",
     ),
     "folder missing": (
         "repos: [{path: a, repo: ./no}]",
-        "3:27: `repo`: there is no folder './no'; ",
+        "3:27: `workspace.repos[0].repo`: there is no folder './no'; ",
     ),
     "folder outside": (
         "repos: [{path: a, repo: ../../x}]",
-        "3:27: `repo`: '../../x' leaves the repository; ",
+        "3:27: `workspace.repos[0].repo`: '../../x' leaves the repository; ",
     ),
     "commit an option": (
         "repos: [{path: a, repo: a/b, commit: --all}]",
-        "3:40: `commit` is no revision; write a branch, a tag or a commit",
+        "3:40: `workspace.repos[0].commit`: it is not a valid revision; write a branch, a tag or a commit",
     ),
     "commits that differ": (
         "repos: [{path: a, repo: a/b, commit: x, base_commit: y}]",
@@ -404,7 +407,7 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "ancestor": (
         "repos: [{path: a, repo: a/b, ancestor: -1}]",
-        "3:42: `repos[0].ancestor` is the number -1; ",
+        "3:42: `workspace.repos[0].ancestor` is the number -1; ",
     ),
     "source": (
         "repos: [{path: a, repo: a/b, source: {type: git}}]",
@@ -416,7 +419,7 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "sparse outside": (
         "repos: [{path: a, repo: a/b, sparse: [../x]}]",
-        "3:40: `sparse`: '../x' leaves the folder; ",
+        "3:41: `workspace.repos[0].sparse[0]`: '../x' leaves the folder; ",
     ),
 }
 
@@ -437,7 +440,9 @@ def test_fault__in_a_test_is_told_there(root: Path) -> None:
         },
     )
     (diagnostic,) = suites.errors(root, "evals/EVAL.yaml")
-    assert diagnostic.startswith("evals/EVAL.yaml:6:27: `template`: there is no folder 'no'")
+    assert diagnostic.startswith(
+        "evals/EVAL.yaml:6:27: `workspace.template`: there is no folder 'no'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -455,10 +460,10 @@ def test_fault__no_workspace(root: Path, text: str) -> None:
         ("- a\n", "evals/w.yaml:1:1: this workspace is a list; "),
         (
             "workspace: {template: start}\n",
-            "evals/w.yaml:1:1: `workspace` stands in a file of its own already; ",
+            "evals/w.yaml:1:1: `workspace` is misplaced in a file of its own; ",
         ),
         ("template: no\n", "evals/w.yaml:1:11: `template`: there is no folder 'no'"),
-        ("a: [\n", "evals/w.yaml:1:5: this is no valid YAML: "),
+        ("a: [\n", "evals/w.yaml:1:5: this is not valid YAML: "),
     ],
 )
 def test_fault__in_a_file_of_its_own(root: Path, content: str, said: str) -> None:
@@ -496,7 +501,7 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
     )
     (warning,) = suites.whole(root, "evals/EVAL.yaml").warnings
     assert str(warning).startswith(
-        "evals/EVAL.yaml:4:23: `reset` is for nothing where each test has a fresh folder; "
+        "evals/EVAL.yaml:4:23: `reset` has no effect where each test has a fresh folder; "
     )
 
 
@@ -512,11 +517,11 @@ def test_warning__unknown_fields(root: Path) -> None:
 
 
 def test_schema__knows_workspaces() -> None:
-    made: dict[str, Any] = json_schema.schema(suites.CATALOG.evaluators)
+    made: dict[str, Any] = json_schema.suite_schema(suites.CATALOG.evaluators)
     definitions = made["definitions"]
     assert made["properties"]["workspace"]["then"] == {"$ref": "#/definitions/Workspace"}
     assert definitions["Test"]["properties"]["workspace"]["type"] == ["object", "string"]
     assert {"template", "isolation", "scope", "repos", "hooks", "docker"} <= definitions[
         "Workspace"
     ]["properties"].keys()
-    assert "base_commit" in definitions["RepoEntry"]["properties"]
+    assert "base_commit" in definitions["Repository"]["properties"]

@@ -97,19 +97,19 @@ def test_byte_order_mark__passed_over() -> None:
     [
         (
             "a: 1\nb: 2\na: 3\n",
-            "x.yaml:3:1: the key 'a' stands here a second time (first on line 1); keep one of them",
+            "x.yaml:3:1: the key 'a' is repeated (first on line 1); keep one of them",
         ),
         (
             "a: .inf",
-            "x.yaml:1:4: '.inf' is no finite number, and JSON has no other; put it in quotes if it is a text",
+            "x.yaml:1:4: '.inf' is not a finite number, and JSON has no other; put it in quotes if it is a text",
         ),
         (
             "a: 1e999",
-            "x.yaml:1:4: '1e999' is no finite number, and JSON has no other; put it in quotes if it is a text",
+            "x.yaml:1:4: '1e999' is not a finite number, and JSON has no other; put it in quotes if it is a text",
         ),
         (
             "a: &x {}\n<<: *x",
-            "x.yaml:2:1: `<<` merges nothing in YAML 1.2; write the fields out, or put it in quotes if it is a name",
+            "x.yaml:2:1: `<<` does not merge anything in YAML 1.2; write the fields out, or put it in quotes if it is a name",
         ),
         ("~: 1", "x.yaml:1:1: this key is empty; write the name of a field"),
         (
@@ -117,7 +117,7 @@ def test_byte_order_mark__passed_over() -> None:
             "x.yaml:1:3: a key is a list, an object or an alias here; write the key as a text",
         ),
         ("a: *b", "x.yaml:1:4: there is no anchor `&b` above; define it before it is used"),
-        ("a: &b [*b]", "x.yaml:1:8: `*b` stands inside of what it refers to; write it out once"),
+        ("a: &b [*b]", "x.yaml:1:8: `*b` is inside the value that it refers to; write it out"),
         (
             "a: !!python/name:os.system x",
             "x.yaml:1:4: the tag 'tag:yaml.org,2002:python/name:os.system' does not fit here; remove it",
@@ -131,7 +131,7 @@ def test_byte_order_mark__passed_over() -> None:
         (b"a: 1\nb: \xc3(\n", "x.yaml:2:4: this is not UTF-8; save the file as UTF-8"),
         (
             "a: 1\nb: \x07",
-            "x.yaml:2:4: the character '\\x07' may not stand in YAML; remove it, or escape it in double quotes",
+            "x.yaml:2:4: the character '\\x07' is not allowed in YAML; remove it, or escape it in double quotes",
         ),
         ("[" * 200, "x.yaml:1:101: this is nested more than 100 deep; make it flatter"),
         (
@@ -144,7 +144,7 @@ def test_byte_order_mark__passed_over() -> None:
         ),
         (
             "[" + "1," * 200_001 + "]",
-            "x.yaml:1:400002: this file holds more than 200,000 values; put the tests into a JSONL file, which may be of any length",
+            "x.yaml:1:400002: this file contains more than 200,000 values; put the tests into a JSONL file, which may be of any length",
         ),
     ],
 )
@@ -159,8 +159,8 @@ def test_refused__all_at_once() -> None:
 def test_refused__syntax_says_where() -> None:
     (said,) = refused("a:\n  - b\n c: d\n")
 
-    assert said.startswith("x.yaml:3:2: this is no valid YAML: ")
-    assert said.endswith("; mend the indentation, or put the text in quotes")
+    assert said.startswith("x.yaml:3:2: this is not valid YAML: ")
+    assert said.endswith("; correct the indentation, or put the text in quotes")
 
 
 def test_refused__tab_says_so() -> None:
@@ -176,7 +176,7 @@ def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
 
     (said,) = refused(bomb)  # its 3e10 values would never be read
 
-    assert said.endswith("the aliases of this file expand past 10 MB; write out what is needed")
+    assert said.endswith("the aliases of this file expand to more than 10 MB; write out what is needed")
 
 
 def test_expansion__of_depth_is_refused() -> None:

@@ -1,261 +1,174 @@
-"""What is found wrong with a file while it is read: faults and warnings, each at its place, and
-what an entry refused in plain words."""
+"""The errors and warnings that are collected while a file is read."""
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
-from agentevals_action.entries.reading import AnEntry, read_entry
+from pydantic import ValidationError
+
+from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.suites.files.positions import Map, locate
-from agentevals_action.suites.files.validation_errors import MISSING, Refusal, Refused, dotted
+from agentevals_action.model.file_model import FileModel
+from agentevals_action.suites.files.positions import Map
+from agentevals_action.suites.files.validation_errors import validation_errors
 from agentevals_action.system.paths import Folder
+
+AModel = TypeVar("AModel", bound=FileModel)
+
+#: Errors after which no further test is read, and the most errors and warnings that are kept: the
+#: memory for hostile files is limited.
+ENOUGH, MOST_ERRORS, MOST_WARNINGS = 1_000, 20_000, 1_000
+_LINE = 1_000  # characters of a problem, or of an advice
+_WORD = 100  # characters of a word that may be a misspelling of a known one
 
 
 class Unreadable(Exception):
-    """A text of which nothing can be used; never leaves this package."""
+    """A text that cannot be used at all; does not leave this package."""
 
     def __init__(self, *errors: Diagnostic) -> None:
         super().__init__(*errors)
         self.errors = errors
 
 
-#: Faults after which no further test is read, and the most of faults and of warnings that are kept:
-#: what nobody will read through is not worth the memory.
-ENOUGH, MOST_ERRORS, MOST_WARNINGS = 1_000, 20_000, 1_000
-
-
 class Findings:
-    """Faults and warnings gathered so far, each once, in the order in which they were found; of
-    very many the first."""
+    """Errors and warnings, each once, in the order in which they were found; of very many only the
+    first."""
 
     def __init__(self) -> None:
         self._errors: dict[Diagnostic, None] = {}
-        self._unkept = 0
-        self._left_out: dict[str, Diagnostic] = {}
+        self._dropped_errors = 0
         self._warnings: dict[Diagnostic, None] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._omitted: dict[str, Diagnostic] = {}
         self._first: dict[tuple[str, str], Diagnostic] = {}
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """What makes the file unusable."""
-        return (
-            *self._errors,
-            *(self._left_out[kind] for kind in self._left_out if kind == "faults"),
-        )
+        """The diagnostics that make the file unusable."""
+        omitted = self._omitted.get("errors")
+        return (*self._errors, *([omitted] if omitted else []))
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is probably a mistake."""
-        return (
-            *self._warnings,
-            *(self._left_out[kind] for kind in self._left_out if kind == "warnings"),
-        )
-
-    @property
-    def has_enough_warnings(self) -> bool:
-        """Whether a further warning is not kept any more."""
-        return len(self._warnings) >= MOST_WARNINGS
-
-    def __len__(self) -> int:
-        return len(self._errors) + len(self._warnings)
+        """Probable mistakes."""
+        omitted = self._omitted.get("warnings")
+        return (*self._warnings, *([omitted] if omitted else []))
 
     @property
     def error_count(self) -> int:
-        """How many faults there are so far, those that are not kept included."""
-        return len(self._errors) + self._unkept
+        """The number of errors, including those that are not kept."""
+        return len(self._errors) + self._dropped_errors
+
+    @property
+    def has_enough_warnings(self) -> bool:
+        """Whether further warnings are dropped."""
+        return len(self._warnings) >= MOST_WARNINGS
 
     def are_enough(self, location: Location) -> bool:
-        """Whether there are so many faults that what begins at this place is better not read; it is
-        then told so."""
+        """Whether there are so many errors that reading stops at this location, which is noted."""
         if len(self._errors) < ENOUGH:
             return False
-        self.error(
-            location,
-            f"there are {ENOUGH:,} faults by now, and the tests from here on were not read",
-            "mend those first",
-        )
+        problem = f"there are {ENOUGH:,} errors, and the tests from here on were not read"
+        self.error(location, problem, "correct those first")
         return True
 
     def error(self, location: Location, problem: str, advice: str = "") -> None:
-        """Notes what makes the file unusable."""
-        self._error(Diagnostic(location, _line(problem), _line(advice)))
+        """Adds a diagnostic that makes the file unusable."""
+        self._add_error(Diagnostic(location, _line(problem), _line(advice)))
 
-    def _error(self, diagnostic: Diagnostic) -> None:
-        if len(self._errors) < MOST_ERRORS or diagnostic in self._errors:
-            self._errors[diagnostic] = None
+    def _add_error(self, error: Diagnostic) -> None:
+        if len(self._errors) < MOST_ERRORS or error in self._errors:
+            self._errors[error] = None
         else:
-            self._unkept += 1
-            self._leave_out("faults", diagnostic.location, MOST_ERRORS)
-
-    def _leave_out(self, kind: str, location: Location, most: int) -> None:
-        self._left_out.setdefault(
-            kind,
-            Diagnostic(
-                location,
-                f"there are more {kind} than the {most:,} that are told",
-                "mend those first",
-            ),
-        )
+            self._dropped_errors += 1
+            self._omit("errors", error.location, MOST_ERRORS)
 
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
-        """Notes what is probably a mistake."""
-        self._warn(Diagnostic(location, _line(problem), _line(advice)))
+        """Adds a probable mistake."""
+        self._add_warning(Diagnostic(location, _line(problem), _line(advice)))
 
     def warn_once(self, location: Location, problem: str, advice: str = "") -> None:
-        """Notes what a file may do in a hundred places, of the first of them alone."""
-        warning = Diagnostic(location, _line(problem), _line(advice))
-        key = (location.path, warning.problem)
-        noted = self._first.get(key)
-        if noted is None or location < noted.location:
-            # What stands first in a file is not always what is read first.
-            if noted is not None:
-                self._warnings.pop(noted, None)
+        """Adds a warning that a file may repeat in a hundred locations, with the first of them."""
+        self._add_first(Diagnostic(location, _line(problem), _line(advice)))
+
+    def _add_first(self, warning: Diagnostic) -> None:
+        key = (warning.location.path, warning.problem)
+        known = self._first.get(key)
+        if known is None or warning.location < known.location:
+            # The first in a file is not always read first.
+            if known is not None:
+                self._warnings.pop(known, None)
             self._first[key] = warning
-            self._warn(warning)
+            self._add_warning(warning)
 
-    def _warn(self, warning: Diagnostic) -> None:
+    def _add_warning(self, warning: Diagnostic) -> None:
         if self.has_enough_warnings and warning not in self._warnings:
-            self._leave_out("warnings", warning.location, MOST_WARNINGS)
-            return
-        self._warnings[warning] = None
-        self._told.add((warning.location.path, warning.problem))
+            self._omit("warnings", warning.location, MOST_WARNINGS)
+        else:
+            self._warnings[warning] = None
 
-    def has_told(self, warning: Diagnostic) -> bool:
-        """Whether a warning in the same words, of the same file, was noted already, or no further
-        one is kept."""
-        return self.has_enough_warnings or (warning.location.path, warning.problem) in self._told
+    def _omit(self, name: str, location: Location, most: int) -> None:
+        problem = f"there are more {name} than the {most:,} that are listed"
+        self._omitted.setdefault(name, Diagnostic(location, problem, "correct those first"))
 
     def unreadable(self, error: Unreadable) -> None:
-        """Takes over the faults of a text of which nothing can be used."""
+        """Adds the errors of a text that cannot be used."""
         for diagnostic in error.errors:
-            self._error(diagnostic)
+            self._add_error(diagnostic)
 
-    def add(self, other: "Findings") -> None:
-        """Takes over what another reading found."""
-        for diagnostic in other._errors:
-            self._error(diagnostic)
+    def add(self, other: "Findings", *, once: bool = False) -> None:
+        """Adds what another reading found; with `once`, a warning that each row of a file repeats
+        is added for the first row only."""
+        for error in other._errors:
+            self._add_error(error)
         for warning in other._warnings:
-            self._warn(warning)
-
-    def add_row(self, other: "Findings") -> None:
-        """Takes over what the reading of a row found; a warning that each row of a file would
-        repeat is told of the first."""
-        for diagnostic in other._errors:
-            self._error(diagnostic)
-        for warning in other._warnings:
-            if not self.has_told(warning):
-                self._warn(warning)
+            if once:
+                self._add_first(warning)
+            else:
+                self._add_warning(warning)
 
     def read(
         self,
-        model: type[AnEntry],
+        model: type[AModel],
         data: Map,
         what: str,
         folder: Folder | None = None,
-        told: str = "",
-    ) -> AnEntry | None:
-        """The entry that `data` is; None where it is refused, which is noted as by `refused`."""
+        skipped: str = "",
+    ) -> AModel | None:
+        """The model of `data`; None where it is invalid, and its errors are added. `what` names the
+        object (`test`, `evaluator`), `skipped` a field whose errors are already known."""
         try:
-            return read_entry(model, data, folder)
-        except Refused as error:
-            self.refused(error, data, what, told)
+            return model.model_validate(data, context=folder)
+        except ValidationError as error:
+            self.invalid(error, data, what, skipped)
             return None
 
-    def refused(self, error: Refused, data: Map, what: str, told: str = "") -> None:
-        """Notes what an entry refused about `data`; `what` names the object (`test`, `evaluator`),
-        `told` a field already spoken of."""
-        for refusal in error.refusals[:MOST_ERRORS]:
-            if refusal.steps[:1] != (told,):
-                self.error(*_sentence(refusal, data, what))
+    def invalid(self, error: ValidationError, data: Map, what: str, skipped: str = "") -> None:
+        """Adds the errors of a model, as `read` does."""
+        for location, problem, advice in validation_errors(error, data, what, skipped):
+            self.error(location, problem, advice)
 
 
 def _line(text: str) -> str:
-    # A fault is one line that can be read, whatever a file calls its tests and types.
-    if len(text) > _LINE:
-        text = f"{text[: _LINE - 1]}…"
+    """One printable line, whatever a file calls its tests and types."""
+    text = cut(text, _LINE)
     if text.isprintable():
         return text
-    return "".join(
-        character if character.isprintable() else "\ufffd" for character in " ".join(text.split())
-    )
-
-
-_LINE = 1_000  # characters of what is said of a problem, or of what to do
-_WORD = 100  # characters of a word that may be a misspelling of a known one
+    line = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that an unknown one was probably meant to be."""
+    """The known word that an unknown one probably means."""
     return _nearest(word, frozenset(known)) if len(word) <= _WORD else None
 
 
 @lru_cache(maxsize=1024)
 def _nearest(word: str, known: frozenset[str]) -> str | None:
-    import difflib  # late: nobody misspells most of the time
-
     return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.6)), None)
 
 
-def one_of(words: Iterable[str]) -> str:
-    """Words as a choice in a sentence: `a`, `b` or `c`."""
-    quoted = [f"`{word}`" for word in words]
-    return " or ".join((", ".join(quoted[:-1]), quoted[-1])) if len(quoted) > 1 else "".join(quoted)
-
-
-def kind(value: Any) -> str:
-    """What a value is, in words, with the value when it is short."""
-    if value is None:
-        return "empty"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list" if value else "an empty list"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f"the text {shown(value)}" if value else "an empty text"
-    return f"the number {shown(value)}"
-
-
-def shown(value: Any) -> str:
-    """A value as it appears in a sentence: on one line, quoted when a text, cut at 60
-    characters."""
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-#: What to do about a value of which a check says no more than what is wrong.
-_ADVICE = {
-    "there is no file": "name a file that exists, from the folder of this one",
-    "leaves the repository": "name a file of the repository",
-}
-
-
-def _sentence(refusal: Refusal, data: Map, what: str) -> tuple[Location, str, str]:
-    steps, place = locate(data, refusal.steps)
-    where = place or data.location
-    if refusal.value is MISSING:
-        steps = (*steps, refusal.steps[-1])
-        return where, f"`{dotted(steps)}` is missing", f"every {_owner(steps, what)} needs it"
-    name = f"`{dotted(steps)}`" if steps else f"this {what}"
-    if refusal.said:
-        problem, _, advice = refusal.said.partition("; ")
-        return (
-            where,
-            f"{name}: {problem}",
-            advice
-            or next((said for sign, said in _ADVICE.items() if sign in problem), "correct it"),
-        )
-    return (
-        where,
-        f"{name} is {kind(refusal.value)}",
-        f"write {' or '.join(refusal.expected) or 'something else'}",
-    )
-
-
-def _owner(path: tuple[str | int, ...], what: str) -> str:
-    if len(path) == 1:
-        return what
-    return "item" if isinstance(path[-2], int) else f"`{path[-2]}`"
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """The advice for an unknown word: the known one that it probably means, if any."""
+    meant = nearest(word, known)
+    return f"did you mean `{meant}`?" if meant else otherwise

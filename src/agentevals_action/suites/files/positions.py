@@ -1,126 +1,124 @@
-"""Plain data that knows where it stands: dicts and lists that carry the line and column of
-everything in them."""
+"""Data of a file with the positions of its parts: dicts and lists that carry lines and columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import Steps
 
 #: Line and column, both from 1.
-Place = tuple[int, int]
+Position = tuple[int, int]
 
-#: What most objects have noted; each its own empty dict would be half of the memory that a file
-#: takes.
+#: Shared by all objects without positions of their own: half of the memory of a file otherwise.
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Map(dict[str, Any]):
-    """An object of a file; `source` is the file's path relative to the repository.
+    """An object of a file; `source` is the path of the file relative to the repository.
 
-    Places of its keys and values are those that were noted with `put`; for the others its own place
-    stands in, as in a row of JSONL that is read for its data alone."""
+    Keys without a position of their own, as in a row of JSONL, have that of the object."""
 
-    __slots__ = ("_places", "_written", "place", "source")
+    __slots__ = ("_positions", "_spellings", "source", "start")
 
-    def __init__(self, source: str, place: Place) -> None:
+    def __init__(self, source: str, start: Position) -> None:
         super().__init__()
         self.source = source
-        self.place = place
-        self._places: Mapping[str, tuple[Place, Place]] = _NOTHING
-        self._written: Mapping[str, str] = _NOTHING
+        self.start = start
+        self._positions: Mapping[str, tuple[Position, Position]] = _NOTHING
+        self._spellings: Mapping[str, str] = _NOTHING
 
-    def put(self, key: str, value: Any, places: tuple[Place, Place]) -> None:
-        """Sets a value and notes the places of its key and of itself."""
+    def put(self, key: str, value: Any, positions: tuple[Position, Position]) -> None:
+        """Sets a value and the positions of its key and of itself."""
         self[key] = value
-        self._note(key, places)
+        self._set_positions(key, positions)
 
-    def _note(self, key: str, places: tuple[Place, Place]) -> None:
-        if not isinstance(self._places, dict):
-            self._places = {}
-        self._places[key] = places
+    def adopt(self, other: "Map", key: str, name: str, value: Any = None) -> None:
+        """Copies `key` of another map, with its positions, under its canonical `name`; `value`
+        replaces the value there."""
+        self[name] = other[key] if value is None else value
+        if positions := other._positions.get(key):
+            self._set_positions(name, positions)
+        spelling = other.spelling(key)
+        if spelling != name:
+            self._spellings = {**self._spellings, name: spelling}
 
-    def adopt(self, other: "Map", key: str, name: str) -> None:
-        """Takes over `key` of another map, with its places, under its canonical `name`."""
-        self[name] = other[key]
-        if places := other._places.get(key):
-            self._note(name, places)
-        if key != name:
-            self._written = {**self._written, name: key}
-
-    def replace(self, key: str, value: Any) -> None:
-        """Puts another value in the place of one that is there."""
-        self[key] = value
+    def _set_positions(self, key: str, positions: tuple[Position, Position]) -> None:
+        if not isinstance(self._positions, dict):
+            self._positions = {}
+        self._positions[key] = positions
 
     @property
     def location(self) -> Location:
         """Where the object begins."""
-        return Location(self.source, *self.place)
+        return Location(self.source, *self.start)
 
     def key_location(self, key: str) -> Location:
-        """Where a key stands."""
-        places = self._places.get(key)
-        return Location(self.source, *(places[0] if places else self.place))
+        """Where a key begins."""
+        positions = self._positions.get(key)
+        return Location(self.source, *(positions[0] if positions else self.start))
 
     def value_location(self, key: str) -> Location:
         """Where a value begins."""
-        places = self._places.get(key)
-        return Location(self.source, *(places[1] if places else self.place))
+        positions = self._positions.get(key)
+        return Location(self.source, *(positions[1] if positions else self.start))
 
-    def written(self, key: str) -> str:
+    def spelling(self, key: str) -> str:
         """A key as its author spelled it."""
-        return self._written.get(key, key)
+        return self._spellings.get(key, key)
 
 
 class Items(list[Any]):
-    """A list of a file, with the place of each item; `source` as in `Map`."""
+    """A list of a file with the positions of its items; `source` as in `Map`."""
 
-    __slots__ = ("_places", "place", "source")
+    __slots__ = ("_positions", "source", "start")
 
-    def __init__(self, source: str, place: Place) -> None:
+    def __init__(self, source: str, start: Position) -> None:
         super().__init__()
         self.source = source
-        self.place = place
-        self._places: list[Place] = []
+        self.start = start
+        self._positions: list[Position] = []
 
-    def put(self, value: Any, place: Place) -> None:
-        """Appends an item and notes its place."""
+    def put(self, value: Any, position: Position) -> None:
+        """Appends an item and its position."""
         self.append(value)
-        self._places.append(place)
+        self._positions.append(position)
 
     @property
     def location(self) -> Location:
         """Where the list begins."""
-        return Location(self.source, *self.place)
+        return Location(self.source, *self.start)
 
     def item_location(self, index: int) -> Location:
         """Where an item begins."""
         return Location(
-            self.source, *(self._places[index] if index < len(self._places) else self.place)
+            self.source, *(self._positions[index] if index < len(self._positions) else self.start)
         )
 
+    def located(self) -> Iterator[tuple[Any, Location]]:
+        """The items with their locations."""
+        return ((value, self.item_location(index)) for index, value in enumerate(self))
 
-def locate(data: Any, path: Sequence[str | int]) -> tuple[tuple[str | int, ...], Location | None]:
-    """How far a path leads into the data, and where that is.
 
-    Steps that name nothing in the data (the branches of a union) are passed over; the names come
-    back as their author spelled them."""
+def locate(data: Map, steps: Steps) -> tuple[Steps, Location]:
+    """The steps that exist in the data, as their author spelled them, and where they lead."""
     found: list[str | int] = []
-    place = data.location if isinstance(data, Map | Items) else None
-    for step in path:
-        if isinstance(data, Map) and isinstance(step, str) and step in data:
-            found.append(data.written(step))
-            place = data.value_location(step)
-            data = data[step]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+    location = data.location
+    value: Any = data
+    for step in steps:
+        if isinstance(value, Map) and isinstance(step, str) and step in value:
+            found.append(value.spelling(step))
+            location = value.value_location(step)
+            value = value[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
             found.append(step)
-            place = data.item_location(step) if isinstance(data, Items) else place
-            data = data[step]
-    return tuple(found), place
+            location = value.item_location(step) if isinstance(value, Items) else location
+            value = value[step]
+    return tuple(found), location
 
 
 def plain(data: Any) -> Any:
-    """The data without places, for what outlives the reading: plain dicts and lists."""
+    """The data as plain dicts and lists, for what outlives the reading."""
     if isinstance(data, dict):
         return {key: plain(value) for key, value in data.items()}
     if isinstance(data, list):

@@ -1,76 +1,68 @@
-"""Why what stands in a file is not taken: every reason, each with the way that leads to it."""
+"""Converts `pydantic.ValidationError` to problems with location and advice."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: The value of a field that is not there.
-MISSING: Any = object()
-#: Names and positions, from the object that was read.
-Steps = tuple[str | int, ...]
+from pydantic import ValidationError
+
+from agentevals_action.formatting import cut
+from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.field_errors import FieldError, dotted, field_errors
+from agentevals_action.model.file_model import Steps
+from agentevals_action.suites.files.positions import Map, locate
+
+#: The advice for problems that a validator raises without one.
+_ADVICE = {
+    "there is no file": "name a file that exists, from the folder of this one",
+    "leaves the repository": "name a file of the repository",
+}
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """One value that is not taken: what could stand there, in words (`expected`), or what is `said`
-    of it ("problem; advice")."""
-
-    steps: Steps
-    value: Any
-    expected: tuple[str, ...] = ()
-    said: str = ""
-
-    def __str__(self) -> str:
-        """The refusal in words, without the value: it may be a key."""
-        what = (
-            "it is missing"
-            if self.value is MISSING
-            else self.said or f"write {' or '.join(self.expected)}"
-        )
-        return f"`{dotted(self.steps)}`: {what}" if self.steps else what
-
-    def __repr__(self) -> str:
-        return f"Refusal({str(self)!r})"
+def validation_errors(
+    error: ValidationError, data: Map, what: str, skipped: str = ""
+) -> Iterator[tuple[Location, str, str]]:
+    """Location, problem and advice of each error about `data`; `what` names the object (`test`),
+    `skipped` a field whose errors are already known."""
+    for one in field_errors(error, data):
+        if one.steps[:1] != (skipped,):
+            yield _located(one, data, what)
 
 
-class Refused(Exception):
-    """What was read is not taken; `refusals` are all that is wrong with it, at least one."""
-
-    def __init__(self, *refusals: Refusal) -> None:
-        super().__init__(*refusals)
-        self.refusals = refusals
-
-    def __str__(self) -> str:
-        """All refusals in words."""
-        return "; ".join(map(str, self.refusals))
-
-    def under(self, step: str | int) -> Iterator[Refusal]:
-        """The refusals as seen from the object that holds this one."""
-        return (
-            Refusal((step, *refusal.steps), refusal.value, refusal.expected, refusal.said)
-            for refusal in self.refusals
-        )
+def _located(error: FieldError, data: Map, what: str) -> tuple[Location, str, str]:
+    steps, location = locate(data, error.steps)
+    if error.is_missing:
+        steps = (*steps, error.steps[-1])
+        return location, f"`{dotted(steps)}` is missing", f"every {_owner(steps, what)} needs it"
+    name = f"`{dotted(steps)}`" if steps else f"this {what}"
+    if error.message:
+        problem, _, advice = error.message.partition("; ")
+        known = (known for sign, known in _ADVICE.items() if sign in problem)
+        return location, f"{name}: {problem}", advice or next(known, "correct it")
+    advice = f"write {' or '.join(error.expected) or 'something else'}"
+    return location, f"{name} is {describe_value(error.value)}", advice
 
 
-def unlike(value: Any, *expected: str) -> Refused:
-    """That a value is none of what is expected, in words."""
-    return Refused(Refusal((), value, expected))
+def _owner(steps: Steps, what: str) -> str:
+    if len(steps) == 1:
+        return what
+    return "item" if isinstance(steps[-2], int) else f"`{steps[-2]}`"
 
 
-def said(value: Any, error: ValueError) -> Refused:
-    """What a check said of a value."""
-    return Refused(Refusal((), value, said=str(error)))
+def describe_value(value: Any) -> str:
+    """The type of a value in words, with the value when it is short."""
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {shorten(value)}" if value else "an empty text"
+    return f"the number {shorten(value)}"
 
 
-def gathered(refusals: Iterable[Refusal]) -> None:
-    """Raises what was refused, if anything was."""
-    if refusals := tuple(refusals):
-        raise Refused(*refusals)
-
-
-def dotted(steps: Steps) -> str:
-    """The way to a value, as it is written: `tests[0].id`."""
-    text = ""
-    for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+def shorten(value: Any) -> str:
+    """A value in a sentence: on one line, quoted when a text, cut at 60 characters."""
+    return cut(repr(value) if isinstance(value, str) else str(value), 60)

@@ -1,27 +1,28 @@
-"""YAML text into data with places, by the 1.2 core schema (the only owner of PyYAML).
+"""Reads YAML into data with positions, by the core schema of YAML 1.2.
 
-Events are built into data here, not by PyYAML's constructor: that one reads YAML 1.1 (`yes`,
-dates), loses places and recurses. Merge keys are no part of YAML 1.2: a plain `<<` is a fault
-rather than a field that nobody reads."""
+PyYAML parses. Its composer and constructors are not used: they read YAML 1.1 (`yes`, dates), lose
+positions, and recurse without a limit. YAML 1.2 has no merge keys: a plain `<<` is an error, not an
+ignored field."""
 
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.suites.files.diagnostics import Unreadable, shown
-from agentevals_action.suites.files.positions import Items, Map, Place
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable
+from agentevals_action.suites.files.positions import Items, Map, Position
+from agentevals_action.suites.files.validation_errors import shorten
 
 try:
-    from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # the stubs do not name what PyYAML's CLoader is made of
-except ImportError:  # PyYAML without libyaml, as on a musl or a fresh interpreter
+    from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs
+except ImportError:  # PyYAML without libyaml
 
-    class _Parser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):  # type: ignore[no-redef]
-        """PyYAML's own parser: the same events, more slowly."""
+    class _Parser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser):  # type: ignore[no-redef]  # the same events, more slowly
+        """The parser of PyYAML in Python."""
 
         def __init__(self, stream: str) -> None:
             yaml.reader.Reader.__init__(self, stream)
@@ -29,297 +30,282 @@ except ImportError:  # PyYAML without libyaml, as on a musl or a fresh interpret
             yaml.parser.Parser.__init__(self)
 
 
-#: Deeper than any suite; keeps what walks the data off the recursion limit.
+#: Deeper than any suite; functions that walk the data stay within the recursion limit.
 MAX_DEPTH = 100
 #: Bytes of text that aliases may add to a file.
 MAX_EXPANSION = 10_000_000
-#: Bytes of a file, and values in it; more belongs into rows of JSONL, which are read one at a time.
+#: Bytes of a file, and values in it. More belongs into JSONL, which is read row by row.
 MAX_BYTES, MAX_VALUES = 10_000_000, 200_000
 _MANY = "put the tests into a JSONL file, which may be of any length"
+_QUOTE = "put it in quotes if it is a text"
 
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NUMBER_STARTS = frozenset("0123456789+-.")
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_TAGS: dict[str, tuple[type, ...]] = {
+_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
+_SCALAR_TAGS: Mapping[str, tuple[type, ...]] = {
     "tag:yaml.org,2002:int": (int,),
     "tag:yaml.org,2002:float": (int, float),
     "tag:yaml.org,2002:bool": (bool,),
     "tag:yaml.org,2002:null": (type(None),),
 }
-#: By base, under what Python turns back into decimal text.
-_MOST_DIGITS = {8: 4_000, 10: 4_000, 16: 3_000}
-_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+#: The digits by base that Python converts back to decimal text.
+_MAX_DIGITS = {8: 4_000, 10: 4_000, 16: 3_000}
 
 
 def decode(data: bytes, source: str) -> str:
-    """The text of a file (UTF-8, a byte order mark is passed over); Unreadable with the place of
-    the first bad byte."""
+    """The text of a file in UTF-8, without byte order mark; Unreadable with the position of the
+    first invalid byte."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode(
-            "utf-8", "replace"
-        )
-        place = Location(source, line, len(before) + 1)
-        raise Unreadable(Diagnostic(place, "this is not UTF-8", "save the file as UTF-8")) from None
+        start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[start : error.start].decode("utf-8", "replace")) + 1
+        location = Location(source, line, column)
+        raise Unreadable(
+            Diagnostic(location, "this is not UTF-8", "save the file as UTF-8")
+        ) from None
 
 
 def read_yaml_file(file: Path, source: str) -> Any:
-    """The one document of a file, as `read_yaml` gives it; Unreadable also when it is too long,
-    OSError when it cannot be read."""
+    """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long,
+    OSError."""
     if file.stat().st_size > MAX_BYTES:
-        raise Unreadable(
-            Diagnostic(
-                Location(source), f"this file is longer than {MAX_BYTES // 1_000_000} MB", _MANY
-            )
-        )
+        problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
+        raise Unreadable(Diagnostic(Location(source), problem, _MANY))
     return read_yaml(file.read_bytes(), source)
+
+
+def read_settings_file(file: Path, root: Path, path: str, findings: Findings) -> tuple[Any, bool]:
+    """The data of the file at `path`, and whether it could be read; if not, `findings` has the
+    reason."""
+    if not file.resolve().is_relative_to(root):
+        problem, advice = "this file leaves the repository", "replace the symbolic link by the file"
+        findings.error(Location(path), problem, advice)
+        return None, False
+    try:
+        return read_yaml_file(file, path), True
+    except Unreadable as error:
+        findings.unreadable(error)
+    except OSError as error:
+        problem = f"this file cannot be read ({error.strerror})"
+        findings.error(Location(path), problem, "make it readable")
+    return None, False
 
 
 def read_yaml(data: bytes, source: str) -> Any:
     """The one document of a YAML file, as `Map`, `Items` and plain scalars; Unreadable with all
-    that is wrong with it."""
+    errors."""
     text = decode(data, source)
     if bad := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
-        place = Location(source, line, bad.start() - text.rfind("\n", 0, bad.start()))
-        raise Unreadable(
-            Diagnostic(
-                place,
-                f"the character {bad.group()!r} may not stand in YAML",
-                "remove it, or escape it in double quotes",
-            )
-        )
-    builder = _Builder(source)
+        location = Location(source, line, bad.start() - text.rfind("\n", 0, bad.start()))
+        problem = f"the character {bad.group()!r} is not allowed in YAML"
+        raise Unreadable(Diagnostic(location, problem, "remove it, or escape it in double quotes"))
+    composer = _Composer(text, source)
     try:
-        builder.read(_Parser(text))
+        document = composer.read()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Location(source, mark.line + 1, mark.column + 1) if mark else Location(source)
-        raise Unreadable(*builder.errors, _syntax_error(error, place, text)) from None
+        composer.errors.append(_syntax_error(error, source, text))
     except yaml.YAMLError as error:
-        raise Unreadable(
-            *builder.errors,
-            Diagnostic(Location(source), f"this is no valid YAML: {error}", "mend it"),
-        ) from None
-    if builder.errors:
-        raise Unreadable(*builder.errors)
-    return builder.root
+        problem = f"this is not valid YAML: {error}"
+        composer.errors.append(Diagnostic(Location(source), problem, "correct it"))
+    if composer.errors:
+        raise Unreadable(*composer.errors)
+    return document
 
 
-def _syntax_error(error: yaml.MarkedYAMLError, place: Location, text: str) -> Diagnostic:
-    problem = " ".join(
-        part for part in (error.problem, f"({error.context})" if error.context else "") if part
-    )
+def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagnostic:
+    context = f"({error.context})" if error.context else ""
+    problem = " ".join(part for part in (error.problem, context) if part)
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     lines = text.splitlines() or [""]
-    if place.line > len(lines):  # the end of the text: a place that an editor can go to
-        place = Location(place.path, len(lines), len(lines[-1]) + 1)
-    line = lines[place.line - 1]
-    tab = (
-        line[place.column - 1 : place.column] == "\t"
-        or "\t" in line[: len(line) - len(line.lstrip())]
+    if line > len(lines):  # the end of the text: a position that an editor can open
+        line, column = len(lines), len(lines[-1]) + 1
+    words = lines[line - 1]
+    has_tab = (
+        words[column - 1 : column] == "\t" or "\t" in words[: len(words) - len(words.lstrip())]
     )
-    advice = (
-        "indent with spaces, not with tabs"
-        if tab
-        else "mend the indentation, or put the text in quotes"
+    advice = "correct the indentation, or put the text in quotes"
+    return Diagnostic(
+        Location(source, line, column),
+        f"this is not valid YAML: {problem}",
+        "indent with spaces, not with tabs" if has_tab else advice,
     )
-    return Diagnostic(place, f"this is no valid YAML: {problem}", advice)
 
 
-@dataclass
-class _Open:
-    """A collection that is not closed yet; `size` in bytes with aliases expanded, `height` how deep
-    it is nested inside."""
+class _Value:
+    """A value with its `size` in bytes and its `height`, both with aliases expanded."""
 
-    data: Map | Items
-    place: Place
-    anchor: str | None = None
-    key: str | None = None
-    key_place: Place | None = None
-    first_keys: dict[str, Place] = field(default_factory=dict)
-    size: int = 0
-    height: int = 0
+    __slots__ = ("data", "height", "size")
+
+    def __init__(self, data: Any, size: int, height: int = 0) -> None:
+        self.data = data
+        self.size = size
+        self.height = height
 
 
-class _Builder:
-    def __init__(self, source: str) -> None:
-        self.source = source
+class _Composer:
+    """Composes the values of a document from the events of the parser."""
+
+    def __init__(self, text: str, source: str) -> None:
         self.errors: list[Diagnostic] = []
-        self.root: Any = None
-        self._documents = 0
-        self._stack: list[_Open] = []
-        self._anchors: dict[
-            str, tuple[Any, int, int] | None
-        ] = {}  # None while the anchored node is still open
+        self._source = source
+        self._parser = _Parser(text)
+        self._anchors: dict[str, _Value | None] = {}  # None while the value is still open
         self._expanded = 0
-        self._values = 0
+        self._count = 0
 
-    def read(self, parser: Any) -> None:
-        handlers = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._open,
-            yaml.SequenceStartEvent: self._open,
-            yaml.MappingEndEvent: self._close,
-            yaml.SequenceEndEvent: self._close,
-            yaml.AliasEvent: self._alias,
-            yaml.DocumentStartEvent: self._document,
-        }
-        while (event := parser.get_event()) is not None:
-            if handler := handlers.get(type(event)):
-                mark = event.start_mark
-                handler(event, (mark.line + 1, mark.column + 1))
+    def read(self) -> Any:
+        """The data of the one document, None of an empty text."""
+        next_event = self._parser.get_event
+        next_event()  # the start of the stream
+        if type(next_event()) is yaml.StreamEndEvent:
+            return None
+        document = self._compose(next_event(), 1).data
+        next_event()  # the end of the document
+        if type(event := next_event()) is not yaml.StreamEndEvent:
+            problem = "a second document begins here"
+            self._stop(_position(event), problem, "keep one document in a file")
+        return document
 
-    def _error(self, place: Place, problem: str, advice: str) -> None:
-        self.errors.append(Diagnostic(Location(self.source, *place), problem, advice))
+    def _error(self, position: Position, problem: str, advice: str) -> None:
+        self.errors.append(Diagnostic(Location(self._source, *position), problem, advice))
 
-    def _stop(self, place: Place, problem: str, advice: str) -> None:
-        raise Unreadable(*self.errors, Diagnostic(Location(self.source, *place), problem, advice))
+    def _stop(self, position: Position, problem: str, advice: str) -> NoReturn:
+        self._error(position, problem, advice)
+        raise Unreadable(*self.errors)
 
-    def _document(self, _event: Any, place: Place) -> None:
-        self._documents += 1
-        if self._documents > 1:
-            self._stop(place, "a second document begins here", "keep one document in a file")
-
-    def _open(self, event: Any, place: Place) -> None:
-        if len(self._stack) >= MAX_DEPTH:
-            self._stop(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
-        if event.tag not in _COLLECTION_TAGS:
-            self._error(place, f"the tag {shown(event.tag)} is not supported", "remove it")
-        data = (
-            Map(self.source, place)
-            if type(event) is yaml.MappingStartEvent
-            else Items(self.source, place)
-        )
-        if event.anchor:
-            self._anchors[event.anchor] = None
-        self._stack.append(_Open(data, place, event.anchor))
-
-    def _close(self, _event: Any, _place: Place) -> None:
-        closed = self._stack.pop()
-        if closed.anchor:
-            self._anchors[closed.anchor] = (closed.data, closed.size, closed.height + 1)
-        self._add(closed.data, closed.place, closed.size, closed.height + 1)
-
-    def _alias(self, event: Any, place: Place) -> None:
-        if event.anchor not in self._anchors:
-            self._error(
-                place, f"there is no anchor `&{event.anchor}` above", "define it before it is used"
-            )
-            self._add(None, place, 0, 0)
-            return
-        anchored = self._anchors[event.anchor]
-        if anchored is None:
-            self._stop(
-                place, f"`*{event.anchor}` stands inside of what it refers to", "write it out once"
-            )
-            return
-        value, size, height = anchored
-        self._expanded += size
-        if self._expanded > MAX_EXPANSION:
-            self._stop(
-                place, "the aliases of this file expand past 10 MB", "write out what is needed"
-            )
-        if len(self._stack) + height > MAX_DEPTH:
-            self._stop(place, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
-        self._add(value, place, size, height)
-
-    def _scalar(self, event: Any, place: Place) -> None:
-        plain = event.implicit[0]
-        owner = self._stack[-1] if self._stack else None
-        is_key = owner is not None and owner.key is None and isinstance(owner.data, Map)
-        value = event.value if is_key else self._resolve(event.value, plain, event.tag, place)
-        size = len(event.value) + 8
-        if event.anchor:
-            self._anchors[event.anchor] = (value, size, 0)
-        if owner is not None and is_key:
-            self._key(owner, event.value, plain, place)
+    def _compose(self, event: Any, depth: int) -> _Value:
+        position = _position(event)
+        if type(event) is yaml.AliasEvent:
+            value = self._alias(event, position, depth)
+        elif type(event) is yaml.ScalarEvent:
+            value = _Value(self._scalar(event, position), len(event.value) + 8)
         else:
-            self._add(value, place, size, 0)
-
-    def _key(self, owner: _Open, text: str, plain: bool, place: Place) -> None:
-        if plain and text in _NULLS:
-            self._error(place, "this key is empty", "write the name of a field")
-        if plain and text == "<<":
-            self._error(
-                place,
-                "`<<` merges nothing in YAML 1.2",
-                "write the fields out, or put it in quotes if it is a name",
-            )
-        if text in owner.first_keys:
-            line = owner.first_keys[text][0]
-            self._error(
-                place,
-                f"the key {shown(text)} stands here a second time (first on line {line})",
-                "keep one of them",
-            )
-        owner.first_keys.setdefault(text, place)
-        owner.key, owner.key_place = text, place
-        owner.size += len(text) + 8
-
-    def _add(self, value: Any, place: Place, size: int, height: int) -> None:
-        self._values += 1
-        if self._values > MAX_VALUES:
-            self._stop(place, f"this file holds more than {MAX_VALUES:,} values", _MANY)
-        if not self._stack:
-            self.root = value
-            return
-        owner = self._stack[-1]
-        owner.size += size
-        owner.height = max(owner.height, height)
-        if isinstance(owner.data, Items):
-            owner.data.put(value, place)
-        elif owner.key is None or owner.key_place is None:
-            self._error(
-                place, "a key is a list, an object or an alias here", "write the key as a text"
-            )
-            owner.key, owner.key_place = f"\0{len(owner.first_keys)}", place
-        else:
-            owner.data.put(owner.key, value, (owner.key_place, place))
-            owner.key = owner.key_place = None
-
-    def _resolve(self, text: str, plain: bool, tag: str | None, place: Place) -> Any:
-        if tag is None and not plain:
-            return text
-        if tag in _TEXT_TAGS:
-            return text
-        value = self._plain(text, place)
-        if tag is not None and not (tag in _TAGS and isinstance(value, _TAGS[tag])):
-            self._error(place, f"the tag {shown(tag)} does not fit here", "remove it")
+            value = self._collection(event, position, depth)
+        if event.anchor and type(event) is not yaml.AliasEvent:
+            self._anchors[event.anchor] = value
+        self._count += 1
+        if self._count > MAX_VALUES:
+            self._stop(position, f"this file contains more than {MAX_VALUES:,} values", _MANY)
         return value
 
-    def _plain(self, text: str, place: Place) -> Any:
+    def _alias(self, event: Any, position: Position, depth: int) -> _Value:
+        name = event.anchor
+        if name not in self._anchors:
+            problem = f"there is no anchor `&{name}` above"
+            self._error(position, problem, "define it before it is used")
+            return _Value(None, 0)
+        value = self._anchors[name]
+        if value is None:
+            self._stop(position, f"`*{name}` is inside the value that it refers to", "write it out")
+        self._expanded += value.size
+        if self._expanded > MAX_EXPANSION:
+            problem = "the aliases of this file expand to more than 10 MB"
+            self._stop(position, problem, "write out what is needed")
+        self._check_depth(position, depth - 1 + value.height)
+        return value
+
+    def _check_depth(self, position: Position, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            self._stop(position, f"this is nested more than {MAX_DEPTH} deep", "make it flatter")
+
+    def _collection(self, event: Any, position: Position, depth: int) -> _Value:
+        self._check_depth(position, depth)
+        if event.tag not in _COLLECTION_TAGS:
+            self._error(position, f"the tag {shorten(event.tag)} is not supported", "remove it")
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        if type(event) is yaml.MappingStartEvent:
+            return self._mapping(position, depth)
+        items = Items(self._source, position)
+        made = _Value(items, 0, 1)
+        while type(event := self._parser.get_event()) is not yaml.SequenceEndEvent:
+            value = self._compose(event, depth + 1)
+            items.put(value.data, _position(event))
+            made.size += value.size
+            made.height = max(made.height, value.height + 1)
+        return made
+
+    def _mapping(self, position: Position, depth: int) -> _Value:
+        data = Map(self._source, position)
+        made = _Value(data, 0, 1)
+        first: dict[str, Position] = {}
+        while type(event := self._parser.get_event()) is not yaml.MappingEndEvent:
+            start = _position(event)
+            if type(event) is yaml.ScalarEvent:
+                key = event.value
+                self._check_key(key, event.implicit[0], start, first)
+                if event.anchor:
+                    self._anchors[event.anchor] = _Value(key, len(key) + 8)
+            else:
+                self._compose(event, depth + 1)
+                problem = "a key is a list, an object or an alias here"
+                self._error(start, problem, "write the key as a text")
+                key = ""
+            event = self._parser.get_event()
+            value = self._compose(event, depth + 1)
+            data.put(key, value.data, (start, _position(event)))
+            made.size += value.size + len(key) + 8
+            made.height = max(made.height, value.height + 1)
+        return made
+
+    def _check_key(
+        self, key: str, is_plain: bool, position: Position, first: dict[str, Position]
+    ) -> None:
+        if is_plain and key in _NULLS:
+            self._error(position, "this key is empty", "write the name of a field")
+        if is_plain and key == "<<":
+            problem = "`<<` does not merge anything in YAML 1.2"
+            advice = "write the fields out, or put it in quotes if it is a name"
+            self._error(position, problem, advice)
+        if key in first:
+            problem = f"the key {shorten(key)} is repeated (first on line {first[key][0]})"
+            self._error(position, problem, "keep one of them")
+        first.setdefault(key, position)
+
+    def _scalar(self, event: Any, position: Position) -> Any:
+        text, tag = event.value, event.tag
+        if tag in _TEXT_TAGS or (tag is None and not event.implicit[0]):
+            return text
+        value = self._plain(text, position)
+        if tag is not None and not isinstance(value, _SCALAR_TAGS.get(tag, ())):
+            self._error(position, f"the tag {shorten(tag)} does not fit here", "remove it")
+        return value
+
+    def _plain(self, text: str, position: Position) -> Any:
         if text in _NULLS:
             return None
         if text in _BOOLS:
             return _BOOLS[text]
-        return self._number(text, place) if text[0] in _NUMBER_STARTS else text
+        return self._number(text, position) if text[0] in _NUMBER_STARTS else text
 
-    def _number(self, text: str, place: Place) -> int | float | str:
+    def _number(self, text: str, position: Position) -> int | float | str:
         if _INTEGER.fullmatch(text):
             base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-            most = _MOST_DIGITS[base]
-            if len(text) <= most:
+            if len(text) <= _MAX_DIGITS[base]:
                 return int(text, base)
-            self._error(
-                place,
-                f"this number has more than {most:,} digits",
-                "put it in quotes if it is a text",
-            )
+            problem = f"this number has more than {_MAX_DIGITS[base]:,} digits"
+            self._error(position, problem, _QUOTE)
             return 0
-        if _NOT_FINITE.fullmatch(text) or (
-            _FLOAT.fullmatch(text) and not math.isfinite(float(text))
-        ):
-            self._error(
-                place,
-                f"{shown(text)} is no finite number, and JSON has no other",
-                "put it in quotes if it is a text",
-            )
+        is_float = _FLOAT.fullmatch(text)
+        if is_float and math.isfinite(float(text)):
+            return float(text)
+        if is_float or _NOT_FINITE.fullmatch(text):
+            problem = f"{shorten(text)} is not a finite number, and JSON has no other"
+            self._error(position, problem, _QUOTE)
             return 0.0
-        return float(text) if _FLOAT.fullmatch(text) else text
+        return text
+
+
+def _position(event: Any) -> Position:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1)

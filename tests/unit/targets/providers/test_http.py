@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agentevals_action.entries.reading import to_data
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
@@ -449,7 +448,7 @@ def test_options__variables_of_the_workflow_are_no_variables_of_the_test() -> No
             "body": {"a": "${{ TEAM }}: {{ prompt }}"},
         }
     )
-    assert to_data(own)["body"] == {"a": "${{ TEAM }}: {{ prompt }}"}
+    assert own.model_dump()["body"] == {"a": "${{ TEAM }}: {{ prompt }}"}
 
 
 def test_target__variables_are_filled_in_before_the_call() -> None:

@@ -1,5 +1,5 @@
-"""Whatever stands in a field of any entry of the program: it is read or refused, never more than
-its JSON Schema allows."""
+"""Any data in the fields of any model of a file is valid or invalid, and never valid where its JSON
+Schema refuses it."""
 
 import inspect
 from collections.abc import Iterator
@@ -9,14 +9,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
+from pydantic import ValidationError
 
 from agentevals_action import evaluators
-from agentevals_action.entries.entry import Entry
-from agentevals_action.entries.reading import entry_schema, fields_of, read_entry, to_data
-from agentevals_action.suites import config, quarantine_file, targets_file, workspace_entries
-from agentevals_action.suites.files.validation_errors import Refused
+from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.model.field_errors import field_errors
+from agentevals_action.model.file_model import FileModel, fields_of, model_schema
+from agentevals_action.suites import json_schema, messages, schema_models, targets_file
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets import providers
+from agentevals_action.targets.base import ProviderOptions
 
 WORDS = st.sampled_from(
     [
@@ -106,50 +108,54 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 HERE = Folder(Path("/nowhere"), Path("/nowhere/evals"))
+#: Imported: the plug-ins, the models of a suite, of targets and of the quarantine.
+REGISTRIES = (evaluators.EVALUATORS, providers.PROVIDERS, json_schema, targets_file)
+#: Models with short forms that their JSON Schema leaves to that of the suite.
+SHORT_FORMS = (messages.Message, schema_models.Test, schema_models.Suite)
 
 
-def declared(kind: type[Entry]) -> Iterator[type[Entry]]:
-    for model in kind.__subclasses__():
-        yield model
-        yield from declared(model)
+def subclasses(model: type[FileModel]) -> Iterator[type[FileModel]]:
+    for one in model.__subclasses__():
+        yield one
+        yield from subclasses(one)
 
 
-#: What declares entries: looked up, each plug-in is imported.
-DECLARING = (
-    *evaluators.EVALUATORS_BY_NAME.values(),
-    *providers.PROVIDERS.values(),
-    config,
-    quarantine_file,
-    targets_file,
-    workspace_entries,
-)
-ENTRIES = sorted(
+MODELS = sorted(
     {
         model
-        for model in declared(Entry)
-        if model.__module__.startswith("agentevals_action.") and not inspect.isabstract(model)
+        for model in subclasses(FileModel)
+        if model.__module__.startswith("agentevals_action.")
+        and not inspect.isabstract(model)
+        and model not in SHORT_FORMS
     },
     key=lambda model: (model.__module__, model.__name__),
 )
 
 
-def validator(model: type[Entry]) -> Draft7Validator:
+def validator(model: type[FileModel]) -> Draft7Validator:
     definitions: dict[str, Any] = {}
-    return Draft7Validator({**entry_schema(model, definitions), "definitions": definitions})
+    return Draft7Validator({**model_schema(model, definitions), "definitions": definitions})
 
 
-VALIDATORS = {model: validator(model) for model in ENTRIES}
+VALIDATORS = {model: validator(model) for model in MODELS}
+
+
+def test_models__are_found() -> None:
+    assert len(MODELS) > 50
 
 
 @settings(max_examples=1_000)
-@given(model=st.sampled_from(ENTRIES), data=st.data())
-def test_every_entry__is_read_or_refused_and_takes_nothing_that_its_schema_refuses(
-    model: type[Entry], data: st.DataObject
+@given(model=st.sampled_from(MODELS), data=st.data())
+def test_every_model__accepts_nothing_that_its_schema_refuses(
+    model: type[FileModel], data: st.DataObject
 ) -> None:
     fields = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(fields_of(model), VALUES)))
     try:
-        entry = read_entry(model, fields, HERE)
-    except Refused:
+        valid = model.model_validate(fields, context=HERE)
+    except ValidationError as error:
+        assert field_errors(error, fields)  # noqa: PT017  # any outcome is allowed
         return
-    assert read_entry(model, to_data(entry, defaults=False), HERE) == entry
     assert list(VALIDATORS[model].iter_errors(fields)) == []
+    if isinstance(valid, EvaluatorOptions | ProviderOptions):
+        dumped = valid.model_dump(exclude_defaults=True, by_alias=True)
+        assert model.model_validate(dumped, context=HERE) == valid
