@@ -70,8 +70,8 @@ class Limits:
     patience: float = 5.0
 
 
-class _Damaged(Exception):
-    """The file is not a database, is broken, or was not written by this version."""
+class _Damaged(sqlite3.OperationalError):
+    """The file was not written by this version."""
 
 
 def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
@@ -93,41 +93,34 @@ def check_folder(folder: Path, workspace: Path, tracked: bool) -> None:
 
     The folder is in the workspace, which contains an untrusted change: a cache in the change would
     be the change's own verdict, and a link would redirect what is written."""
-    if (
-        not folder.is_relative_to(workspace)
-        or folder == workspace
-        or ".." in folder.relative_to(workspace).parts
-    ):
-        raise InvalidInput(
-            f"the cache's folder {folder} is not a folder inside the workspace",
-            "name a folder of its own below the workspace in `cache-dir`",
-        )
-    shown = folder.relative_to(workspace)
+    problem, advice = _folder_problem(folder, workspace, tracked)
+    if problem:
+        raise InvalidInput(f"the cache's folder {problem}", advice)
+
+
+def _folder_problem(folder: Path, workspace: Path, tracked: bool) -> tuple[str, str]:
+    another = "name another one in `cache-dir`"
+    inside = folder.is_relative_to(workspace) and ".." not in folder.relative_to(workspace).parts
+    if not inside or folder == workspace:
+        advice = "name a folder of its own below the workspace in `cache-dir`"
+        return f"{folder} is not a folder inside the workspace", advice
+    shown, file = folder.relative_to(workspace), folder / FILENAME
     if ".git" in shown.parts:
-        raise InvalidInput(
-            f"the cache's folder {shown} is inside git's own", "name another one in `cache-dir`"
-        )
+        return f"{shown} is inside git's own", another
     if tracked:
-        raise InvalidInput(
-            f"the cache's folder {shown} is tracked by git, so that a change could bring its own "
-            "replies",
-            f"take it out (`git rm -r --cached {shown}`), put it into .gitignore, or name another "
-            "one in `cache-dir`",
+        return (
+            f"{shown} is tracked by git, so that a change could bring its own replies",
+            f"take it out (`git rm -r --cached {shown}`), put it into .gitignore, or {another}",
         )
-    file = folder / FILENAME
     steps = [workspace.joinpath(*shown.parts[:length]) for length in range(1, len(shown.parts) + 1)]
     if link := next((step for step in (*steps, *_files(file)) if step.is_symlink()), None):
-        raise InvalidInput(
-            f"the cache's folder {shown} has a symbolic link in it ({link.relative_to(workspace)})",
-            "remove the link, or name another one in `cache-dir`",
-        )
+        problem = f"{shown} has a symbolic link in it ({link.relative_to(workspace)})"
+        return problem, f"remove the link, or {another}"
     no_folder = any(step.exists() and not step.is_dir() for step in steps)
     if no_folder or (file.exists() and not file.is_file()):
-        raise InvalidInput(
-            f"the cache's folder {shown} cannot be used: its path is not a folder, or its file is "
-            "not a file",
-            "name another one in `cache-dir`",
-        )
+        problem = f"its path is not a folder, or its {FILENAME} is not a file"
+        return f"{shown} cannot be used: {problem}", another
+    return "", ""
 
 
 def _files(file: Path) -> Sequence[Path]:
@@ -158,7 +151,7 @@ class Cache:
         self.leaks: Callable[[str], bool] = lambda _text: False
         self._folder, self._resolved = folder, folder.resolve()
         self._file = folder / FILENAME
-        self._writable, self._usable = mode == "on", True
+        self._writable, self._usable, self._replaced = mode == "on", True, False
         self._notice, self._limits, self._clock = notice, limits or Limits(), clock
         self._thread = ThreadPoolExecutor(1, "cache")
         self._database: sqlite3.Connection | None = None
@@ -224,46 +217,49 @@ class Cache:
     def _attempt(
         self, work: Callable[[sqlite3.Connection], T], otherwise: T, *, writes: bool = False
     ) -> T:
-        """The result of `work`, or `otherwise` if the cache cannot be used for it."""
-        database = self._open()
-        if database is None or (writes and not self._writable):
-            return otherwise
-        try:
-            return work(database)
-        except sqlite3.Error as error:
-            if _is_damage(error):
-                self._delete(error)
-            elif writes:
-                self._writable = False
-                self._notice(
-                    f"The cache cannot be written any more ({error}); replies are only read from "
-                    "it."
-                )
-            else:
-                self._give_up(f"cannot be read ({error})")
-            return otherwise
-
-    def _open(self) -> sqlite3.Connection | None:
-        """The open database, None if it cannot be used. A damaged file is replaced once."""
-        for _ in range(2):
-            if self._database is not None or not self._usable:
-                break
+        """The result of `work`, or `otherwise` if the cache cannot be used for it. After an error a
+        damaged file is replaced, and one that cannot be written is only read."""
+        while self._usable and (self._writable or not writes):
             try:
-                self._database = self._connect_patiently()
-            except _Damaged as error:
-                self._delete(error)
+                self._database = self._database or self._connect()
+                return otherwise if self._database is None else work(self._database)
             except (sqlite3.Error, OSError) as error:
-                if not self._writable:
-                    self._give_up(f"cannot be used ({_reason(error)})")
-                    break
-                self._writable = False
-                self._notice(
-                    f"The cache cannot be written ({_reason(error)}); replies are only read from "
-                    "it."
-                )
-        return self._database
+                self._handle(error)
+        return otherwise
 
-    def _connect_patiently(self) -> sqlite3.Connection | None:
+    def _handle(self, error: sqlite3.Error | OSError) -> None:
+        reason, damaged = _reason(error), _is_damage(error)
+        if damaged and self._writable and not self._replaced:
+            self._disconnect()
+            self._replaced = True
+            try:
+                for path in _files(self._file):
+                    path.unlink(missing_ok=True)
+            except OSError as refusal:
+                self._give_up(f"is damaged ({reason}), and cannot be removed ({_reason(refusal)})")
+            else:
+                self._notice(
+                    f"The cache was damaged ({reason}) and is deleted; this run starts an empty "
+                    "one."
+                )
+        elif damaged or not self._writable:
+            self._give_up(f"{'is damaged' if damaged else 'cannot be used'} ({reason})")
+        else:
+            self._writable = False
+            self._notice(f"The cache cannot be written ({reason}); replies are only read from it.")
+
+    def _give_up(self, problem: str) -> None:
+        self._usable = False
+        self._disconnect()
+        self._notice(f"The cache {problem}; this run goes without it.")
+
+    def _disconnect(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+    def _connect(self) -> sqlite3.Connection | None:
+        """The open database; None if it does not exist and only replies of it are read."""
         linked = any(path.is_symlink() for path in _files(self._file))
         if linked or self._folder.resolve() != self._resolved:
             raise OSError("a symbolic link leads elsewhere")
@@ -275,15 +271,13 @@ class Cache:
         deadline = time.monotonic() + self._limits.patience
         while True:
             try:
-                return self._connect()
+                return self._open()
             except sqlite3.Error as error:
-                if _is_damage(error):
-                    raise _Damaged(str(error)) from error
                 if not _is_busy(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(
             f"{self._file.as_uri()}?mode={'rwc' if self._writable else 'ro'}",
             uri=True,
@@ -344,34 +338,6 @@ class Cache:
                 raise
             # Another process has the file open: the last one to close it merges the journal.
 
-    def _delete(self, error: Exception) -> None:
-        self._disconnect()
-        if not self._writable:
-            self._give_up(f"is damaged ({_reason(error)})")
-            return
-        try:
-            for path in _files(self._file):
-                path.unlink(missing_ok=True)
-        except OSError as refusal:
-            self._give_up(
-                f"is damaged ({_reason(error)}), and cannot be removed ({_reason(refusal)})"
-            )
-        else:
-            self._notice(
-                f"The cache was damaged ({_reason(error)}) and is deleted; this run starts an "
-                "empty one."
-            )
-
-    def _give_up(self, reason: str) -> None:
-        self._usable = self._writable = False
-        self._disconnect()
-        self._notice(f"The cache {reason}; this run goes without it.")
-
-    def _disconnect(self) -> None:
-        database, self._database = self._database, None
-        if database is not None:
-            database.close()
-
 
 def _read_reply(database: sqlite3.Connection, key: str) -> Trace | None:
     # As a blob: another program may have stored a text.
@@ -429,10 +395,10 @@ def _decompress(value: bytes) -> Trace | None:
     return replace(trace, cached=True)
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     """Whether the file is broken or not a database; not whether it is busy, full or read-only."""
     code = getattr(error, "sqlite_errorcode", None)
-    if code is None:  # raised by Python: a name or a definition in the file is not text
+    if code is None:  # raised here, or by Python: a definition in the file is not text
         return isinstance(error, sqlite3.OperationalError)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

@@ -360,6 +360,7 @@ def test_place__that_became_a_link_meanwhile_is_not_used(tmp_path: Path) -> None
     async def work(opened: Cache) -> int:
         (tmp_path / "cache" / FILENAME).symlink_to(tmp_path / "elsewhere")
         await opened.put(key(), FULL)
+        assert await opened.get(key()) is None
         return opened.stored
 
     assert using(tmp_path / "cache", work, notice=notices) == 0
