@@ -37,9 +37,9 @@ class Cli(ProviderOptions):
         agent_health.Command,
         Field(
             description="The command: a list of words, or a script of `sh`. Placeholders: "
-            "{PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one for "
-            "the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard "
-            "output."
+            "{PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one "
+            "for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is "
+            "standard output."
         ),
     ]
     cwd: agent_command.WorkingFolder = None
