@@ -99,7 +99,7 @@ def test_selftest__an_error_is_no_sample_and_what_has_none_is_exit_code_3(folder
     dead = command.run(folder, "selftest", "--samples", "3")
     assert dead.code == 3
     assert "EVAL.yaml dead: 3 of 3" in dead.out
-    assert "fewer than two samples" in dead.out
+    assert "fewer than two scored samples" in dead.out
 
 
 def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Path) -> None:

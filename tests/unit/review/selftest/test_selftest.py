@@ -85,7 +85,7 @@ def test_examine__errors_are_no_samples_and_a_test_without_is_reported() -> None
     )
     assert [test.test for test in found.unscored] == ["dead", "nearly"]
     assert (found.total.unscored, found.total.flaky, found.total.passed) == (2, 0, History(10, 10))
-    assert "2 tests have fewer than two samples" in selftest.advice(found, 0.05)
+    assert "2 tests have fewer than two scored samples" in selftest.advice(found, 0.05)
 
 
 def test_examine__nothing_but_errors_has_no_figures() -> None:
