@@ -52,7 +52,7 @@ class Folder:
 
     def file_if_meant(self, text: str) -> Path | None:
         """The file that `text` names, None when it is meant as inline text; ValueError when a
-        prefix says path and there is none."""
+        prefix marks a path and the file does not exist."""
         if text.startswith(PREFIXES):
             return self.file(text)
         if "\n" in text or len(text) > 1024:

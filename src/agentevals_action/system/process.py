@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,7 +25,7 @@ CALL_LIMIT = 256 * 1024 * 1024
 GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
 DRAIN = 0.5
-_POLL = 0.1  # seconds between two looks at a child of `call`
+_STARTER = ThreadPoolExecutor(thread_name_prefix="start")
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 #: Receives the kept output of a child as it arrives: 1 (standard output) or 2 (standard error),
@@ -186,22 +187,25 @@ def call(
 
     OSError if it cannot be started or writes more than 256 MB, TimeoutError (an OSError too) after
     `timeout` seconds."""
+    # In another thread: a signal handler raises in the main thread, and inside of Popen it would
+    # leave a running child that this function does not know.
+    starting = _STARTER.submit(
+        subprocess.Popen,
+        list(command),
+        cwd=cwd,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
-        child = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        child = starting.result()
+        stdout, stderr = _communicate(child, timeout)
     except ValueError as error:
         raise _unusable(error) from None
-    try:
-        stdout, stderr = _communicate(child, timeout)
     finally:
-        _end_now(child)
+        _end_now(starting)
     return CompletedBytes(child.returncode, stdout, stderr)
 
 
@@ -210,7 +214,7 @@ def _communicate(child: subprocess.Popen[bytes], timeout: float) -> tuple[bytes,
     deadline, ended = time.monotonic() + timeout, False
     while True:
         try:
-            stdout, stderr = child.communicate(timeout=DRAIN if ended else _POLL)
+            stdout, stderr = child.communicate(timeout=DRAIN)
         except subprocess.TimeoutExpired as so_far:
             stdout, stderr = so_far.output or b"", so_far.stderr or b""
             complete = ended
@@ -225,7 +229,11 @@ def _communicate(child: subprocess.Popen[bytes], timeout: float) -> tuple[bytes,
         ended = child.poll() is not None
 
 
-def _end_now(child: subprocess.Popen[bytes]) -> None:
+def _end_now(starting: "Future[subprocess.Popen[bytes]]") -> None:
+    try:
+        child = starting.result(GRACE)
+    except (OSError, ValueError):  # it was not started
+        return
     if child.poll() is None:  # git removes its lock files on SIGTERM
         _signal_group(child.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -44,8 +44,8 @@ def test_locked_folder__removes_the_folder_of_a_killed_run_and_keeps_that_of_a_r
 
 
 def test_remove_folder__nested_deeper_than_the_stack_of_python(tmp_path: Path) -> None:
-    script = "for i in $(seq 1500); do mkdir d; cd d; done; touch file"
-    subprocess.run(["sh", "-c", f"mkdir top; cd top; {script}"], cwd=tmp_path, check=True)
+    script = "import os\nfor name in ['top', *'d' * 1500]: os.mkdir(name); os.chdir(name)"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
     temp_dirs.remove_folder(tmp_path / "top")
     assert list(tmp_path.iterdir()) == []
 
