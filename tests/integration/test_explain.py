@@ -305,7 +305,7 @@ def test_explain__a_broken_suite_beside_it_is_told_and_one_that_may_hold_the_tes
         "warning: bad.eval.yaml has faults and was not looked into\n",
     )
     assert lost.code == 2
-    assert "bad.eval.yaml:3:5: there is nothing to grade the test `other` by" in lost.err
+    assert "bad.eval.yaml:3:5: the test `other` has no evaluator" in lost.err
 
 
 def test_explain__secrets_are_not_shown(folder: Path) -> None:

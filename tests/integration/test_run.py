@@ -274,7 +274,7 @@ def test_validate__says_every_fault_of_every_suite(folder: Path) -> None:
     (folder / "b.eval.yaml").write_text("name: b\ntests: []\n")
     done = command.run(folder, "validate")
     assert done.code == 2
-    assert "a.eval.yaml:3:5: there is nothing to grade the test `x` by" in done.out
+    assert "a.eval.yaml:3:5: the test `x` has no evaluator" in done.out
     assert "b.eval.yaml:2:" in done.out
     assert "EVAL.yaml: valid, 2 tests" in done.out
 

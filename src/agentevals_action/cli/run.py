@@ -24,7 +24,7 @@ from agentevals_action.reports import console, terminal
 from agentevals_action.reports.conversations import Turns
 from agentevals_action.reports.summary_json import write_run_summary
 from agentevals_action.reports.view import cost
-from agentevals_action.results.estimate import Figures
+from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_back
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate, waivers
@@ -112,7 +112,7 @@ def main(
     `failures`)."""
     settings = Settings.from_environ(inputs)
     checkout = wiring.Checkout.at(folder, settings, environ)
-    suites = wiring.whole(
+    suites = wiring.require_valid(
         wiring.load_all(
             checkout, settings, wiring.suite_paths(checkout, settings, wanted.paths), folder
         )
@@ -134,7 +134,7 @@ def main(
             redactor,
             quarantines,
         )
-        earlier = wiring.earlier_figures(run.output)
+        earlier = earlier_figures(run.output)
         log = partial(
             job_log.folded,
             redact=redactor.redact,

@@ -89,7 +89,7 @@ def main(
     if settings.samples < 2:
         raise InvalidInput("`selftest` compares runs of one commit", "give `--samples` 2 or more")
     checkout = wiring.Checkout.at(folder, settings, environ)
-    suites = wiring.whole(
+    suites = wiring.require_valid(
         wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings, paths), folder)
     )
     asked = _Asked.of(suites)

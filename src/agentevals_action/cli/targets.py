@@ -70,7 +70,7 @@ def main(
         suite if isinstance(suite, Suite) else as_seen(suite, checkout.root) for suite in loaded
     ]
     if not any(suite.targets.targets for suite in suites):
-        wiring.whole(loaded)
+        wiring.require_valid(loaded)
     _print_errors(broken)
     seen = [
         one

@@ -9,6 +9,9 @@ from pydantic_core import ErrorDetails
 
 from agentevals_action.model.file_model import Steps
 
+#: Errors that are converted: the memory for hostile data is limited.
+_MOST = 25_000
+
 
 @dataclass(frozen=True)
 class FieldError:
@@ -33,28 +36,24 @@ def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
 
     Of a union the errors count that lie deeper in the value, or that a validator raised; without
     any, all its types together are what is expected."""
-    found = []
-    for details in error.errors(include_url=False, include_input=False):
+    found: list[tuple[FieldError, Steps | None]] = []
+    decided: set[Steps] = set()  # the steps of values with errors that decide a union
+    for details in error.errors(include_url=False, include_input=False)[:_MOST]:
         one, union = _follow(data, details)
         if details["type"] == "too_short" and len(one.value) >= details["ctx"]["min_length"]:
             continue  # pydantic counts valid items only, and has reported the others
         found.append((one, union))
+        is_raised = bool(one.message) or one.is_missing
+        decided.update(one.steps[:length] for length in range(len(one.steps) + is_raised))
     errors: dict[tuple[Steps, int], FieldError] = {}
     for number, (one, union) in enumerate(found):
-        if union is None or _is_decisive(one, union):
+        if union is None or len(one.steps) > len(union) or one.message or one.is_missing:
             errors[one.steps, number] = one
-        elif not any(_is_decisive(other, union) for other, _ in found):
+        elif union not in decided:
             known = errors.get((union, -1))
             expected = dict.fromkeys((*known.expected, *one.expected) if known else one.expected)
             errors[union, -1] = FieldError(union, one.value, expected=tuple(expected))
     return list(errors.values())
-
-
-def _is_decisive(error: FieldError, union: Steps) -> bool:
-    """Whether an error decides which branch of the union at these steps was meant."""
-    is_inside = error.steps[: len(union)] == union
-    is_raised = bool(error.message) or error.is_missing
-    return is_inside and (len(error.steps) > len(union) or is_raised)
 
 
 def describe(error: ValidationError, data: Any) -> str:

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cost, counted, dollars, time, tokens
 from agentevals_action.model.result import TestResult
+from agentevals_action.results.jsonl import read_results
 
 
 @dataclass(frozen=True)
@@ -144,3 +147,12 @@ def _worth(total: _Sum) -> str:
         None if total.tokens is None else f"{tokens(total.tokens)} tokens",
     )
     return " and ".join(filter(None, worth))
+
+
+def earlier_figures(results: Path) -> Mapping[str, Figures]:
+    """The figures of an earlier run by suite path; empty if its results cannot be read: they are
+    used for an estimate only."""
+    try:
+        return tally(read_results(results)) if results.is_file() else {}
+    except (InvalidInput, OSError):
+        return {}

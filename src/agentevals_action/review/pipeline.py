@@ -24,7 +24,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
-from agentevals_action.results.estimate import Figures
+from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.review import base_tree, gate, waivers
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.baseline_source import find_baseline
@@ -36,7 +36,6 @@ from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import (
     Checkout,
-    earlier_figures,
     load_all,
     suite_paths,
 )

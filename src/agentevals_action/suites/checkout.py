@@ -1,12 +1,12 @@
-"""Adapters built from settings: what every command that reads or runs suites shares."""
+"""Finds and loads the suites of a checkout by the settings of a command."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.formatting import counted
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.catalog import Catalog
@@ -15,14 +15,11 @@ from agentevals_action.suites.load import load_suite
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets import providers
 
-if TYPE_CHECKING:
-    from agentevals_action.results.estimate import Figures
-
 
 @dataclass(frozen=True)
 class Checkout:
-    """A tree whose suites are read: `root` is the repository's (absolute), `below` where they are
-    searched, `files` what git knows there (None outside a repository)."""
+    """A tree with suites: `root` is the repository's (absolute), `below` the searched folder,
+    `files` the paths that git knows (None outside a repository)."""
 
     root: Path
     below: Path
@@ -40,15 +37,14 @@ class Checkout:
         if not below.is_dir() or not below.is_relative_to(root):
             name = settings.working_directory
             raise InvalidInput(
-                f"`working-directory` {name!r} is no folder of the repository",
+                f"`working-directory` {name!r} is not a folder of the repository",
                 "name a folder below the workspace",
             )
         return cls(root, below, files)
 
 
 def catalog(settings: Settings, folder: Path) -> Catalog:
-    """What suites may name: the evaluators and providers of this version, the user's targets file
-    and overrides."""
+    """The evaluators and providers of this version, the user's targets file and overrides."""
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
         evaluators=evaluators.EVALUATORS_BY_NAME,
@@ -84,52 +80,36 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
         return [absolute.relative_to(checkout.root).as_posix()]
     if not absolute.is_dir():
         raise InvalidInput(
-            f"there is no file or folder {path}", "name a suite, or a folder that holds some"
+            f"there is no file or folder {path}", "name a suite, or a folder that contains some"
         )
     found = find_suites(checkout.root, absolute, settings.suites, checkout.files)
     if not found:
         raise InvalidInput(
-            f"no suite lies below {path}", "name a folder with EVAL.yaml files, or mend `suites`"
+            f"there is no suite below {path}",
+            "name a folder with EVAL.yaml files, or correct `suites`",
         )
     return found
-
-
-def earlier_figures(results: Path) -> "Mapping[str, Figures]":
-    """What the results of an earlier run took, by suite path; nothing where there are none that can
-    be read: an estimate is no report."""
-    from agentevals_action.results.estimate import tally  # late: reading suites needs no results
-    from agentevals_action.results.jsonl import read_results
-
-    try:
-        return tally(read_results(results)) if results.is_file() else {}
-    except (InvalidInput, OSError):
-        return {}
 
 
 def load_all(
     checkout: Checkout, settings: Settings, paths: Sequence[str], folder: Path
 ) -> tuple[Suite | BrokenSuite, ...]:
-    """Reads the suites, each whole or with all its faults."""
+    """Loads the suites, each valid or with all its errors."""
     known = catalog(settings, folder)
     return tuple(load_suite(checkout.root / path, checkout.root, known) for path in paths)
 
 
-def whole(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
-    """The suites when none has a fault; InvalidInput with all faults of all suites otherwise, and
-    when there is no suite."""
+def require_valid(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
+    """The suites when all are valid; InvalidInput with all errors of all suites otherwise, and when
+    there is no suite."""
     errors = [
-        str(diagnostic)
-        for suite in suites
-        if isinstance(suite, BrokenSuite)
-        for diagnostic in suite.errors
+        str(error) for suite in suites if isinstance(suite, BrokenSuite) for error in suite.errors
     ]
     if errors:
-        raise InvalidInput(
-            f"{len(errors)} fault{'' if len(errors) == 1 else 's'}, nothing was run", errors=errors
-        )
+        raise InvalidInput(f"{counted(len(errors), 'error')}, nothing was run", errors=errors)
     if not suites:
         raise InvalidInput(
             "there is no suite in this repository",
-            "write an EVAL.yaml, or mend `suites` and `working-directory`",
+            "write an EVAL.yaml, or correct `suites` and `working-directory`",
         )
     return tuple(suite for suite in suites if isinstance(suite, Suite))
