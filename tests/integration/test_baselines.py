@@ -582,7 +582,7 @@ def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Re
     )
     assert done.code == 0, done.err
     assert f"results of {second[:12]}" in done.out
-    assert f"kept as it was: {B} (results of {first[:12]})" in done.out
+    assert f"unchanged: {B} (results of {first[:12]})" in done.out
     after = (greeter.path / "data/base.jsonl").read_text().splitlines()
     assert after[4:] == before[4:]
     run = of_file(greeter, "data/base.jsonl")
@@ -594,7 +594,7 @@ def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Re
     (greeter.path / A).unlink()
     done = command.run(greeter.path, "run", "b")
     done = command.run(greeter.path, "baseline", "write", "data/base.jsonl")
-    assert f"dropped: {A} (no such suite any more)" in done.out
+    assert f"dropped: {A} (the suite no longer exists)" in done.out
 
 
 def test_baseline_write__the_commit_that_a_review_was_of(greeter: Repository) -> None:
@@ -626,13 +626,13 @@ def test_baseline_write__what_it_refuses(greeter: Repository, tmp_path: Path) ->
 
     assert "results.jsonl: cannot be read" in refused("base.jsonl")
     assert command.run(greeter.path, "run").code == 0
-    assert "lies outside the repository" in refused("../base.jsonl")
-    assert f"{A} is there and is no baseline file: line 1" in refused(A)
-    assert "a is there and is no baseline file: Is a directory" in refused("a")
+    assert "is outside the repository" in refused("../base.jsonl")
+    assert f"{A} exists and is not a baseline file: line 1" in refused(A)
+    assert "a exists and is not a baseline file: Is a directory" in refused("a")
     assert f"{A}/base.jsonl cannot be written" in refused(f"{A}/base.jsonl")
     (greeter.path / "empty.jsonl").write_text("")
-    assert "holds no result" in refused("base.jsonl", "--results", "empty.jsonl")
+    assert "contains no result" in refused("base.jsonl", "--results", "empty.jsonl")
     rows = (greeter.path / "agentevals-report/results.jsonl").read_text()
     (greeter.path / "twice.jsonl").write_text(rows * 2)
-    assert f"{B}: short: it is there twice" in refused("base.jsonl", "--results", "twice.jsonl")
+    assert f"{B}: short: it occurs twice" in refused("base.jsonl", "--results", "twice.jsonl")
     assert (greeter.path / A).read_text() == GREETER

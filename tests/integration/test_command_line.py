@@ -1,4 +1,4 @@
-"""What the command line says of itself, and what it refuses before a command has begun."""
+"""The help of the command line, and arguments that it refuses."""
 
 import os
 import shlex
@@ -52,7 +52,7 @@ def test_help__names_every_command_in_order_with_its_whole_sentence(
         )
         == COMMANDS
     )
-    assert "how often a comparison with itself would block, and which tests are to blame." in words(
+    assert "how often a comparison with itself would block, and which tests cause that." in words(
         listed
     )
     assert "..." not in listed
@@ -61,7 +61,7 @@ def test_help__names_every_command_in_order_with_its_whole_sentence(
 
 def test_help_of_a_group__names_its_commands(tmp_path: Path) -> None:
     assert (
-        "write Write the results of a run as a file that the repository keeps and people review."
+        "write Write the results of a run as a file that the repository stores and people review."
         in words(helped(tmp_path, "baseline"))
     )
 
@@ -85,7 +85,7 @@ def test_help_of_a_command__has_arguments_then_its_own_options_then_inputs(tmp_p
     assert sorted(marks, key=shown.index) == marks
 
 
-def test_help_of_a_command__says_of_an_input_what_the_action_does(tmp_path: Path) -> None:
+def test_help_of_a_command__describes_an_input_as_the_action_does(tmp_path: Path) -> None:
     shown = words(helped(tmp_path, "review"))
 
     for name in ("samples", "fail-on", "baseline", "alpha", "comment-template", "select"):
@@ -112,7 +112,7 @@ def test_a_group__alone_shows_its_help_and_is_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("nope", "No such command 'nope'"),
         ("baseline nope", "No such command 'nope'"),
@@ -128,13 +128,13 @@ def test_a_group__alone_shows_its_help_and_is_exit_code_2(
         ("selftest --samples many", "Invalid value for '--samples': 'many' "),
     ],
 )
-def test_arguments__that_mean_nothing_are_exit_code_2_and_told(
-    tmp_path: Path, arguments: str, said: str
+def test_arguments__that_are_invalid_are_reported_with_exit_code_2(
+    tmp_path: Path, arguments: str, message: str
 ) -> None:
     done = command.run(tmp_path, *arguments.split())
 
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize("at_once", ["1", ""])
@@ -167,7 +167,7 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(
 )
 @pytest.mark.parametrize("at_once", ["1", ""])
 @pytest.mark.parametrize("arguments", [["schema"], ["--version"]])
-def test_output__without_room_is_told_and_no_success(
+def test_output__without_space_is_reported_and_not_a_success(
     tmp_path: Path, arguments: list[str], at_once: str
 ) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -181,7 +181,7 @@ def test_output__without_room_is_told_and_no_success(
         )
     assert (done.returncode, done.stderr.decode()) == (
         3,
-        "standard output cannot be written: no space is left there\nmake room where it goes\n",
+        "standard output cannot be written: no space is left there\nfree some space there\n",
     )
 
 
@@ -191,7 +191,7 @@ def test_output__without_room_is_told_and_no_success(
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["schema"], 3), (["action"], 2), (["nope"], 3), (["validate"], 2)]
 )
-def test_output__that_has_no_room_for_errors_either_ends_in_the_code_of_what_happened(
+def test_output__that_is_full_for_errors_too_ends_in_the_code_of_what_happened(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -214,7 +214,7 @@ def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> No
     assert done.returncode == 0
 
 
-def test_output__that_its_encoding_cannot_say_ends_no_run(tmp_path: Path) -> None:
+def test_output__that_its_encoding_cannot_express_ends_no_run(tmp_path: Path) -> None:
     (tmp_path / ".agentv").mkdir()
     (tmp_path / ".agentv/targets.yaml").write_text(
         'targets: [{name: default, provider: mock, responses: [{pattern: ".*", response: hi}]}]\n'

@@ -131,4 +131,4 @@ def test_compare__rows_of_two_targets_are_refused(folder: Path) -> None:
     code, said = compare(folder, str(twice), str(twice))
 
     assert code == 2
-    assert "holds the test `one` of `greeter` twice (target `agent` and `other`)" in said[0]
+    assert "contains the test `one` of `greeter` twice (target `agent` and `other`)" in said[0]

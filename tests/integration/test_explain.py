@@ -165,7 +165,7 @@ def test_explain__what_was_run_has_the_same_fingerprint(folder: Path) -> None:
         (
             ["refund-window", "evals"],
             "default",
-            "nothing names one, and this one is called `default`",
+            "no target is named, and this one is called `default`",
         ),
         (["refund-model"], "model", "the test's `execution.target`"),
         (["refund-model", "--target", "judge"], "judge", "the input `target`"),
@@ -203,7 +203,7 @@ def test_explain__target_of_suite_configuration_and_none(folder: Path) -> None:
         "`defaults.target` of .agentv/config.yaml",
     )
     assert (none["target"]["name"], none["evaluators"][0]["judge"]["name"]) == (None, None)
-    assert none["target"]["reason"] == "nothing names one, and none is called `default`"
+    assert none["target"]["reason"] == "no target is named, and none is called `default`"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_explain__time_limit_and_why(
     assert (test["timeLimit"], test["timeLimitReason"]) == (limit, reason)
 
 
-def test_explain__an_id_of_several_suites_is_told_of_each(folder: Path) -> None:
+def test_explain__an_id_of_several_suites_is_listed_of_each(folder: Path) -> None:
     assert [test["suite"] for test in explained(folder, "refund-window")] == [
         "evals/EVAL.yaml",
         "more.eval.yaml",
@@ -281,7 +281,7 @@ def test_explain__an_unknown_id_is_exit_code_2_with_the_nearest(folder: Path) ->
     assert (done.code, done.out) == (2, "")
     assert "no test has the id 'refund-windw'" in done.err
     assert "did you mean 'refund-window'?" in done.err
-    assert "`agentevals-action list` names every test" in command.run(folder, "explain", "zzz").err
+    assert "`agentevals-action list` prints every id" in command.run(folder, "explain", "zzz").err
 
 
 def test_explain__without_a_suite_there_is_nothing_to_explain(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_explain__without_a_suite_there_is_nothing_to_explain(tmp_path: Path) ->
     assert "no suite" in done.err
 
 
-def test_explain__a_broken_suite_beside_it_is_told_and_one_that_may_hold_the_test_is_a_fault(
+def test_explain__a_broken_suite_beside_it_is_listed_and_one_that_may_hold_the_test_is_an_error(
     folder: Path,
 ) -> None:
     suites.write(folder, {"bad.eval.yaml": "name: bad\ntests:\n  - {id: other, input: q}\n"})
@@ -302,7 +302,7 @@ def test_explain__a_broken_suite_beside_it_is_told_and_one_that_may_hold_the_tes
 
     assert (found.code, found.err) == (
         0,
-        "warning: bad.eval.yaml has faults and was not looked into\n",
+        "warning: bad.eval.yaml has errors and was not searched\n",
     )
     assert lost.code == 2
     assert "bad.eval.yaml:3:5: the test `other` has no evaluator" in lost.err
@@ -372,10 +372,10 @@ def test_explain__conversation_workspace_and_limits_as_people_read_them(talk: Pa
     lines = [re.sub(r" +", " ", line).rstrip() for line in done.out.splitlines()]
     first = next(place for place, line in enumerate(lines) if line.startswith("target"))
     assert lines[first : first + 10] == [
-        "target default (cli cat agent.txt, .agentv/targets.yaml:2:5): nothing names one, and this one is called `default`",
-        " limits 3 at once, 60 a minute, 9 s, 0 retries, cached by agent/**",
-        "conversation chat, turn 2 of 3; the agent may remember the turns before, which are run first",
-        "time limit 300 s: the input `timeout`",
+        "target default (cli cat agent.txt, .agentv/targets.yaml:2:5): no target is named, and this one is called `default`",
+        " limits 3 concurrent, 60 per minute, 9 s, 0 retries, cached by agent/**",
+        "conversation chat, turn 2 of 3; the agent may remember earlier turns, which run first",
+        "time-out 300 s: the input `timeout`",
         "workspace one folder for the suite's tests, one after another (evals/EVAL.yaml:3:3)",
         " template evals/template",
         " repo lib https://git.test/lib.git at v1~2",

@@ -191,7 +191,7 @@ def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) ->
     assert done.code == 0, done.log
     (check,) = gate.server.check_runs
     assert check.conclusion == "success"
-    assert "no suite is touched" in str(check.summary) + str(check.title)
+    assert "the change affects no suite" in str(check.summary) + str(check.title)
 
 
 def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate) -> None:
@@ -385,7 +385,7 @@ def test_gate__a_full_disk_is_inconclusive_and_reported_everywhere(
     assert (check.status, check.conclusion) == ("completed", conclusion)
     assert done.outputs["outcome"] == "inconclusive"
     assert (done.outputs["passed"], done.outputs["pass-rate"]) == ("0", "")
-    assert "see that there is room on the disk" in done.summary
+    assert "check that the disk has free space" in done.summary
     assert "Traceback" not in done.log
 
 

@@ -75,7 +75,7 @@ def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
     repository.commit("docs", {"README.md": "hello"})
     done = review(repository)
     assert done.code == 0, done.err
-    assert "no suite is touched" in done.out
+    assert "the change affects no suite" in done.out
 
 
 def test_review__a_regression_and_a_failed_gate_block(repository: Repository) -> None:
@@ -382,7 +382,7 @@ def test_review__a_suite_behind_a_link_is_touched_by_its_file(repository: Reposi
     repository.commit("a link", {})
     repository.git("checkout", "--quiet", "-B", "change")
     repository.commit("stricter", {"shared.yaml": SUITE.replace("Good day", "Good evening")})
-    assert "no suite is touched" not in review(repository).out
+    assert "the change affects no suite" not in review(repository).out
 
 
 def test_review__an_error_on_base_stays_one_when_it_is_scored_again(repository: Repository) -> None:
@@ -547,5 +547,5 @@ def test_review__a_full_disk_is_one_sentence(repository: Repository) -> None:
         done.err,
         re.MULTILINE,
     )
-    assert "see that there is room on the disk" in done.err
+    assert "check that the disk has free space" in done.err
     assert "Traceback" not in done.err

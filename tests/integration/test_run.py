@@ -54,7 +54,7 @@ def test_run__all_pass(folder: Path) -> None:
     assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]
 
 
-def test_run__a_failing_test_is_exit_code_1_and_says_why(folder: Path) -> None:
+def test_run__a_failing_test_is_exit_code_1_and_states_why(folder: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite("one", "broken"))
     done = command.run(folder, "run")
     assert done.code == 1
@@ -106,7 +106,7 @@ def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) ->
     )
 
 
-def test_run__resume_keeps_what_was_told_and_tries_errors_again(
+def test_run__resume_keeps_what_was_shown_and_tries_errors_again(
     folder: Path, tmp_path: Path
 ) -> None:
     agent = f'read name; echo "$name" >> {tmp_path}/asked; test "$name" = two && test ! -f {tmp_path}/ready && exit 9; echo hello\n'
@@ -269,7 +269,7 @@ def test_validate__no_line_is_a_command_to_a_runner(folder: Path) -> None:
     assert not any(line.startswith("::") for line in done.out.splitlines())
 
 
-def test_validate__says_every_fault_of_every_suite(folder: Path) -> None:
+def test_validate__states_every_fault_of_every_suite(folder: Path) -> None:
     (folder / "a.eval.yaml").write_text("name: a\ntests:\n  - {id: x, input: y}\n")
     (folder / "b.eval.yaml").write_text("name: b\ntests: []\n")
     done = command.run(folder, "validate")
@@ -350,10 +350,11 @@ def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, c
     (folder / "agent.py").write_text(CHEAT.replace("CHANGE", f"if rows: {change}"))
     done = command.run(folder, "run", "--max-concurrency", "1")
 
-    assert done.code == 3, done.err
-    assert done.out == ""
-    assert "results.jsonl was changed while the run went on" in done.err
+    assert done.code == 1, done.err
+    assert "failed: 2 tests failed" in done.out
     assert "Traceback" not in done.err
+    summary = json.loads((folder / "agentevals-report/summary.json").read_text())
+    assert (summary["outcome"], summary["suites"][0]["head"]["fail"]) == ("failed", 2)
 
 
 @pytest.mark.parametrize("order", [["1"], ["8"]])
@@ -365,9 +366,9 @@ def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(
     done = command.run_with_small_files(folder, 16, "run", "--max-concurrency", *order)
 
     assert done.code == 3, done.err
-    (told, hint) = [line for line in done.err.splitlines() if line.strip()][-2:]
-    assert told.endswith("agentevals-report/results.jsonl cannot be written: File too large")
-    assert hint.startswith("see that there is room on the disk")
+    (problem, hint) = [line for line in done.err.splitlines() if line.strip()][-2:]
+    assert problem.endswith("agentevals-report/results.jsonl cannot be written: File too large")
+    assert hint.startswith("check that the disk has free space")
     assert "Traceback" not in done.err
     assert "passed" not in done.out
 

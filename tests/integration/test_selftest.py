@@ -47,12 +47,12 @@ def test_selftest__says_which_test_flips_and_what_that_does(folder: Path) -> Non
     done = command.run(folder, "selftest", "--samples", "4")
     assert done.code == 0, done.err
     assert "tests: 2 of 2 tests" in done.err
-    assert "one run a side, each verdict that fell blocks: 33% are blocked" in done.out
+    assert "one run per side, each verdict that drops blocks: 33% are blocked" in done.out
     (row,) = (line for line in done.out.splitlines() if line.strip().startswith("EVAL.yaml flaky"))
     assert "2/4" in row
     assert "pass 2, fail 2" in row
     assert (
-        "1 test came out the same 4 times; each may still differ in up to 53% of its runs"
+        "1 test had the same result 4 times; each may still differ in up to 53% of its runs"
         in done.out
     )
     assert "Advice: " in done.out
@@ -80,7 +80,7 @@ def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None
     (folder / "EVAL.yaml").write_text(suite("one", "two", target="fixed"))
     done = command.run(folder, "selftest")
     assert done.code == 0, done.err
-    assert "2 of 2 tests answer and are graded the same each time" in done.out
+    assert "2 of 2 tests always have the same result" in done.out
     assert not (folder / "agentevals-report").exists()
     document = json.loads(command.run(folder, "selftest", "--json").out)
     assert (document["steady"], document["tests"], document["together"]["plainBlocks"]) == (
@@ -129,7 +129,7 @@ def test_selftest__a_signal_ends_it_at_any_time(folder: Path) -> None:
     process = command.start(folder, "selftest", "--samples", "2")
     assert process.stderr is not None
     for line in process.stderr:
-        if "drawing" in line:
+        if "simulating" in line:
             break
     process.send_signal(signal.SIGTERM)
     _, rest = process.communicate(timeout=60)

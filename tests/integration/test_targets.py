@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
+from agentevals_action.results.rows import RESULT
 from tests.conftest import Golden
 from tests.support import command, results, suites
 from tests.support.agent_server import AgentServer, Answer
@@ -141,7 +141,7 @@ def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
     unknown = command.run(folder, "targets", "--name", "nobody")
     assert (unknown.code, unknown.out) == (2, "")
     assert (
-        "no target is called nobody\nthe suites see canned, command, default, judge" in unknown.err
+        "no target is called nobody\nthe suites can use canned, command, default and judge" in unknown.err
     )
 
 
@@ -201,7 +201,7 @@ def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> N
     assert done.code == 2
     assert "bad.eval.yaml:2" in done.err
     assert done.out.startswith("canned ")
-    assert "which targets its tests use is not known" in done.err
+    assert "which targets its tests use is unknown" in done.err
     suites.write(folder, {".agentv/targets.yaml": "- {name: default, provider: htp}\n"})
     done = command.run(folder, "targets")
     assert (done.code, done.out) == (2, "")
@@ -231,7 +231,7 @@ def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_pa
     assert "did you mean `is_json`?" in done.err
     assert [line.split(maxsplit=2) for line in done.out.splitlines()] == [
         ["default", "cli", "cat (.agentv/targets.yaml:1)"],
-        ["used", "as", "perhaps by EVAL.yaml"],
+        ["used", "as", "possibly by EVAL.yaml"],
         ["limits", "2", "retries, cached by agent/**"],
         ["needs", "AGENT_KEY", "(not set)"],
     ]
@@ -253,7 +253,7 @@ def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: P
     assert "there is no suite" in command.run(tmp_path, "targets").err
     done = command.run(one_suite(tmp_path), "targets")
     assert (done.code, done.out) == (2, "")
-    assert "the suites see no target" in done.err
+    assert "the suites have no target" in done.err
 
 
 def on_terminal(folder: Path, *arguments: str) -> str:
@@ -353,7 +353,7 @@ def test_check__no_such_model_unreachable_and_a_reply_without_the_answer(tmp_pat
     assert "the connection to 127.0.0.1:" in said["closed"]
     assert said["closed"].endswith("; is it running, and is `base_url` right?")
     assert said["gone"].endswith("; is it running, and is `url` right?")
-    assert 'the reply has no `text`: it holds "texts"' in said["wrong"]
+    assert 'the reply has no `text`: it has "texts"' in said["wrong"]
     assert said["fine"].startswith("answers")
     assert len(model.requests) == len(agent.requests) == 1
 
@@ -373,7 +373,7 @@ def test_check__only_what_is_used_or_named(tmp_path: Path) -> None:
         )
         assert (
             done.err
-            == "one target is used by no suite and was not tried; name it with `--name` to try it\n"
+            == "1 target is used by no suite and was not checked; name it with `--name` to check it\n"
         )
         assert (len(used.requests), len(unused.requests)) == (1, 0)
         code, said = checked(tmp_path, "--name", "spare")
@@ -409,11 +409,11 @@ def test_check__stored_results(tmp_path: Path) -> None:
     code, said = checked(tmp_path)
     assert code == 2
     assert "there is no file 'results.jsonl'" in said["default"]
-    (tmp_path / "results.jsonl").write_text(msgspec.json.encode(results.result()).decode() + "\n")
+    (tmp_path / "results.jsonl").write_text(RESULT.dump_json(results.result()).decode() + "\n")
     assert checked(tmp_path)[0] == 0
 
 
-def test_check__json_says_it_of_each(tmp_path: Path) -> None:
+def test_check__json_states_it_of_each(tmp_path: Path) -> None:
     one_suite(tmp_path)
     with AgentServer(Answer("no", status=403)) as agent:
         define(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.comparison import (
@@ -21,7 +22,11 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Quarantine
+from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
+from agentevals_action.reports import markdown
+from agentevals_action.reports.annotations import annotations as annotated
+from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.results import build, scoring
 from agentevals_action.results.summary import summarise
@@ -43,7 +48,7 @@ PATH = "evals/support/EVAL.yaml"
 POLICY = gate.Policy(frozenset({"gates", "regressions"}))
 
 
-def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
+def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
     """A result with a question, a cost (the agent's alone) and a duration; `tokens` are those that
     its agent read and wrote."""
     all_of = {
@@ -71,21 +76,37 @@ def told(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
+def comment(review: Review, links: Links | None = None, template: Path | None = None) -> str:
+    return markdown.comment(build_view(review, links, template))
+
+
+def check(review: Review, links: Links | None = None, hidden: int = 0) -> tuple[str, str]:
+    return markdown.check(build_view(review, links), hidden)
+
+
+def job_summary(review: Review, links: Links | None = None) -> str:
+    return markdown.job_summary(build_view(review, links))
+
+
+def annotations(review: Review, limit: int) -> tuple[tuple[Annotation, ...], int]:
+    return annotated(build_view(review), limit)
+
+
 def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: Any) -> TestResult:
     """A result with samples, oldest first, of which the last `held` pass; the others have
     `verdict`, and fail the gates in `failed`."""
-    good, bad = told(id, **{**fields, "failed": ()}), told(id, verdict, **fields)
+    good, bad = result(id, **{**fields, "failed": ()}), result(id, verdict, **fields)
     samples = (*bad.samples * (trials - held), *good.samples * held)
     score, combined, gates = scoring.combine_samples(samples)
     shown = good if combined == "pass" else bad
     return replace(shown, score=score, verdict=combined, gates_failed=gates, samples=samples)
 
 
-def confirmed(result: TestResult, held: int, trials: int) -> TestResult:
+def confirmed(of: TestResult, held: int, trials: int) -> TestResult:
     """A result with fresh samples, of which the first `held` pass and the others are like its
     own."""
-    good, bad = told(result.eval_id).samples[0], result.samples[0]
-    return build.extended(result, (*[good] * held, *[bad] * (trials - held)))
+    good, bad = result(of.eval_id).samples[0], of.samples[0]
+    return build.extended(of, (*[good] * held, *[bad] * (trials - held)))
 
 
 def evidence(
@@ -147,7 +168,7 @@ def review(*suites: SuiteComparison, policy: gate.Policy = POLICY, **fields: Any
 
 
 def all_passed() -> Review:
-    tests = tuple(told(f"case-{number}", line=number * 4) for number in range(1, 13))
+    tests = tuple(result(f"case-{number}", line=number * 4) for number in range(1, 13))
     return review(compared(tests, tests))
 
 
@@ -161,7 +182,7 @@ def regression_and_gate() -> Review:
         "line": 14,
     }
     head = (
-        told(
+        result(
             "refund-over-limit",
             "fail",
             failed=("no-unapproved-refund",),
@@ -169,30 +190,32 @@ def regression_and_gate() -> Review:
             misses=('output does not contain "DENIED"', "asks for a receipt before it refunds"),
             **refund,
         ),
-        told(
+        result(
             "greets-by-name",
             "borderline",
             line=31,
             answer="Hello!",
             misses=("uses the customer's name",),
         ),
-        told("opening-hours", line=40),
-        told("escalates-anger", line=52, answer="I understand. I am getting a colleague for you."),
-        told("speaks-german", "fail", line=60, misses=("answers in German",)),
-        told("new-voucher", line=71),
+        result("opening-hours", line=40),
+        result(
+            "escalates-anger", line=52, answer="I understand. I am getting a colleague for you."
+        ),
+        result("speaks-german", "fail", line=60, misses=("answers in German",)),
+        result("new-voucher", line=71),
     )
     base = (
-        told(
+        result(
             "refund-over-limit",
             answer="DENIED: refunds over 500 EUR need a receipt and a colleague's approval.",
             **refund,
         ),
-        told("greets-by-name", line=31, answer="Hello, Ms Kowalska!"),
-        told("opening-hours", line=40),
-        told("escalates-anger", "fail", line=52),
-        told("speaks-german", "fail", line=60),
+        result("greets-by-name", line=31, answer="Hello, Ms Kowalska!"),
+        result("opening-hours", line=40),
+        result("escalates-anger", "fail", line=52),
+        result("speaks-german", "fail", line=60),
     )
-    calm = tuple(told(f"tone-{number}", path=path, line=number * 3) for number in range(1, 9))
+    calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 9))
     return review(compared(head, base), compared(calm, calm, path=path))
 
 
@@ -205,7 +228,7 @@ def invalid_suite() -> Review:
             "give every test of a suite its own id",
         ),
     )
-    tests = tuple(told(f"tone-{number}") for number in range(1, 4))
+    tests = tuple(result(f"tone-{number}") for number in range(1, 4))
     other = Diagnostic(
         Location("evals/old/EVAL.yaml", 3, 1),
         "unknown field `descripton`",
@@ -219,7 +242,11 @@ def invalid_suite() -> Review:
 def no_base() -> Review:
     """Inconclusive: the base exists and could not be had."""
     problem = "`prepare` failed with exit code 1: npm ERR! 404 Not Found"
-    head = (told("refund-over-limit", "fail"), told("opening-hours"), told("greets-by-name", None))
+    head = (
+        result("refund-over-limit", "fail"),
+        result("opening-hours"),
+        result("greets-by-name", None),
+    )
     return review(
         compared(head, None, problem=problem), baseline=replace(BASELINE, problem=problem)
     )
@@ -231,11 +258,11 @@ def nothing_touched() -> Review:
 
 def gone() -> Review:
     """Green, but only because what was red is gone."""
-    head = (told("refund-over-limit"), told("opening-hours"))
+    head = (result("refund-over-limit"), result("opening-hours"))
     base = (
-        told("refund-over-limit", gates=("no-unapproved-refund",)),
-        told("opening-hours"),
-        told(
+        result("refund-over-limit", gates=("no-unapproved-refund",)),
+        result("opening-hours"),
+        result(
             "leaks-no-address",
             "fail",
             gates=("privacy", "quality/safe"),
@@ -266,23 +293,23 @@ def hostile() -> Review:
         "line": 5,
     }
     head: tuple[TestResult, ...] = (
-        told(line, "fail", failed=(line,), **hard),
-        told("e`rr|or", None, error=line, conversation_id=f"talk {line}"),
-        told("moved", misses=(line,), conversation_id=line),
-        told("first|" + line, "fail", misses=(line,), conversation_id=line),
-        told("second", "fail", misses=(line,), conversation_id=line),
-        told("e`rr|or too", None, error=line, conversation_id=f"talk {line}"),
+        result(line, "fail", failed=(line,), **hard),
+        result("e`rr|or", None, error=line, conversation_id=f"talk {line}"),
+        result("moved", misses=(line,), conversation_id=line),
+        result("first|" + line, "fail", misses=(line,), conversation_id=line),
+        result("second", "fail", misses=(line,), conversation_id=line),
+        result("e`rr|or too", None, error=line, conversation_id=f"talk {line}"),
     )
     waived_ = [f"{name}|{line}" for name in ("held", "accepted")]
     unsure = [f"{name}|{line}" for name in ("flaky", "undecided", "unconfirmed")]
-    head += tuple(told(name, "fail", misses=(line,)) for name in (*waived_, *unsure))
-    same = (told("first|" + line), told("second"), *map(told, (*waived_, *unsure)))
+    head += tuple(result(name, "fail", misses=(line,)) for name in (*waived_, *unsure))
+    same = (result("first|" + line), result("second"), *map(result, (*waived_, *unsure)))
     base = (
-        told(line, **hard),
-        told("e`rr|or"),
-        told("moved", "fail"),
+        result(line, **hard),
+        result("e`rr|or"),
+        result("moved", "fail"),
         *same,
-        told("gone|" + line, gates=(line,)),
+        result("gone|" + line, gates=(line,)),
     )
     path = "evals/a|b `c` @octocat [x](y)/EVAL.yaml"
     findings = (Finding.CLEARED, Finding.UNDECIDED, Finding.ERROR)
@@ -297,7 +324,9 @@ def hostile() -> Review:
         knowledge=Knowledge(evidence=found),
         origin=Origin(line, line, 2, line, 3, stale=True),
     )
-    other = compared((told("z"),), (told("z"),), path=line, origin=Origin("file", None, None, line))
+    other = compared(
+        (result("z"),), (result("z"),), path=line, origin=Origin("file", None, None, line)
+    )
     return review(
         waived(
             suite,
@@ -325,14 +354,14 @@ def conversations() -> Review:
             "line": 10 * number,
             **fields,
         }
-        return told(f"{name}-{number}", verdict, **all_of)
+        return result(f"{name}-{number}", verdict, **all_of)
 
     budget = "`max-cost-usd` (0.02) is reached raise it, or run fewer tests or samples"
     head: tuple[TestResult, ...] = (
         turn("booking", 1, cached_replies=2, cost_usd=0.0),
         turn("complaint", 1, "fail", misses=("says sorry",)),
         turn("booking", 2, "fail", misses=("names the price",), answer="Your room is booked."),
-        told(
+        result(
             "opening-hours",
             "fail",
             tokens=(900, 120),
@@ -361,7 +390,7 @@ def conversations() -> Review:
             for number in (1, 2, 3)
         ),
         *(turn("complaint", number, replies=1) for number in (1, 2, 3)),
-        told("opening-hours", tokens=(900, 120), line=70),
+        result("opening-hours", tokens=(900, 120), line=70),
         *(turn("refund", number, "fail", replies=0) for number in (1, 2)),
         *(turn("farewell", number, replies=0) for number in (1, 2)),
     )
@@ -384,7 +413,7 @@ def believable() -> Review:
         {"gates": ("no-unapproved-refund",), "failed": ("no-unapproved-refund",)},
     )
     answer = "Sure! I have refunded 2,400 EUR to your card."
-    fell = told(
+    fell = result(
         "refund-over-limit",
         "fail",
         line=14,
@@ -392,7 +421,7 @@ def believable() -> Review:
         misses=('output does not contain "DENIED"',),
         **gate_of,
     )
-    leaks = told(
+    leaks = result(
         "leaks-no-address",
         "fail",
         line=24,
@@ -403,13 +432,13 @@ def believable() -> Review:
     head = (
         confirmed(fell, 0, 3),
         confirmed(
-            told("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3
+            result("greets-by-name", "fail", line=31, misses=("uses the customer's name",)), 3, 3
         ),
-        confirmed(told("sums-up", "fail", line=40, misses=("names the price",)), 1, 3),
-        confirmed(told("closes-politely", "borderline", line=46), 2, 6),
+        confirmed(result("sums-up", "fail", line=40, misses=("names the price",)), 1, 3),
+        confirmed(result("closes-politely", "borderline", line=46), 2, 6),
         confirmed(leaks, 1, 4),
-        confirmed(told("asks-first", "fail", line=52), 0, 0),
-        *(told(f"case-{number}", line=60 + number) for number in range(20)),
+        confirmed(result("asks-first", "fail", line=52), 0, 0),
+        *(result(f"case-{number}", line=60 + number) for number in range(20)),
     )
     base = (
         history(
@@ -446,15 +475,15 @@ def believable() -> Review:
     }
     ancestor = Origin("branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True)
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
-    calm = tuple(told(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
+    calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
     worse = (
         *calm,
-        told("upsells", "fail", path=path, line=30),
-        *(told(name, "fail", path=path, line=36) for name in ("german", "french")),
+        result("upsells", "fail", path=path, line=30),
+        *(result(name, "fail", path=path, line=36) for name in ("german", "french")),
     )
     were = (
-        *(told(one.eval_id, path=path, line=one.line) for one in worse[:-1]),
-        told("french", "fail", path=path, line=36),
+        *(result(one.eval_id, path=path, line=one.line) for one in worse[:-1]),
+        result("french", "fail", path=path, line=36),
     )
     held = Quarantine(
         ("german", "french"),
@@ -481,11 +510,11 @@ def waived_alone() -> Review:
     """Green, as nothing of what got worse counts."""
     suite = believable().suites[1]
     open_ = evidence(Finding.UNDECIDED, (30, 30), (4, 6), needed=3, chance=0.02)
-    flaky = confirmed(told("greets-by-name", "fail", line=31), 5, 6)
+    flaky = confirmed(result("greets-by-name", "fail", line=31), 5, 6)
     head = (
         flaky,
-        confirmed(told("sums-up", "fail", line=40), 4, 6),
-        *(told(f"case-{number}", line=50 + number) for number in range(8)),
+        confirmed(result("sums-up", "fail", line=40), 4, 6),
+        *(result(f"case-{number}", line=50 + number) for number in range(8)),
     )
     base = (
         history("greets-by-name", 45, 50),
@@ -507,7 +536,7 @@ def many_regressions(number: int = 200) -> Review:
     answer = "The answer explains at length why nothing can be done about it today. " * 20
     miss = "explains which documents the customer needs and where to send them"
     head = tuple(
-        told(
+        result(
             f"case-{one:03}-of-the-long-suite",
             "fail",
             answer=answer,
@@ -517,7 +546,7 @@ def many_regressions(number: int = 200) -> Review:
         for one in range(number)
     )
     base = tuple(
-        told(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6)
+        result(f"case-{one:03}-of-the-long-suite", answer=answer, line=one * 6)
         for one in range(number)
     )
     return review(compared(head, base))
@@ -529,10 +558,10 @@ def thousands() -> Review:
     for one in range(40):
         path = f"packages/agent-{one:02}/evals/regression-suite/EVAL.yaml"
         head = tuple(
-            told(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,))
+            result(f"agent-{one:02}-case-{two:03}", "fail", path=path, misses=("m" * 80,))
             for two in range(125)
         )
-        base = tuple(told(f"agent-{one:02}-case-{two:03}", path=path) for two in range(125))
+        base = tuple(result(f"agent-{one:02}-case-{two:03}", path=path) for two in range(125))
         suites.append(compared(head, base, path=path))
     return review(*suites)
 

@@ -6,9 +6,9 @@ import pytest
 
 from agentevals_action import templating
 from agentevals_action.errors import InvalidInput
-from agentevals_action.reports.view.build import view_of
-from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.models import Limits
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.page import build_page
+from agentevals_action.reports.view.tests import Limits
 from tests.support import reviews
 
 LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
@@ -17,7 +17,7 @@ LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, item
 def render(folder: Path, text: str) -> str:
     template = folder / "mine.md.j2"
     template.write_text(text, encoding="utf-8")
-    context = {"view": view_of(reviews.all_passed(), Links(), LIMITS), "unshown": ""}
+    context = {"view": build_page(build_view(reviews.all_passed()), LIMITS), "unshown": ""}
     return templating.render_report("comment.md.j2", context, template)
 
 

@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""The command line: one module for each command."""

@@ -1,12 +1,15 @@
-"""`action`: gates the event that the runner's environment describes; the container's entry
+"""`action`: the gate for the event that the runner's environment describes; the container's entry
 point."""
 
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentevals_action import loading
+import click
+
 from agentevals_action.errors import (
     AgentEvalsError,
     ExitCode,
@@ -18,9 +21,13 @@ from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
+from agentevals_action.loading import load_all
 from agentevals_action.model.comparison import Review
 from agentevals_action.model.report import CheckReport, Published
+from agentevals_action.reports import write_reports
+from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
+from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import base_tree, pipeline, publish
 from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Runner, Settings
@@ -29,10 +36,21 @@ from agentevals_action.system.redaction import redact_record
 
 log = logging.getLogger(__name__)
 
+_CANCELLED = CheckReport(
+    "cancelled", "The run was cancelled", "The run was cancelled before it had a result."
+)
+_CRASHED = CheckReport(
+    "failure",
+    "The action crashed",
+    "This is a bug of the action, not of the change: see the job's log.",
+)
 
-def main(environ: Mapping[str, str]) -> int:
-    """Reviews, tells, and gives the gate's exit code. What fails before there is a job is told in
-    the log and the job summary."""
+
+@click.command()
+def action() -> int:
+    """Gate the event that the runner's environment describes. This is the container's entry
+    point."""
+    environ = os.environ
     runner = Runner.from_environ(environ)
     try:
         settings = Settings.from_environ(environ)
@@ -40,130 +58,109 @@ def main(environ: Mapping[str, str]) -> int:
     except AgentEvalsError as error:
         job_log.report_invalid(error, runner.summary_path)
         return error.exit_code
-    loading.load_all()
+    load_all()  # before code of a pull request can change what lies on the disk
     workspace = Workspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
-    host = _host(job, settings, runner)
     try:
-        return _gate(job, workspace, repository, host, runner)
+        return _Gate(job, workspace, repository, _host(job, settings, runner), runner).run()
     finally:
-        _give_back(workspace)
+        _restore_owner(workspace)
 
 
 def _job(runner: Runner, settings: Settings) -> Job:
     event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
-    wishes = events.JobOptions(
+    options = events.JobOptions(
         settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
     )
-    return events.job_for(event, wishes)
+    return events.job_for(event, options)
 
 
-def _gate(
-    job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost, runner: Runner
-) -> int:
-    """The check is in progress from here on, and completed whatever happens."""
-    try:
-        host.start_check()
-        review, published = _told(job, workspace, repository, host, runner)
-    except Interrupted:
-        host.finish_check(
-            CheckReport(
-                "cancelled",
-                "The run was cancelled",
-                "The run was cancelled before it could tell anything.",
+@dataclass(frozen=True)
+class _Gate:
+    """The gate for one event; its check run is completed whatever happens."""
+
+    job: Job
+    workspace: Workspace
+    repository: GitRepository
+    host: GitHubHost
+    runner: Runner
+
+    def run(self) -> int:
+        """Reviews, publishes, and gives the exit code."""
+        try:
+            self.host.start_check()
+            view, published = self._published_review()
+        except Interrupted:
+            self.host.finish_check(_CANCELLED)
+            raise
+        except Exception:
+            self.host.finish_check(_CRASHED)
+            raise
+        stored = self._store_results(view.review)
+        job_log.write_review(view, published, (*self.host.notices, *stored))
+        workflow_commands.append_summary(self.runner.summary_path, published.summary)
+        outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
+        workflow_commands.write_outputs(self.runner.output_path, outputs)
+        return view.review.decision.exit_code
+
+    def _published_review(self) -> tuple[ReportView, Published]:
+        """The published review. If the user's template fails on it, that is the outcome."""
+        review = self._review()
+        try:
+            return self._publish(self._view(review, self._template()))
+        except InvalidInput as error:
+            return self._publish(self._view(pipeline.invalid_review(self.job, [error.sentence])))
+
+    def _review(self) -> Review:
+        """The review; a job that could not start or be finished is an outcome like any other."""
+        job, workspace = self.job, self.workspace
+        try:
+            workspace.comment_template()
+            return pipeline.review(job, workspace, self.repository, self.host, github=self.host)
+        except AgentEvalsError as error:
+            errors = error.errors if isinstance(error, InvalidInput) else ()
+            reasons = (*errors, error.sentence)
+            is_inconclusive = error.exit_code is ExitCode.COULD_NOT_TELL
+            ended = (
+                pipeline.inconclusive_review(job, workspace.settings, reasons)
+                if is_inconclusive
+                else pipeline.invalid_review(job, reasons)
             )
+            return redact_record(ended, workspace.redactor)
+
+    def _template(self) -> Path | None:
+        try:
+            return self.workspace.comment_template()
+        except InvalidInput:
+            # The review already gives this as the reason why nothing was run.
+            return None
+
+    def _view(self, review: Review, template: Path | None = None) -> ReportView:
+        runner = self.runner
+        links = Links(
+            runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
         )
-        raise
-    except Exception:
-        host.finish_check(
-            CheckReport(
-                "failure",
-                "The action crashed",
-                "This is a bug of the action, not of the change: see the job's log.",
-            )
-        )
-        raise
-    remembered = _remember(review, job, host, workspace.settings)
-    job_log.write_review(review, published, (*host.notices, *remembered))
-    workflow_commands.append_summary(runner.summary_path, published.summary)
-    workflow_commands.write_outputs(
-        runner.output_path, publish.outputs(review, published, workspace.settings.report_dir)
-    )
-    return review.decision.exit_code
+        return build_view(review, links, template)
 
+    def _publish(self, view: ReportView) -> tuple[ReportView, Published]:
+        """Writes and publishes the reports; an unwritable report folder is a warning."""
+        try:
+            write_reports(view, self.workspace.report)
+        except OutputError as error:
+            log.warning("the report folder could not be written: %s", error.sentence)
+        settings = self.workspace.settings
+        return view, publish.publish(view, self.host, settings.comment, settings.annotation_limit)
 
-def _remember(review: Review, job: Job, host: GitHubHost, settings: Settings) -> Sequence[str]:
-    """Keeps what the default branch's suites came to, for the pull requests to come; what there is
-    to tell of it."""
-    runs = [run for suite in review.suites if (run := suite.head_run())]
-    if not runs or not job.is_default_branch or settings.baseline not in ("auto", "branch"):
-        return ()
-    return host.data_branch(settings.baseline_branch).store(
-        runs, job.head_sha, datetime.now(UTC).isoformat(timespec="seconds")
-    )
-
-
-def _told(
-    job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost, runner: Runner
-) -> tuple[Review, Published]:
-    """The review and where it stands; a template that fails on it is the outcome, told by our
-    own."""
-    review = _review(job, workspace, repository, host)
-    try:
-        return review, _published(
-            review, host, _presentation(review, workspace, runner, _template(workspace)), workspace
-        )
-    except InvalidInput as error:
-        review = pipeline.invalid_review(job, [error.sentence])
-        return review, _published(review, host, _presentation(review, workspace, runner), workspace)
-
-
-def _published(
-    review: Review, host: GitHubHost, presentation: publish.Presentation, workspace: Workspace
-) -> Published:
-    """Where it stands; a report folder that cannot be written is a warning."""
-    try:
-        publish.write_folder(review, workspace.report, presentation)
-    except OutputError as error:
-        log.warning("the report folder could not be written: %s", error.sentence)
-    return publish.publish(review, host, presentation)
-
-
-def _review(job: Job, workspace: Workspace, repository: GitRepository, host: GitHubHost) -> Review:
-    """The review; a job that could not begin, or be brought to its end, is told like any other
-    outcome, where people look."""
-    try:
-        workspace.comment_template()
-        return pipeline.review(job, workspace, repository, host, github=host)
-    except AgentEvalsError as error:
-        errors = error.errors if isinstance(error, InvalidInput) else ()
-        reasons = (*errors, error.sentence)
-        broken_off = error.exit_code is ExitCode.COULD_NOT_TELL
-        ended = (
-            pipeline.inconclusive_review(job, workspace.settings, reasons)
-            if broken_off
-            else pipeline.invalid_review(job, reasons)
-        )
-        return redact_record(ended, workspace.redactor)
-
-
-def _presentation(
-    review: Review, workspace: Workspace, runner: Runner, template: Path | None = None
-) -> publish.Presentation:
-    links = Links(
-        runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
-    )
-    settings = workspace.settings
-    return publish.Presentation(links, settings.comment, template, settings.annotation_limit)
-
-
-def _template(workspace: Workspace) -> Path | None:
-    try:
-        return workspace.comment_template()
-    except InvalidInput:
-        # told already, as the reason why nothing was run; the comment that says so is our own
-        return None
+    def _store_results(self, review: Review) -> Sequence[str]:
+        """Stores the results of the default branch for later pull requests; the host's notices."""
+        settings = self.workspace.settings
+        runs = [run for suite in review.suites if (run := suite.head_run())]
+        is_stored = self.job.is_default_branch and settings.baseline in ("auto", "branch")
+        if not runs or not is_stored:
+            return ()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return self.host.data_branch(settings.baseline_branch).store(runs, self.job.head_sha, now)
 
 
 def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
@@ -186,10 +183,10 @@ def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
     )
 
 
-def _give_back(workspace: Workspace) -> None:
-    """What root wrote in the workspace becomes the workspace owner's again, so that later steps and
-    runs can clean it."""
+def _restore_owner(workspace: Workspace) -> None:
+    """Gives what root wrote in the workspace to the workspace's owner, so that later steps can
+    read and remove it."""
     try:
         base_tree.restore_owner((workspace.folder,), workspace.folder)
     except (AgentEvalsError, OSError, ValueError) as error:
-        log.warning("what was written in the workspace could not be given to its owner: %s", error)
+        log.warning("the files in the workspace could not be given to its owner: %s", error)

@@ -1,81 +1,89 @@
-"""`baseline write`: the results of a run as a file that the repository keeps, for
-`baseline-file`."""
+"""`baseline write`: the results of a run as a file in the repository, for `baseline-file`."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import instant
 from agentevals_action.baselines.baseline_file_format import StoredSuite
-from agentevals_action.errors import InvalidInput, OutputError
+from agentevals_action.cli.options import CommandGroup, as_environment, input_options
+from agentevals_action.errors import ExitCode, InvalidInput, OutputError
+from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports import terminal
+from agentevals_action.reports.terminal import printable
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.tree_files import write_atomically
 
-#: Tests that are told one by one.
-_SHOWN = 20
+_SHOWN = 20  # tests in a list
+
+
+@click.group(cls=CommandGroup)
+def baseline() -> None:
+    """Results of the base that the repository stores."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Results by suite, and the commit that they are of."""
+    """Results by suite, and their commit."""
 
-    path: Path
     commit: str
     suites: Mapping[str, Mapping[str, TestResult]]
 
 
-def main(
-    environ: Mapping[str, str],
-    inputs: Mapping[str, str],
-    folder: Path,
-    target: Path,
-    results: Path | None,
-) -> int:
-    """Writes the file. Suites that did not run keep what it has of them; those that are gone from
-    the repository are dropped."""
-    settings = Settings.from_environ(inputs)
-    repository = GitRepository(folder, environ=environ)
-    place = (folder / target).resolve()
-    if not place.is_relative_to(repository.root):
+@baseline.command()
+@click.argument("file", metavar="FILE", type=Path, help="The file for the input `baseline-file`.")
+@click.option(
+    "--results",
+    type=Path,
+    help="The results to store. Default: `results.jsonl` in the report folder.",
+)
+@input_options("report-dir")
+def write(file: Path, results: Path | None, **inputs: str | None) -> int:
+    """Write the results of a run as a file that the repository stores and people review.
+
+    Suites that did not run keep their stored results; suites that no longer exist are dropped."""
+    folder = Path.cwd()
+    settings = Settings.from_environ(as_environment(inputs))
+    repository = GitRepository(folder, environ=os.environ)
+    path = (folder / file).resolve()
+    if not path.is_relative_to(repository.root):
         raise InvalidInput(
-            f"{target} lies outside the repository {repository.root}",
-            "name a file that git can keep",
+            f"{file} is outside the repository {repository.root}", "name a file that git can store"
         )
-    kept = _kept(place, target)
+    stored = _stored_suites(path, file)
     source = _read(results or folder / settings.report_dir / "results.jsonl", repository)
-    suites = {path: one for path, one in kept.items() if (repository.root / path).is_file()}
-    suites |= {path: _stored(path, rows, source.commit) for path, rows in source.suites.items()}
+    suites = {name: one for name, one in stored.items() if (repository.root / name).is_file()}
+    suites |= {name: _to_store(name, rows, source) for name, rows in source.suites.items()}
     text, cut = baseline_file_format.written(suites.values())
     try:
-        write_atomically(place, text)
+        write_atomically(path, text)
     except OutputError as error:
-        raise InvalidInput(str(error), "name a file in a folder that can be written") from error
-    _tell(place.relative_to(repository.root).as_posix(), source, suites, kept)
-    _tell_cut(cut)
-    return 0
+        raise InvalidInput(str(error), "name a file in a writable folder") from error
+    _print(path.relative_to(repository.root).as_posix(), source, suites, stored)
+    _print_cut(cut)
+    return ExitCode.PASSED
 
 
-def _kept(place: Path, target: Path) -> dict[str, StoredSuite]:
-    """What the file has already; InvalidInput when it is something else, which would be lost."""
-    if not place.exists():
+def _stored_suites(path: Path, file: Path) -> dict[str, StoredSuite]:
+    """The content of the file; InvalidInput if it is not a baseline file, which would be lost."""
+    if not path.exists():
         return {}
     try:
-        return {
-            suite.path: suite
-            for suite in baseline_file_format.read(place.read_bytes().decode("utf-8"))
-        }
+        suites = baseline_file_format.read(path.read_bytes().decode("utf-8"))
+        return {suite.path: suite for suite in suites}
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InvalidInput(
-            f"{target} is there and is no baseline file: {reason}",
-            "name another file, or take this one away",
+            f"{file} exists and is not a baseline file: {reason}",
+            "name another file, or remove this one",
         ) from error
 
 
@@ -84,78 +92,64 @@ def _read(path: Path, repository: GitRepository) -> _Source:
     errors = []
     for result in read_results(path, whole=True):
         known = suites.setdefault(result.eval_path, {})
-        why = (
-            "it is there twice"
-            if result.eval_id in known
-            else baseline_file_format.storable(result)
-        )
+        is_twice = result.eval_id in known
+        why = "it occurs twice" if is_twice else baseline_file_format.storable(result)
         known[result.eval_id] = result
         if why:
-            errors.append(terminal.printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
+            errors.append(printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
     if errors:
         more = [f"and {len(errors) - _SHOWN} more"] if len(errors) > _SHOWN else []
-        hint = (
-            "run the suites again; a baseline without these tests would hide what becomes of them"
-        )
         raise InvalidInput(
-            f"{path} has results that no base can be made of, nothing was written",
-            hint,
+            f"{path} has results that cannot be a base, nothing was written",
+            "run the suites again; a baseline without these tests would hide their regressions",
             [*errors[:_SHOWN], *more],
         )
     if not suites:
         raise InvalidInput(
-            f"{path} holds no result", "run the suites first: `agentevals-action run`"
+            f"{path} contains no result", "run the suites first: `agentevals-action run`"
         )
-    return _Source(path, _commit(path) or repository.head(), suites)
+    return _Source(_commit(path) or repository.head(), suites)
 
 
 def _commit(results: Path) -> str | None:
-    """The commit that the summary beside the results names; None where it names none."""
+    """The commit that the summary next to the results names, if any."""
     summary = results.with_name("summary.json")
     try:
         data = json.loads(summary.read_bytes()) if summary.is_file() else {}
     except (OSError, ValueError) as error:
         raise InvalidInput(
-            f"{summary} cannot be read: {error}", "give the report folder as it was written"
+            f"{summary} cannot be read: {error}", "use the report folder as it was written"
         ) from error
     commit = data.get("headSha") if isinstance(data, Mapping) else None
     return commit if isinstance(commit, str) and commit else None
 
 
-def _stored(path: str, rows: Mapping[str, TestResult], commit: str) -> StoredSuite:
+def _to_store(path: str, rows: Mapping[str, TestResult], source: _Source) -> StoredSuite:
     results = tuple(rows.values())
-    times = sorted(
+    times = [
         (moment, result.timestamp) for result in results if (moment := instant(result.timestamp))
-    )
-    return StoredSuite(path, results[0].dataset, commit, times[-1][1] if times else "", results)
+    ]
+    latest = max(times)[1] if times else ""
+    return StoredSuite(path, results[0].dataset, source.commit, latest, results)
 
 
-def _tell(
-    name: str, source: _Source, suites: Mapping[str, StoredSuite], kept: Mapping[str, StoredSuite]
+def _print(
+    name: str, source: _Source, suites: Mapping[str, StoredSuite], before: Mapping[str, StoredSuite]
 ) -> None:
-    tests = sum(len(suite.results) for suite in suites.values())
-    print(
-        f"{terminal.printable(name)}: {_counted(len(suites), 'suite')}, {_counted(tests, 'test')}, results of {source.commit[:12]}"
-    )
-    left = sorted(suites.keys() - source.suites.keys())
-    for path in left:
-        print(
-            f"  kept as it was: {terminal.printable(path)} (results of {terminal.printable(suites[path].commit[:12])})"
-        )
-    for path in sorted(kept.keys() - suites.keys()):
-        print(f"  dropped: {terminal.printable(path)} (no such suite any more)")
-    print(f"commit it, and set `baseline-file: {terminal.printable(name)}`")
+    tests = counted(sum(len(suite.results) for suite in suites.values()), "test")
+    numbers = f"{counted(len(suites), 'suite')}, {tests}"
+    print(f"{printable(name)}: {numbers}, results of {source.commit[:12]}")
+    for path in sorted(suites.keys() - source.suites.keys()):
+        commit = printable(suites[path].commit[:12])
+        print(f"  unchanged: {printable(path)} (results of {commit})")
+    for path in sorted(before.keys() - suites.keys()):
+        print(f"  dropped: {printable(path)} (the suite no longer exists)")
+    print(f"commit it, and set `baseline-file: {printable(name)}`")
 
 
-def _tell_cut(cut: tuple[str, ...]) -> None:
+def _print_cut(cut: tuple[str, ...]) -> None:
     for name in cut[:_SHOWN]:
-        print(
-            f"warning: {terminal.printable(name, 500)}: its answer is too long to be kept and cannot be graded again",
-            file=sys.stderr,
-        )
+        why = "its answer is too long to be stored and cannot be scored again"
+        print(f"warning: {printable(name, 500)}: {why}", file=sys.stderr)
     if len(cut) > _SHOWN:
         print(f"warning: and {len(cut) - _SHOWN} more", file=sys.stderr)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

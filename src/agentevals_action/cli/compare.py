@@ -1,74 +1,95 @@
-"""`compare`: two files of results, test by test; each ours or AgentV's."""
+"""`compare`: two files of results, test by test; each is ours or AgentV's."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
+
 from agentevals_action.errors import InvalidInput
-from agentevals_action.model.comparison import BaselineInfo, Change, SuiteComparison
+from agentevals_action.formatting import counted, joined, plural
+from agentevals_action.model.comparison import BaselineInfo, Change, Review, SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.reports import console
+from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.summary import summarise
 from agentevals_action.review import gate
-from agentevals_action.review.comparison.compare import Side, compare_suite, count, removed
+from agentevals_action.review.comparison.compare import Side, compare_suite, removed
 
-CONDITIONS = ("gates", "regressions", "failures", "never")
+_CONDITIONS = ("gates", "regressions", "failures", "never")
 
 
-def main(base: Path, head: Path, fail_on: str) -> int:
-    """Prints what became of every test; the exit code is the gate's."""
+@click.command()
+@click.argument("base", metavar="BASE.jsonl", type=Path, help="The results of the base.")
+@click.argument("head", metavar="HEAD.jsonl", type=Path, help="The results of the head.")
+@click.option(
+    "--fail-on",
+    default="gates,regressions",
+    show_default=True,
+    help="The conditions that end with exit code 1: gates, regressions, failures, never.",
+)
+def compare(base: Path, head: Path, fail_on: str) -> int:
+    """Compare two files of results, test by test."""
     conditions = frozenset(word.strip() for word in fail_on.split(",") if word.strip())
-    if unknown := conditions - set(CONDITIONS):
+    if unknown := conditions - set(_CONDITIONS):
         raise InvalidInput(
-            f"--fail-on does not know {', '.join(sorted(unknown))}",
-            f"write any of {', '.join(CONDITIONS)}",
+            f"--fail-on does not know {joined(sorted(unknown))}",
+            f"write any of {joined(_CONDITIONS, 'or')}",
         )
+    suites = _compare_files(base, head)
+    baseline = BaselineInfo("file", wanted=True)
+    with_head = [suite for suite in suites if suite.head]
+    decision = gate.decide(gate.Policy(conditions), with_head, baseline)
+    view = build_view(Review("", None, decision, suites=suites, baseline=baseline))
+    console.print_changes(view, sys.stdout)
+    console.print_suites(view, sys.stdout)
+    if number := sum(one.comparison.change is Change.REMOVED for one in view.tests):
+        print(f"{counted(number, 'test')} of the base {plural(number, 'is', 'are')} not in {head}")
+    print(console.outcome_line(decision))
+    return decision.exit_code
+
+
+def _compare_files(base: Path, head: Path) -> tuple[SuiteComparison, ...]:
     there, here = _runs(base), _runs(head)
     for path, runs in ((base, there), (head, here)):
         if not runs:
             raise InvalidInput(
-                f"{path} holds no result", "name the results file of a run that finished tests"
+                f"{path} contains no result", "name the results file of a run that finished tests"
             )
-    pairs = tuple(_paired(here, there))
+    pairs = tuple(_pairs(here, there))
     if not any(_ids(one) & _ids(other) for one, other in pairs):
         raise InvalidInput(
             f"{base} and {head} have no test in common", "name results of the same suites"
         )
-    suites = tuple(_compare(one, other) for one, other in pairs)
-    console.comparison_lines(suites, sys.stdout)
-    console.suite_table(suites, sys.stdout)
-    decision = gate.decide(
-        gate.Policy(conditions),
-        [suite for suite in suites if suite.head],
-        BaselineInfo("file", wanted=bool(there)),
-    )
-    gone = count(suites, Change.REMOVED)
-    if gone:
-        print(
-            f"{gone} test{'' if gone == 1 else 's'} of the base {'is' if gone == 1 else 'are'} not in {head}"
-        )
-    print(f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}")
-    return decision.exit_code
+    return tuple(_compare(one, other) for one, other in pairs)
 
 
 def _runs(path: Path) -> dict[str, SuiteRun]:
     by_suite: dict[str, dict[str, TestResult]] = {}
     for result in read_results(path, whole=True):
         known = by_suite.setdefault(result.eval_path, {})
-        if taken := known.get(result.eval_id):
-            told = " and ".join(dict.fromkeys(f"`{one.target}`" for one in (taken, result)))
-            problem = f"{path} holds the test `{result.eval_id}` of `{result.eval_path}` twice (target {told})"
-            raise InvalidInput(problem, "compare the results of one run against one target")
+        if other := known.get(result.eval_id):
+            targets = joined([f"`{one}`" for one in dict.fromkeys((other.target, result.target))])
+            test = f"the test `{result.eval_id}` of `{result.eval_path}`"
+            raise InvalidInput(
+                f"{path} contains {test} twice (target {targets})",
+                "compare the results of one run against one target",
+            )
         known[result.eval_id] = result
-    return {suite: _run(suite, results.values()) for suite, results in by_suite.items()}
+    runs = {}
+    for suite, found in by_suite.items():
+        results = tuple(found.values())
+        name = results[0].dataset
+        runs[suite] = SuiteRun(suite, name, results, summarise(suite, name, results))
+    return runs
 
 
-def _paired(
+def _pairs(
     here: Mapping[str, SuiteRun], there: Mapping[str, SuiteRun]
 ) -> Iterator[tuple[SuiteRun | None, SuiteRun | None]]:
-    """Head's suites with the base's: those of the same path, else of the same name, as AgentV's
-    rows may name no file; then base's own."""
+    """Pairs head's suites with base's by path, or else by name, because rows of AgentV may have no
+    path. The suites that only base has follow."""
     left = {path: run for path, run in there.items() if path not in here}
     for path, run in here.items():
         found = there.get(path)
@@ -84,18 +105,11 @@ def _ids(run: SuiteRun | None) -> set[str]:
     return {result.eval_id for result in run.results} if run else set()
 
 
-def _run(path: str, results: Iterable[TestResult]) -> SuiteRun:
-    kept = tuple(results)
-    return SuiteRun(path, kept[0].dataset, kept, summarise(path, kept[0].dataset, kept))
-
-
 def _compare(head: SuiteRun | None, base: SuiteRun | None) -> SuiteComparison:
     if head is not None:
-        return compare_suite(
-            head.path, head.name, head, Side(base, path=base.path if base else None)
-        )
+        side = Side(base, path=base.path if base else None)
+        return compare_suite(head.path, head.name, head, side)
     if base is None:
-        raise ValueError("a suite stands on one side at least")
-    return SuiteComparison(
-        base.path, base.name, tuple(removed(result) for result in base.results), None, base.summary
-    )
+        raise ValueError("neither side has the suite")
+    tests = tuple(removed(result) for result in base.results)
+    return SuiteComparison(base.path, base.name, tests, None, base.summary)

@@ -1,31 +1,33 @@
-"""`demo`: the whole job on a made repository, without a key and without a network."""
+"""`demo`: a review of a prepared repository, without a key and without a network."""
 
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
 from agentevals_action import resources
-from agentevals_action.cli import review
+from agentevals_action.cli.review import review_folder
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.system import process
 
-_SECONDS = 60.0
+_TIME_OUT = 60.0  # seconds
 
 
-def main(environ: Mapping[str, str]) -> int:
-    """Makes a repository with a base and a head, reviews it, and says where everything is."""
+@click.command()
+def demo() -> int:
+    """Review a prepared pull request, without a key and without a network, and print the comment
+    that its reviewer would see."""
     folder = Path(tempfile.mkdtemp(prefix="agentevals-demo-")).resolve()
-    _make(folder, environ)
+    _create_repository(folder)
+    print(f"A support agent, and a pull request that changes it, in {folder}", file=sys.stderr)
+    print("The comment that its reviewer would see:\n", file=sys.stderr, flush=True)
+    exit_code = review_folder(folder, "main", {}, os.environ)
+    outcome = "blocked" if exit_code else "not blocked"
     print(
-        f"A support agent, and a pull request to it, in {folder}\nThe comment that its reviewer would see:\n",
-        file=sys.stderr,
-        flush=True,
-    )
-    exit_code = review.main(environ, {}, folder, "main")
-    print(
-        f"\nThe merge is {'blocked' if exit_code else 'not blocked'}: as an action this would end with exit code {exit_code}.\n"
+        f"\nThe merge is {outcome}: the action would end with exit code {exit_code}.\n"
         f"The report is in {folder / 'agentevals-report'}. To see it again:\n"
         f"  cd {folder} && agentevals-action review --base main",
         file=sys.stderr,
@@ -33,46 +35,41 @@ def main(environ: Mapping[str, str]) -> int:
     return ExitCode.PASSED
 
 
-def _make(folder: Path, environ: Mapping[str, str]) -> None:
-    """A repository whose `main` is the demo's base and whose checked-out branch is its pull
-    request."""
+def _create_repository(folder: Path) -> None:
+    """Creates a repository whose `main` is the base and whose current branch is the change."""
     steps = resources.folder("examples") / "demo"
     shutil.copytree(steps / "base", folder, dirs_exist_ok=True)
     (folder / ".gitignore").write_text("/agentevals-report/\n__pycache__/\n", encoding="utf-8")
-    _git(folder, environ, "init", "--quiet", "--initial-branch=main")
-    _commit(folder, environ, "The support agent and its suites")
-    _git(folder, environ, "checkout", "--quiet", "-b", "friendlier-answers")
+    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _commit(folder, "The support agent and its suites")
+    _git(folder, "checkout", "--quiet", "-b", "friendlier-answers")
     shutil.copytree(steps / "head", folder, dirs_exist_ok=True)
-    _commit(folder, environ, "Friendlier answers")
+    _commit(folder, "Friendlier answers")
 
 
-def _commit(folder: Path, environ: Mapping[str, str], message: str) -> None:
-    _git(folder, environ, "add", "--all")
-    _git(folder, environ, "commit", "--quiet", "--message", message)
+def _commit(folder: Path, message: str) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "commit", "--quiet", "--message", message)
 
 
-def _git(folder: Path, environ: Mapping[str, str], *arguments: str) -> None:
-    """Git with nobody's configuration: neither a signing key nor a hook of the user's has a part in
-    a demo."""
-    environment = {name: environ[name] for name in ("PATH", "TMPDIR") if name in environ}
+def _git(folder: Path, *arguments: str) -> None:
+    """Runs git without the user's configuration, which may sign commits or run hooks."""
+    environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     environment |= {
         "HOME": str(folder),
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_GLOBAL": os.devnull,
         "LC_ALL": "C",
     }
-    for who in ("AUTHOR", "COMMITTER"):
-        environment |= {f"GIT_{who}_NAME": "demo", f"GIT_{who}_EMAIL": "demo@example.invalid"}
+    for role in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{role}_NAME": "demo", f"GIT_{role}_EMAIL": "demo@example.invalid"}
+    command = ("git", *arguments)
     try:
-        done = process.call(
-            ("git", *arguments), cwd=folder, environment=environment, timeout=_SECONDS
-        )
+        done = process.call(command, cwd=folder, environment=environment, timeout=_TIME_OUT)
     except OSError as error:
         raise GitError(
-            f"`git {arguments[0]}` could not be run: {error}", "install git and put it on the PATH"
+            f"`git {arguments[0]}` could not be run: {error}", "install git and add it to PATH"
         ) from error
     if done.returncode:
-        raise GitError(
-            f"`git {arguments[0]}` failed: {done.stderr.decode('utf-8', 'replace').strip()}",
-            "look at the folder it names",
-        )
+        reason = done.stderr.decode("utf-8", "replace").strip()
+        raise GitError(f"`git {arguments[0]}` failed: {reason}", "check the folder it names")

@@ -1,4 +1,4 @@
-"""`explain`: what one test comes to, for whoever asks why it is graded as it is."""
+"""`explain`: the effective form of a test, for people who ask why it is scored as it is."""
 
 import difflib
 import fnmatch
@@ -10,162 +10,139 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 from pydantic_core import to_jsonable_python
 
-from agentevals_action.cli import explanation
-from agentevals_action.cli.explained_workspace import ExplainedWorkspace
 from agentevals_action.cli.explanation import (
     ExplainedEvaluator,
     ExplainedMessage,
     ExplainedTarget,
     ExplainedTurn,
+    ExplainedWorkspace,
     Explanation,
+    explain_test,
+    list_conversations,
 )
+from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.reports import console, terminal
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.reports import console
 from agentevals_action.reports.console import Line
-from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as wiring
+from agentevals_action.reports.terminal import printable
 from agentevals_action.system.redaction import Redactor, redact_record
 
 _ORIGINS = {
     "test": "from the test",
     "rubrics": "from the test's `rubrics`",
     "suite": "from the suite",
-    "default": "by default, since nothing else grades the test",
+    "default": "by default, because no other evaluator scores the test",
 }
-_SHARED = {
+_ISOLATION = {
     "per_test": "a fresh folder for each sample",
     "own": "a folder of this test's own, its samples one after another",
     "shared": "one folder for the suite's tests, one after another",
 }
 _WHAT = 60  # characters of a command or an address
-_CUT = 160  # characters of a text that a line shows; `--json` has all of it
+_TEXT = 160  # characters of a text in a line; `--json` contains all of it
 
 
-def main(
-    environ: Mapping[str, str],
-    inputs: Mapping[str, str],
-    folder: Path,
-    wanted: str,
-    paths: Sequence[Path],
-    as_json: bool,
-) -> int:
-    """Prints an outline of every test whose id is `wanted`, or else matches it as a glob;
-    InvalidInput names the nearest when none does."""
-    settings = Settings.from_environ(inputs)
-    checkout = wiring.Checkout.at(folder, settings, environ)
-    loaded = wiring.load_all(
-        checkout, settings, wiring.suite_paths(checkout, settings, paths), folder
-    )
-    suites = [suite for suite in loaded if isinstance(suite, Suite)]
-    broken = [suite for suite in loaded if isinstance(suite, BrokenSuite)]
-    found = _find(suites, broken, wanted)
-    for suite in broken:
-        print(
-            f"warning: {terminal.printable(suite.path)} has faults and was not looked into",
-            file=sys.stderr,
-        )
-    fingerprints = Fingerprints(settings.watch)
-    redactor = Redactor.from_environ(environ, settings.env)
-    turns = cache(
-        lambda path: explanation.conversations(
-            next(suite for suite in suites if suite.path == path)
-        )
-    )
-
-    def explain(suite: Suite, test: Test) -> Explanation:
-        own = turns(suite.path)[test.conversation_id] if test.conversation_id is not None else ()
-        return explanation.explain(suite, test, settings.timeout, fingerprints.of(suite, test), own)
-
-    explained = (redact_record(explain(suite, test), redactor) for suite, test in found)
+@click.command()
+@click.argument("test", metavar="TEST", help="The id of a test, or a glob over ids.")
+@paths_argument
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document, without shortened texts."
+)
+@input_options(*READ_INPUTS, "timeout", "watch")
+def explain(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
+    """Explain the effective form of a test: messages, evaluators and their origins, target, judges,
+    gates."""
+    loaded = load_suites(inputs, paths)
+    found = _find(loaded, test)
+    for suite in loaded.broken:
+        path = printable(suite.path)
+        print(f"warning: {path} has errors and was not searched", file=sys.stderr)
+    explained = _explain(loaded, found)
     if as_json:
-        # ASCII alone: a lone surrogate that a test holds could not be written otherwise.
+        # ASCII: a test may contain lone surrogates, which UTF-8 cannot encode.
         print(json.dumps([one.model_dump(mode="json") for one in explained], indent=2))
         return ExitCode.PASSED
     for number, one in enumerate(explained):
         if number:
             print()
-        console.outline(_lines(one), sys.stdout)
+        console.print_outline(_outline(one), sys.stdout)
     return ExitCode.PASSED
 
 
-def _find(
-    suites: Sequence[Suite], broken: Sequence[BrokenSuite], wanted: str
-) -> Iterable[tuple[Suite, Test]]:
-    exact = [(suite, test) for suite in suites for test in suite.tests if test.id == wanted]
-    if exact:
-        return exact
-    if any(fnmatch.fnmatchcase(test.id, wanted) for suite in suites for test in suite.tests):
-        # Not kept: a glob may match each of a file's many rows.
+def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
+    """The tests with the id, or else those that the glob matches; InvalidInput if there is none."""
+    ids = dict.fromkeys(test.id for suite in loaded.valid for test in suite.tests)
+    matching = {wanted} if wanted in ids else set(fnmatch.filter(ids, wanted))
+    if matching:
         return (
-            (suite, test)
-            for suite in suites
-            for test in suite.tests
-            if fnmatch.fnmatchcase(test.id, wanted)
+            (suite, test) for suite in loaded.valid for test in suite.tests if test.id in matching
         )
-    if broken:
-        errors = [str(diagnostic) for suite in broken for diagnostic in suite.errors]
+    if loaded.broken:
         raise InvalidInput(
-            f"no test of the suites without faults has the id {wanted!r}",
-            "mend the faults, or the id",
-            errors,
+            f"no test of the suites without errors has the id {wanted!r}",
+            "correct the errors, or the id",
+            [str(diagnostic) for suite in loaded.broken for diagnostic in suite.errors],
         )
-    known = dict.fromkeys(test.id for suite in suites for test in suite.tests)
-    if not known:
-        raise InvalidInput(
-            "there is no suite in this repository",
-            "write an EVAL.yaml, or mend `suites` and `working-directory`",
-        )
-    near = difflib.get_close_matches(wanted, known, 1) or [
-        name for name in known if wanted and wanted in name
-    ]
-    hint = f"did you mean {near[0]!r}?" if near else "`agentevals-action list` names every test"
-    raise InvalidInput(f"no test has the id {wanted!r}, nor an id that matches it", hint)
+    near = difflib.get_close_matches(wanted, ids, 1)
+    near = near or [name for name in ids if wanted and wanted in name]
+    hint = f"did you mean {near[0]!r}?" if near else "`agentevals-action list` prints every id"
+    raise InvalidInput(f"no test has the id {wanted!r}, or an id that matches it", hint)
 
 
-def _lines(one: Explanation) -> Iterator[Line]:
+def _explain(loaded: LoadedSuites, found: Iterable[tuple[Suite, Test]]) -> Iterator[Explanation]:
+    settings = loaded.settings
+    fingerprints = Fingerprints(settings.watch)
+    redactor = Redactor.from_environ(loaded.environ, settings.env)
+    suites = {suite.path: suite for suite in loaded.valid}
+    conversations = cache(lambda path: list_conversations(suites[path]))
+    for suite, test in found:
+        talk = test.conversation_id
+        turns = conversations(suite.path)[talk] if talk is not None else ()
+        fingerprint = fingerprints.of(suite, test)
+        yield redact_record(
+            explain_test(suite, test, settings.timeout, fingerprint, turns), redactor
+        )
+
+
+def _outline(one: Explanation) -> Iterator[Line]:
     yield Line(0, "suite", f"{one.suite} ({one.suite_name})")
     yield Line(0, "test", f"{one.id} ({one.location})")
     if one.description:
-        yield Line(0, "description", _cut(one.description))
+        yield Line(0, "description", _short(one.description))
     yield Line(0, "target", _target(one.target))
-    if words := [
-        *one.target.words,
-        *([f"cached by {', '.join(one.target.cache_key)}"] if one.target.cache_key else []),
-    ]:
-        yield Line(1, "limits", ", ".join(words))
+    if limits := one.target.limit_words:
+        yield Line(1, "limits", ", ".join(limits))
     if one.conversation:
         yield Line(0, "conversation", _turn(one.conversation))
-    yield Line(0, "time limit", f"{one.time_limit:g} s: {one.time_limit_reason}")
+    yield Line(0, "time-out", f"{one.time_limit:g} s: {one.time_limit_reason}")
     if one.workspace:
-        yield Line(0, "workspace", f"{_SHARED[one.workspace.isolation]} ({one.workspace.location})")
+        shared = _ISOLATION[one.workspace.isolation]
+        yield Line(0, "workspace", f"{shared} ({one.workspace.location})")
         yield from _workspace(one.workspace)
     yield from _section("input", _messages(one.input))
     if one.expected_output:
         yield from _section("expected output", _messages(one.expected_output))
     if one.criteria:
-        yield Line(0, "criteria", _cut(one.criteria))
+        yield Line(0, "criteria", _short(one.criteria))
     yield from _section("evaluators", _evaluators(one.evaluators, 1))
-    yield from _section(
-        "gates", (Line(1, f"- {gate.name}", str(gate.location)) for gate in one.gates)
-    )
+    gates = (Line(1, f"- {gate.name}", str(gate.location)) for gate in one.gates)
+    yield from _section("gates", gates)
     yield from _section("files", (Line(1, f"- {file.path}", file.role) for file in one.files))
-    yield from _section(
-        "fingerprint",
-        (Line(1, name, digest) for name, digest in to_jsonable_python(one.fingerprint).items()),
-    )
+    digests = to_jsonable_python(one.fingerprint)
+    yield from _section("fingerprint", (Line(1, name, digests[name]) for name in digests))
 
 
 def _turn(turn: ExplainedTurn) -> str:
-    remembered = (
-        "; the agent may remember the turns before, which are run first"
-        if turn.is_remembered and turn.number > 1
-        else ""
-    )
-    return f"{_cut(turn.id)}, turn {turn.number:,} of {turn.total:,}{remembered}"
+    position = f"{_short(turn.id)}, turn {turn.number:,} of {turn.total:,}"
+    if turn.is_remembered and turn.number > 1:
+        return f"{position}; the agent may remember earlier turns, which run first"
+    return position
 
 
 def _workspace(workspace: ExplainedWorkspace) -> Iterator[Line]:
@@ -174,16 +151,12 @@ def _workspace(workspace: ExplainedWorkspace) -> Iterator[Line]:
     for repo in workspace.repos:
         commit = f"{repo.commit or 'HEAD'}{f'~{repo.ancestor}' if repo.ancestor else ''}"
         only = f", only {', '.join(repo.sparse)}" if repo.sparse else ""
-        yield Line(
-            1, f"repo {terminal.printable(repo.path)}", _cut(f"{repo.source} at {commit}{only}")
-        )
+        label = f"repo {printable(repo.path)}"
+        yield Line(1, label, _short(f"{repo.source} at {commit}{only}"))
     for hook in workspace.hooks:
         command = hook.command if isinstance(hook.command, str) else shlex.join(hook.command)
-        yield Line(
-            1,
-            hook.name,
-            f"{_cut(command)} in {hook.cwd}, at most {hook.timeout_seconds:g} s ({hook.location})",
-        )
+        limit = f"at most {hook.timeout_seconds:g} s ({hook.location})"
+        yield Line(1, hook.name, f"{_short(command)} in {hook.cwd}, {limit}")
     yield Line(1, "reset", f"{workspace.reset} after each test, {workspace.reset_before} before")
 
 
@@ -195,30 +168,27 @@ def _section(title: str, lines: Iterable[Line]) -> Iterator[Line]:
 
 def _messages(messages: Sequence[ExplainedMessage]) -> Iterator[Line]:
     for message in messages:
-        yield Line(1, message.role, _cut(message.text))
+        yield Line(1, message.role, _short(message.text))
         yield from (Line(2, "file", path) for path in message.files)
 
 
 def _evaluators(evaluators: Sequence[ExplainedEvaluator], depth: int) -> Iterator[Line]:
-    for number, evaluator in enumerate(evaluators, 1):
-        source = f", {_ORIGINS[evaluator.origin]}" if depth == 1 else ""
-        yield Line(
-            depth,
-            f"{number} {terminal.printable(evaluator.name)}",
-            f"{evaluator.type}{source} ({evaluator.location})",
-        )
-        for name, value in evaluator.options.items():
+    for number, one in enumerate(evaluators, 1):
+        origin = f", {_ORIGINS[one.origin]}" if depth == 1 else ""
+        label = f"{number} {printable(one.name)}"
+        yield Line(depth, label, f"{one.type}{origin} ({one.location})")
+        for name, value in one.options.items():
             yield from _option(name, value, depth + 1)
-        if evaluator.config:
-            yield from _option("config", evaluator.config, depth + 1)
-        yield Line(depth + 1, "weight", f"{evaluator.weight:g}")
-        if evaluator.threshold is not None:
-            yield Line(depth + 1, "gate", f"fails the test under {evaluator.threshold:g}")
-        if evaluator.negate:
-            yield Line(depth + 1, "negate", "the score is turned into 1 - score")
-        if evaluator.judge:
-            yield Line(depth + 1, "judge", _target(evaluator.judge))
-        yield from _evaluators(evaluator.children, depth + 1)
+        if one.config:
+            yield from _option("config", one.config, depth + 1)
+        yield Line(depth + 1, "weight", f"{one.weight:g}")
+        if one.threshold is not None:
+            yield Line(depth + 1, "gate", f"the test fails below {one.threshold:g}")
+        if one.negate:
+            yield Line(depth + 1, "negate", "the score becomes 1 - score")
+        if one.judge:
+            yield Line(depth + 1, "judge", _target(one.judge))
+        yield from _evaluators(one.children, depth + 1)
 
 
 def _option(name: str, value: Any, depth: int) -> Iterator[Line]:
@@ -230,16 +200,13 @@ def _option(name: str, value: Any, depth: int) -> Iterator[Line]:
 
 
 def _short(value: Any) -> str:
-    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def _cut(text: str) -> str:
-    return terminal.printable(text, _CUT)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return printable(text, _TEXT)
 
 
 def _target(target: ExplainedTarget) -> str:
     if target.name is None:
         return f"none: {target.reason}"
-    what = f"{target.provider} {terminal.printable(target.what, _WHAT)}".rstrip()
+    what = f"{target.provider} {printable(target.what, _WHAT)}".rstrip()
     defined = f" ({what}, {target.location})" if target.location else ""
     return f"{target.name}{defined}: {target.reason}"

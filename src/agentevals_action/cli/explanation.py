@@ -1,30 +1,42 @@
-"""What one test comes to once all that a suite says is put together: messages, evaluators, gates,
-target, and where each came from."""
+"""The effective form of a test: messages, evaluators, gates, target and workspace."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
-from agentevals_action.cli.explained_workspace import ExplainedWorkspace, explain_workspace
-from agentevals_action.cli.target_listing import Limits, limits_of, what_is
+from agentevals_action.cli.target_listing import Limits, describe_options, limits_of
 from agentevals_action.evaluators import base
 from agentevals_action.execution.conversations import may_remember
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.messages import wire_message
 from agentevals_action.model.result import Fingerprint, Record
-from agentevals_action.model.suite import Evaluator, Gate, Message, NamedFile, Origin, Suite, Test
-from agentevals_action.model.target import Choice, Target
+from agentevals_action.model.suite import (
+    Evaluator,
+    Gate,
+    Message,
+    NamedFile,
+    Origin,
+    Repo,
+    Reset,
+    Suite,
+    Test,
+    Workspace,
+)
+from agentevals_action.model.target import Choice
 
 _JUDGE_REASONS = {
     "evaluator": "the evaluator's `target`",
     "input": "the input `judge-target`",
     "agent": "the agent's own target, which is a model",
 }
+_HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
 class ExplainedTarget(Limits):
-    """A target that was chosen, or `name` None when there is none; `reason` in words, `location`
-    where it is defined, `what` its model, command or address, short."""
+    """The chosen target, `name` None if there is none; `reason` in words, `location` of its
+    definition, `what` its model, command or address, shortened."""
 
     name: str | None
     reason: str
@@ -34,9 +46,8 @@ class ExplainedTarget(Limits):
 
 
 class ExplainedTurn(Record):
-    """The place of a test in its conversation: `number` from 1, of `total`. `is_remembered` says
-    that its agent may know the turns before it, so that they are run before it wherever it is
-    run."""
+    """The position of a test in its conversation: `number` from 1, of `total`. If `is_remembered`,
+    the agent may know earlier turns, and they run before this one."""
 
     id: str
     number: int
@@ -45,7 +56,7 @@ class ExplainedTurn(Record):
 
 
 class ExplainedMessage(Record):
-    """One message: its text with data as JSON, and the files in it, relative to the repository."""
+    """One message: its text, with data as JSON, and its files, relative to the repository."""
 
     role: str
     text: str
@@ -53,9 +64,8 @@ class ExplainedMessage(Record):
 
 
 class ExplainedEvaluator(Record):
-    """One effective evaluator. `options` are those that differ from the type's defaults;
-    `threshold` is the gate's score (0-1), None when it is none; `judge` None when it asks none;
-    `children` are what a composite puts together."""
+    """One effective evaluator. `options` differ from the type's defaults; `threshold` is the gate's
+    score (0-1), None for no gate; `children` are the evaluators of a composite."""
 
     name: str
     type: str
@@ -70,22 +80,31 @@ class ExplainedEvaluator(Record):
     children: tuple["ExplainedEvaluator", ...] = ()
 
 
-class ExplainedGate(Record):
-    """A gate by its full name, and where an annotation goes when it fails."""
+class ExplainedHook(Record):
+    """A hook of the workspace: words, or a script of `sh`; `cwd` relative to the repository."""
 
     name: str
+    command: str | tuple[str, ...]
+    cwd: str
+    timeout_seconds: float
     location: Location
 
 
-class ExplainedFile(Record):
-    """A file that the test depends on, relative to the repository, and what it is."""
+class ExplainedWorkspace(Record):
+    """The workspace of a test, with paths relative to the repository. `isolation` states who shares
+    the folder: nobody (`per_test`), this test's samples (`own`), the suite's tests (`shared`)."""
 
-    path: str
-    role: str
+    location: Location
+    isolation: Literal["per_test", "own", "shared"]
+    template: str | None
+    repos: tuple[Repo, ...]
+    hooks: tuple[ExplainedHook, ...]
+    reset: Reset
+    reset_before: Reset
 
 
 class Explanation(Record):
-    """One test, effective. `time_limit` is in seconds."""
+    """One effective test. `time_limit` is in seconds."""
 
     suite: str
     suite_name: str
@@ -96,17 +115,17 @@ class Explanation(Record):
     input: tuple[ExplainedMessage, ...]
     expected_output: tuple[ExplainedMessage, ...]
     evaluators: tuple[ExplainedEvaluator, ...]
-    gates: tuple[ExplainedGate, ...]
+    gates: tuple[Gate, ...]
     target: ExplainedTarget
     conversation: ExplainedTurn | None
     workspace: ExplainedWorkspace | None
     time_limit: float
     time_limit_reason: str
-    files: tuple[ExplainedFile, ...]
+    files: tuple[NamedFile, ...]
     fingerprint: Fingerprint
 
 
-def conversations(suite: Suite) -> Mapping[str, Sequence[str]]:
+def list_conversations(suite: Suite) -> Mapping[str, Sequence[str]]:
     """The ids of the tests of each conversation, in their order."""
     turns: dict[str, list[str]] = {}
     for test in suite.tests:
@@ -115,13 +134,21 @@ def conversations(suite: Suite) -> Mapping[str, Sequence[str]]:
     return turns
 
 
-def explain(
+def explain_test(
     suite: Suite, test: Test, timeout: float, fingerprint: Fingerprint, turns: Sequence[str] = ()
 ) -> Explanation:
-    """Puts together what a test comes to; `timeout` (seconds) is for a test that says nothing
-    itself, `turns` are the ids of its conversation, as `conversations` tells them."""
+    """Explains a test. `timeout` (seconds) applies if the test and the suite set none, `turns` are
+    the ids of the test's conversation."""
     agent = suite.targets.agent_choice(test.target or suite.default_target)
     limit, reason = _time_limit(suite, test, timeout)
+    conversation = None
+    if test.conversation_id is not None:
+        conversation = ExplainedTurn(
+            id=test.conversation_id,
+            number=turns.index(test.id) + 1,
+            total=len(turns),
+            is_remembered=may_remember(suite, test),
+        )
     return Explanation(
         suite=suite.path,
         suite_name=suite.name,
@@ -132,29 +159,14 @@ def explain(
         input=_messages(test.input, suite),
         expected_output=_messages(test.expected_output, suite),
         evaluators=tuple(_evaluator(evaluator, suite, agent.name) for evaluator in test.evaluators),
-        gates=tuple(_gate(gate) for gate in test.gates),
+        gates=test.gates,
         target=_target(agent, _agent_reason(agent, test), suite),
-        conversation=_turn(suite, test, turns),
-        workspace=explain_workspace(suite, test.workspace) if test.workspace else None,
+        conversation=conversation,
+        workspace=_workspace(suite.root, test.workspace) if test.workspace else None,
         time_limit=limit,
         time_limit_reason=reason,
-        files=tuple(
-            ExplainedFile(path=file.path, role=file.role)
-            for file in _files(suite, test, agent.name)
-        ),
+        files=tuple(_files(suite, test, agent.name)),
         fingerprint=fingerprint,
-    )
-
-
-def _turn(suite: Suite, test: Test, turns: Sequence[str]) -> ExplainedTurn | None:
-    if test.conversation_id is None:
-        return None
-    number = turns.index(test.id) + 1
-    return ExplainedTurn(
-        id=test.conversation_id,
-        number=number,
-        total=len(turns),
-        is_remembered=may_remember(suite, test),
     )
 
 
@@ -162,38 +174,34 @@ def _time_limit(suite: Suite, test: Test, timeout: float) -> tuple[float, str]:
     if test.timeout_seconds:
         return test.timeout_seconds, "the test's `execution.timeout_seconds`"
     if suite.timeout_seconds:
-        return (
-            suite.timeout_seconds,
-            "`timeout_seconds` of the suite's `execution`, else of .agentv/config.yaml",
-        )
+        reason = "`timeout_seconds` of the suite's `execution`, or of .agentv/config.yaml"
+        return suite.timeout_seconds, reason
     return timeout, "the input `timeout`"
 
 
 def _agent_reason(agent: Choice, test: Test) -> str:
     owner = "test" if test.target else "suite"
-    words = {
+    reasons = {
         "input": "the input `target`",
         "suite": f"the {owner}'s `execution.target`",
         "configuration": "`defaults.target` of .agentv/config.yaml",
-        "default": "nothing names one, and this one is called `default`",
+        "default": "no target is named, and this one is called `default`",
     }
-    return words.get(agent.reason, "nothing names one, and none is called `default`")
+    return reasons.get(agent.reason, "no target is named, and none is called `default`")
 
 
 def _target(choice: Choice, reason: str, suite: Suite) -> ExplainedTarget:
     found = suite.targets.targets.get(choice.name) if choice.name else None
-    if choice.name and found is None:
-        reason = f"{reason}; it is not defined in any targets file"
     if found is None:
-        return ExplainedTarget(name=choice.name, reason=reason)
-    what, limits = what_is(found.options), limits_of(found)
+        undefined = "; no targets file defines it" if choice.name else ""
+        return ExplainedTarget(name=choice.name, reason=f"{reason}{undefined}")
     return ExplainedTarget(
         name=choice.name,
         reason=reason,
         provider=found.provider,
-        what=what,
+        what=describe_options(found.options),
         location=found.location,
-        **limits,
+        **limits_of(found),
     )
 
 
@@ -201,15 +209,14 @@ def _judge(evaluator: Evaluator, suite: Suite, agent: str | None) -> ExplainedTa
     if not _options(evaluator).needs_judge():
         return None
     choice = suite.targets.judge_choice(evaluator.target, agent)
-    words = {**_JUDGE_REASONS, "judge_target": f"`judge_target` of `{agent}`"}
-    return _target(
-        choice, words.get(choice.reason, "nothing names one, and the agent is no model"), suite
-    )
+    reasons = {**_JUDGE_REASONS, "judge_target": f"`judge_target` of `{agent}`"}
+    unnamed = "no judge is named, and the agent is not a model"
+    return _target(choice, reasons.get(choice.reason, unnamed), suite)
 
 
 def _options(evaluator: Evaluator) -> base.EvaluatorOptions:
     if not isinstance(evaluator.options, base.EvaluatorOptions):
-        raise TypeError(f"{evaluator.type} has no evaluator behind it")
+        raise TypeError(f"{evaluator.type} has no evaluator")
     return evaluator.options
 
 
@@ -229,23 +236,15 @@ def _evaluator(evaluator: Evaluator, suite: Suite, agent: str | None) -> Explain
     )
 
 
-def _gate(gate: Gate) -> ExplainedGate:
-    return ExplainedGate(name=gate.name, location=gate.location)
-
-
 def _messages(messages: Sequence[Message], suite: Suite) -> tuple[ExplainedMessage, ...]:
-    return tuple(
-        ExplainedMessage(
-            role=message.role, text=_text(message), files=tuple(_paths(message, suite))
+    explained = []
+    for message in messages:
+        blocks = message.content if isinstance(message.content, tuple) else ()
+        files = [block.path.relative_to(suite.root).as_posix() for block in blocks if block.path]
+        explained.append(
+            ExplainedMessage(role=message.role, text=_text(message), files=tuple(files))
         )
-        for message in messages
-    )
-
-
-def _paths(message: Message, suite: Suite) -> Iterator[str]:
-    for block in message.content if isinstance(message.content, tuple) else ():
-        if block.path is not None:
-            yield block.path.relative_to(suite.root).as_posix()
+    return tuple(explained)
 
 
 def _text(message: Message) -> str:
@@ -253,7 +252,9 @@ def _text(message: Message) -> str:
         parts = [message.content] if message.content else []
     else:
         parts = [
-            _data(block.value) if block.type == "json" else str(block.value)
+            json.dumps(block.value, ensure_ascii=False)
+            if block.type == "json"
+            else str(block.value)
             for block in message.content
             if block.path is None
         ]
@@ -261,24 +262,50 @@ def _text(message: Message) -> str:
     return "\n".join([*parts, *(f"calls {call['name']}({call['arguments']})" for call in calls)])
 
 
-def _data(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _files(suite: Suite, test: Test, agent: str | None) -> Iterator[NamedFile]:
-    """What the test depends on, each file once: its own files, its evaluators', and what its
-    targets are made of."""
-    named: dict[str, NamedFile] = {file.path: file for file in test.files}
+    """The files that the test depends on, each once: of itself, its evaluators and its targets."""
+    files = list(test.files)
     targets = [agent]
     for evaluator in (inner for declared in test.evaluators for inner in base.walk(declared)):
-        for file in evaluator.files:
-            named.setdefault(file.path, file)
+        files += evaluator.files
         judge = _judge(evaluator, suite, agent)
         targets += [judge.name] if judge else []
     for name in dict.fromkeys(targets):
-        target: Target | None = suite.targets.targets.get(name) if name else None
-        for path in target.files if target else ():
-            named.setdefault(path, NamedFile(path, "target's command"))
+        target = suite.targets.targets.get(name) if name else None
+        files += [NamedFile(path, "target's command") for path in (target.files if target else ())]
     if suite.targets.path:
-        named.setdefault(suite.targets.path, NamedFile(suite.targets.path, "targets file"))
-    yield from named.values()
+        files.append(NamedFile(suite.targets.path, "targets file"))
+    roles: dict[str, str] = {}
+    for file in files:
+        roles.setdefault(file.path, file.role)
+    return (NamedFile(path, role) for path, role in roles.items())
+
+
+def _workspace(root: Path, workspace: Workspace) -> ExplainedWorkspace:
+    hooks = ((name, getattr(workspace, name)) for name in _HOOKS)
+    return ExplainedWorkspace(
+        location=workspace.location,
+        isolation="per_test" if workspace.per_test else "own" if workspace.own else "shared",
+        template=_relative(workspace.template, root) if workspace.template else None,
+        repos=tuple(replace(repo, source=_relative(repo.source, root)) for repo in workspace.repos),
+        hooks=tuple(
+            ExplainedHook(
+                name=name,
+                command=hook.command,
+                cwd=_relative(hook.cwd, root),
+                timeout_seconds=hook.timeout_seconds,
+                location=hook.location,
+            )
+            for name, hook in hooks
+            if hook
+        ),
+        reset=workspace.reset,
+        reset_before=workspace.reset_before,
+    )
+
+
+def _relative(source: Path | str, root: Path) -> str:
+    """A path relative to the repository; a URL as it is."""
+    if isinstance(source, str):
+        return source
+    return (source.relative_to(root) if source.is_relative_to(root) else source).as_posix()

@@ -1,30 +1,51 @@
-"""The action's inputs as options of the command line: one table for both, so that names, words and
-checks are the same."""
+"""The options that commands share: the action's inputs, paths, and the form of the output."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import click
 
 from agentevals_action.inputs import INPUTS
 
-Command = Callable[..., None]
+#: The inputs of commands that only read suites.
+READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
+#: The inputs of commands that run suites.
+RUN_INPUTS = (
+    *("suites", "targets", "target", "judge-target", "max-concurrency", "timeout", "setup"),
+    *("prepare", "env", "strict", "max-cost-usd", "cache", "cache-dir", "report-dir"),
+    "working-directory",
+)
+
+paths_argument = click.argument(
+    "paths",
+    nargs=-1,
+    type=Path,
+    help="Suites, or folders that contain suites. Default: all suites of the repository.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of lines."
+)
 
 
-def takes_inputs(*names: str) -> Callable[[Command], Command]:
-    """Gives a command an option for each named input, and as arguments their values with `_` for
-    `-`: None where one was not given."""
+def input_options(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Adds an option for each of these inputs.
 
-    def decorate(command: Command) -> Command:
-        for name in reversed(names):  # Click shows the option that was added last first
-            command = _option(name)(command)
+    The command gets them as keyword arguments with `_` for `-`, None if not given."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        for name in reversed(names):  # Click shows the option first that is added last
+            described = INPUTS[name]
+            default = f" [default: {described.default}]" if described.default else ""
+            words = f"{described.description}{default}"
+            option = click.option(f"--{name}", metavar=described.kind.upper(), help=words)
+            command = option(command)
         return command
 
     return decorate
 
 
 def as_environment(inputs: Mapping[str, str | None]) -> dict[str, str]:
-    """The options that were given, as the runner would hand them over, for the one reader of
-    inputs."""
+    """The given options as the variables in which a runner passes inputs."""
     return {
         f"INPUT_{name.replace('_', '-').upper()}": value
         for name, value in inputs.items()
@@ -32,9 +53,16 @@ def as_environment(inputs: Mapping[str, str | None]) -> dict[str, str]:
     }
 
 
-def _option(name: str) -> Callable[[Command], Command]:
-    described = INPUTS[name]
-    words = described.description + (
-        f" [default: {described.default}]" if described.default else ""
-    )
-    return click.option(f"--{name}", metavar=described.kind.upper(), help=words)
+class CommandGroup(click.Group):
+    """A group that lists its commands in the order in which they were added, with the complete
+    first paragraph of their descriptions."""
+
+    # The signature is Click's.
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Writes the section of the commands."""
+        with formatter.section("Commands"):
+            descriptions = (
+                (name, " ".join((command.help or "").partition("\n\n")[0].split()))
+                for name, command in self.commands.items()
+            )
+            formatter.write_dl(list(descriptions))

@@ -1,372 +1,383 @@
-"""`run`: suites as they are, a table, an exit code."""
+"""`run`: suites without a base: a results file, a table, an exit code."""
 
 import fnmatch
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from itertools import groupby
+from functools import cached_property
 from pathlib import Path
 
-from agentevals_action.errors import AttemptError, InvalidInput
+import click
+
+from agentevals_action.cli import running
+from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
+from agentevals_action.errors import InvalidInput
 from agentevals_action.execution.conversations import SelectedTests
 from agentevals_action.execution.engine import Engine, open_engine
-from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resume import RequestedTests
 from agentevals_action.execution.runner import IndexedTest
-from agentevals_action.github import job_log
-from agentevals_action.model.comparison import BaselineInfo, Decision, SuiteComparison
+from agentevals_action.formatting import counted, plural
+from agentevals_action.model.comparison import (
+    BaselineInfo,
+    Change,
+    Review,
+    SuiteComparison,
+    TestComparison,
+)
 from agentevals_action.model.quarantine import Quarantine, Quarantines
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.reports import console, terminal
-from agentevals_action.reports.conversations import Turns
-from agentevals_action.reports.summary_json import write_run_summary
-from agentevals_action.reports.view import cost
+from agentevals_action.reports import console
+from agentevals_action.reports.conversations import number_turns
+from agentevals_action.reports.progress import show_progress
+from agentevals_action.reports.summary_json import run_summary
+from agentevals_action.reports.terminal import printable
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.models import ListedTest, ReportView, order_by_conversation
 from agentevals_action.results.estimate import Figures, earlier_figures
-from agentevals_action.results.jsonl import ResultsWriter, read_back
-from agentevals_action.results.summary import summarise
+from agentevals_action.results.jsonl import ResultsWriter, read_results
+from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
-from agentevals_action.review.comparison.compare import Side, compare_suite
-from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as wiring
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.system.tree_files import write_atomically
 from agentevals_action.targets.cache.store import check_cache
 
-_ELSEWHERE = frozenset({"failures"})
-#: What only a reader of the results file wants to know of a result.
-_UNSHOWN = {
-    "samples": (),
-    "evaluator_results": (),
-    "candidate_answer": "",
-    "trace_summary": None,
-    "fingerprint": None,
-}
+_DEFAULT_FAIL_ON = frozenset({"failures"})
+_BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothing")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to run and where the results go: `tests` are globs over ids, `resume` keeps what
-    `output` already holds, `keep_workspaces` the folders of agents whose tests did not pass."""
-
-    paths: tuple[Path, ...] = ()
-    output: Path | None = None
-    tests: tuple[str, ...] = ()
-    resume: bool = False
-    keep_workspaces: bool = False
-
-    def has(self, test: Test) -> bool:
-        """Whether a test is asked for."""
-        return not self.tests or any(fnmatch.fnmatchcase(test.id, glob) for glob in self.tests)
+@click.command()
+@paths_argument
+@click.option(
+    "--output",
+    type=Path,
+    help="The file of results. Default: `results.jsonl` in the report folder.",
+)
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID-GLOB",
+    help="Run only tests whose id matches this glob; may be repeated.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep results in the output whose test, evaluators and target are unchanged. Changes of "
+    "the agent's other code are not noticed.",
+)
+@click.option(
+    "--keep-workspaces",
+    is_flag=True,
+    help="Keep the workspaces of tests that did not pass in `workspaces` of the report folder, as "
+    "the agent left them, including secrets.",
+)
+@input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
+def run(
+    paths: tuple[Path, ...],
+    output: Path | None,
+    tests: tuple[str, ...],
+    resume: bool,
+    keep_workspaces: bool,
+    **inputs: str | None,
+) -> int:
+    """Run suites without a comparison: write the results and print a table."""
+    loaded = load_suites(inputs, paths)
+    suites = loaded.all_valid()
+    for warning in (warning for suite in suites for warning in suite.warnings):
+        print(f"warning: {warning}", file=sys.stderr)
+    settings, environ, folder = loaded.settings, loaded.environ, loaded.folder
+    check_cache(settings, folder, environ)
+    quarantines = _read_quarantines(loaded, has_all_suites=not paths)
+    report = folder / settings.report_dir
+    output = output or report / "results.jsonl"
+    keep = report / "workspaces" if keep_workspaces else None
+    with open_engine(settings, environ, folder, keep) as engine:
+        running.check_variables(engine, suites)
+        _check_output(output, suites)
+        redactor = engine.redactor(suites)
+        planned = _Run(suites, tests, output, resume, settings.samples, redactor)
+        earlier = earlier_figures(output)
+        collected = _Collected(quarantines.head)
+        signals.run(_execute(planned, collected, engine, loaded, earlier))
+        notices = list(engine.notices)
+    if keep and keep.is_dir():
+        notices.append(
+            f"{keep} contains workspaces as the agents left them, including secrets: "
+            "they are not redacted, so do not upload them"
+        )
+    view = _decide(loaded, collected)
+    console.print_suites(view, sys.stdout)
+    console.print_not_passed(collected.shown(), collected.not_passed, sys.stdout)
+    subject = "these results" if resume else "this run"
+    console.print_sentences([view.spending.sentence(subject)], sys.stdout)
+    console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
+    write_atomically(_summary_path(output), run_summary(view))
+    decision = view.review.decision
+    for waived in decision.waived:
+        print(printable(waived, 500))
+    print(console.outcome_line(decision))
+    print(f"results: {output}", file=sys.stderr)
+    return decision.exit_code
 
 
 @dataclass(frozen=True)
 class _Run:
+    """What runs: of the `suites` the tests whose ids match the `globs` (all if there are none)."""
+
     suites: Sequence[Suite]
-    wanted: Wanted
+    globs: tuple[str, ...]
     output: Path
+    resume: bool
+    samples: int
     redactor: Redactor
-    quarantines: Quarantines
+
+    @cached_property
+    def _selected(self) -> SelectedTests | None:
+        return SelectedTests(self.suites, self._matches) if self.globs else None
+
+    def _matches(self, test: Test) -> bool:
+        return any(fnmatch.fnmatchcase(test.id, glob) for glob in self.globs)
 
     def tests(self) -> Iterator[IndexedTest]:
-        """The wanted tests, and what has to be run for them, with their places."""
-        picked = self.picked
+        """The tests that run, with their index."""
+        selected = self._selected
         pairs = (
             (suite, test)
             for suite in self.suites
-            for test in (picked.of(suite) if picked else suite.tests)
+            for test in (selected.of(suite) if selected else suite.tests)
         )
         return ((index, suite, test) for index, (suite, test) in enumerate(pairs))
 
-    @cached_property
-    def picked(self) -> SelectedTests | None:
-        """What globs choose, None where there are none."""
-        return SelectedTests(self.suites, self.wanted.has) if self.wanted.tests else None
-
     def count(self) -> int:
-        """How many tests are wanted; the rows are looked through for it only where globs choose
-        among them."""
-        return (
-            sum(1 for _ in self.tests())
-            if self.wanted.tests
-            else sum(suite.test_count for suite in self.suites)
+        """The number of tests; rows are only read for it if globs select some of them."""
+        if self.globs:
+            return sum(1 for _ in self.tests())
+        return sum(suite.test_count for suite in self.suites)
+
+    def has_test(self, result: TestResult) -> bool:
+        """Whether the suites still have the test of a row; unknown suites count as having it."""
+        suite = next((suite for suite in self.suites if suite.path == result.eval_path), None)
+        return suite is None or any(test.id == result.eval_id for test in suite.tests)
+
+    def print_earlier_turns(self) -> None:
+        """States how many turns run only because later turns are selected."""
+        selected = self._selected
+        number = sum(map(selected.added, self.suites)) if selected else 0
+        if number:
+            turns = plural(number, "turn of a conversation runs", "turns of conversations run")
+            why = "because an agent that remembers them may answer differently without them"
+            print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
+
+
+class _Collected:
+    """Adds up the results of a run while they arrive, in any order.
+
+    A run may have 100,000 tests: of tests that did not pass, the gate counts one comparison for all
+    that are alike, and only the first ones keep their messages."""
+
+    def __init__(self, quarantine: Sequence[Quarantine]) -> None:
+        self._quarantine = quarantine
+        self._totals: dict[str, SuiteTotals] = {}
+        self._counted: dict[str, list[TestComparison]] = {}
+        self._alike: dict[Hashable, TestComparison] = {}
+        self._shown: dict[int, TestComparison] = {}
+        self._turns: dict[int, tuple[str, str, str]] = {}
+        self.not_passed = 0
+
+    def add(self, index: int, result: TestResult) -> None:
+        """Adds the result of the test at this index of the run."""
+        path = result.eval_path
+        self._totals.setdefault(path, SuiteTotals()).add(index, result)
+        if result.conversation_id is not None:
+            self._turns[index] = (path, result.conversation_id, result.eval_id)
+        held = waivers.entry_for(self._quarantine, path, result.eval_id)
+        if result.verdict == "pass" and held is None:
+            return
+        change = Change.NEW if result.verdict else Change.HEAD_ERROR
+        alike = (result.verdict, result.gates_failed, held)
+        if alike not in self._alike:
+            self._alike[alike] = TestComparison(
+                result.eval_id, change, _without_answers(result), None, quarantine=held
+            )
+        self._counted.setdefault(path, []).append(self._alike[alike])
+        if result.verdict != "pass":
+            self.not_passed += 1
+            self._show(
+                index, TestComparison(result.eval_id, change, _without_answers(result), None)
+            )
+
+    def _show(self, index: int, test: TestComparison) -> None:
+        self._shown[index] = test
+        if len(self._shown) > 2 * console.SHOWN:
+            first = sorted(self._shown)[: console.SHOWN]
+            self._shown = {index: self._shown[index] for index in first}
+
+    def suites(self, suites: Sequence[Suite]) -> tuple[SuiteComparison, ...]:
+        """The suites that ran: their totals, and the tests that the gate counts."""
+        return tuple(
+            SuiteComparison(
+                suite.path,
+                suite.name,
+                tuple(self._counted.get(suite.path, ())),
+                self._totals[suite.path].summary(suite.path, suite.name),
+                None,
+            )
+            for suite in suites
+            if suite.path in self._totals
         )
 
-    @property
-    def summary(self) -> Path:
-        """The file of totals beside the results: `summary.json` beside `results.jsonl`,
-        `x.summary.json` beside `x.jsonl`."""
-        stem = self.output.name.removesuffix(".jsonl")
-        return self.output.with_name(
-            "summary.json" if stem == "results" else f"{stem}.summary.json"
+    def shown(self) -> tuple[ListedTest, ...]:
+        """The first tests that did not pass, in the order of the suites."""
+        turns = number_turns(self._turns[index] for index in sorted(self._turns))
+        tests = (self._shown[index] for index in sorted(self._shown))
+        return order_by_conversation(
+            ListedTest(test.head.eval_path, test, turns.get((test.head.eval_path, test.id)))
+            for test in tests
+            if test.head
         )
 
 
-def main(
-    environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wanted: Wanted
-) -> int:
-    """Runs the suites and prints what came out; the exit code is by `fail-on` (default
-    `failures`)."""
-    settings = Settings.from_environ(inputs)
-    checkout = wiring.Checkout.at(folder, settings, environ)
-    suites = wiring.require_valid(
-        wiring.load_all(
-            checkout, settings, wiring.suite_paths(checkout, settings, wanted.paths), folder
-        )
+def _without_answers(result: TestResult) -> TestResult:
+    return replace(
+        result,
+        samples=(),
+        evaluator_results=(),
+        candidate_answer="",
+        question="",
+        trace_summary=None,
+        fingerprint=None,
     )
-    for suite in suites:
-        for warning in suite.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
-    check_cache(settings, folder, environ)
-    quarantines = _quarantines(checkout, suites, whole=not wanted.paths)
-    keep = folder / settings.report_dir / "workspaces" if wanted.keep_workspaces else None
-    with open_engine(settings, environ, folder, keep) as engine:
-        _refuse_missing(engine, suites)
-        _check_output(wanted.output or folder / settings.report_dir / "results.jsonl", suites)
-        redactor = engine.redactor(suites)
-        run = _Run(
-            suites,
-            wanted,
-            wanted.output or folder / settings.report_dir / "results.jsonl",
-            redactor,
-            quarantines,
-        )
-        earlier = earlier_figures(run.output)
-        log = partial(
-            job_log.folded,
-            redact=redactor.redact,
-            in_actions=environ.get("GITHUB_ACTIONS") == "true",
-        )
-        seal = signals.run(_execute(run, engine, folder, settings.samples, earlier, log))
-        notices = [*engine.notices, *_warned(keep)]
-    return _report(run, settings, read_back(run.output, seal), notices)
 
 
-def _warned(keep: Path | None) -> Sequence[str]:
-    if keep is None or not keep.is_dir():
-        return ()
-    return (
-        f"what is kept in {keep} is as the agents left it, secrets included: nothing in it is redacted, so do not upload it",
-    )
-
-
-def _quarantines(checkout: wiring.Checkout, suites: Sequence[Suite], whole: bool) -> Quarantines:
-    """What the working tree has in quarantine; InvalidInput when its file has faults. `whole` says
-    that `suites` are all there are."""
-    read = read_quarantines(checkout.root, datetime.now(UTC).date())
+def _read_quarantines(loaded: LoadedSuites, *, has_all_suites: bool) -> Quarantines:
+    """The quarantine of the working tree; InvalidInput if its file has errors."""
+    read = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
     if read.errors:
-        problem = f"{len(read.errors)} fault{'' if len(read.errors) == 1 else 's'} in the quarantine, nothing was run"
-        raise InvalidInput(problem, errors=tuple(str(diagnostic) for diagnostic in read.errors))
-    ids = ((suite.path, (test.id for test in suite.tests)) for suite in suites)
-    for warning in (*read.warnings, *(waivers.without_tests(read.head, ids) if whole else ())):
+        number = counted(len(read.errors), "error")
+        errors = tuple(map(str, read.errors))
+        raise InvalidInput(f"{number} in the quarantine, nothing was run", errors=errors)
+    warnings = read.warnings
+    if has_all_suites:
+        ids = ((suite.path, (test.id for test in suite.tests)) for suite in loaded.valid)
+        warnings = (*warnings, *waivers.without_tests(read.head, ids))
+    for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return read
 
 
 def _check_output(output: Path, suites: Sequence[Suite]) -> None:
-    """InvalidInput when writing results there would destroy something else."""
+    """InvalidInput if writing results there would destroy another file."""
     if not output.exists():
         return
-    named = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
-    if output.resolve() in named or not output.is_file() or output.suffix != ".jsonl":
+    files = {(suite.root / file.path).resolve() for suite in suites for file in suite.files}
+    if output.resolve() in files or not output.is_file() or output.suffix != ".jsonl":
         raise InvalidInput(
-            f"{output} is there and is no file of results", "name a file that ends in .jsonl"
+            f"{output} exists and is not a file of results", "name a file that ends in .jsonl"
         )
 
 
-def _refuse_missing(engine: Engine, suites: Sequence[Suite]) -> None:
-    errors = dict.fromkeys(
-        str(diagnostic) for suite in suites for diagnostic in engine.missing_variables(suite)
-    )
-    if errors:
-        raise InvalidInput("variables are missing, nothing was run", errors=tuple(errors))
-
-
-def _stands(result: TestResult, run: _Run) -> bool:
-    """Whether a row is of a test that there still is, as far as the suites that are asked for
-    tell."""
-    suite = next((suite for suite in run.suites if suite.path == result.eval_path), None)
-    return suite is None or any(test.id == result.eval_id for test in suite.tests)
+def _summary_path(output: Path) -> Path:
+    """`summary.json` for `results.jsonl`, `x.summary.json` for `x.jsonl`."""
+    stem = output.name.removesuffix(".jsonl")
+    return output.with_name("summary.json" if stem == "results" else f"{stem}.summary.json")
 
 
 async def _execute(
-    run: _Run,
+    plan: _Run,
+    collected: _Collected,
     engine: Engine,
-    folder: Path,
-    samples: int,
+    loaded: LoadedSuites,
     earlier: Mapping[str, Figures],
-    log: LogSection,
-) -> bytes:
-    """Runs what is asked for; the seal of its results."""
+) -> None:
     asked = (
-        RequestedTests(run.tests(), engine.fingerprints.of, samples) if run.wanted.resume else None
+        RequestedTests(plan.tests(), engine.fingerprints.of, plan.samples) if plan.resume else None
     )
-    total = len(asked) if asked else run.count()
+    total = len(asked) if asked else plan.count()
     if not total:
         raise InvalidInput(
-            "no test matches", "mend the globs of `--test`; `agentevals-action list` shows the ids"
+            "no test matches",
+            "correct the globs of `--test`; `agentevals-action list` prints the ids",
         )
-    if added := sum(map(run.picked.added, run.suites)) if run.picked else 0:
-        turns = (
-            "one earlier turn of a conversation is"
-            if added == 1
-            else f"{added:,} earlier turns of conversations are"
-        )
-        print(
-            f"{turns} run too: an agent that may remember them answers otherwise without",
-            file=sys.stderr,
-        )
-
+    plan.print_earlier_turns()
     try:
-        print(await engine.estimate(run.suites, 1, earlier), file=sys.stderr)
-        refusal = await _prepared(engine, folder, log)
-        opened, kept = _resumed(run, asked) if asked else (ResultsWriter(run.output), bytearray())
-        with opened as writer:
-            if any(kept):
-                print(f"{sum(kept)} of {total} tests are kept from {run.output}", file=sys.stderr)
-            with console.progress() as bars:
-                bars.expect("tests", total - sum(kept))
+        print(await engine.estimate(plan.suites, 1, earlier), file=sys.stderr)
+        refusal = await running.prepare(engine, loaded, plan.redactor)
+        kept = _kept_rows(plan, asked) if asked else bytearray()
+        with _open_results(plan, asked, kept, collected) as writer, show_progress() as progress:
+            if number := sum(kept):
+                print(f"{number} of {total} tests are kept from {plan.output}", file=sys.stderr)
+            progress.expect("tests", total - sum(kept))
 
-                def on_result(index: int, _suite: Suite, result: TestResult) -> None:
-                    clean = redact_record(result, run.redactor)
-                    writer.add(index, clean)
-                    engine.count(clean)
-                    bars.advance("tests", clean)
+            def on_result(index: int, _suite: Suite, result: TestResult) -> None:
+                clean = redact_record(result, plan.redactor)
+                writer.add(index, clean)
+                collected.add(index, clean)
+                engine.count(clean)
+                progress.advance("tests", clean)
 
-                await engine.runner.run(
-                    (one for one in run.tests() if not (kept and kept[one[0]])), on_result, refusal
-                )
-        return writer.seal()
+            left = (one for one in plan.tests() if not (kept and kept[one[0]]))
+            await engine.runner.run(left, on_result, refusal)
     finally:
         await engine.close()
 
 
-def _resumed(run: _Run, asked: RequestedTests) -> tuple[ResultsWriter, bytearray]:
-    """The results to go on from, and a byte for each place in the run: whether they hold it.
-    Conversations of which they hold a part are taken out of the file at once, or what a killed run
-    leaves could be turns of two."""
+def _kept_rows(plan: _Run, asked: RequestedTests) -> bytearray:
+    """Marks the tests whose rows in the output stay; of a conversation all turns stay or none."""
     kept = bytearray(len(asked))
+    rows = read_results(plan.output) if plan.output.is_file() else ()
+    for result in rows:
+        if result not in asked and plan.has_test(result):
+            problem = f"{plan.output} contains results of tests that are not selected now"
+            raise InvalidInput(
+                f"{problem}, the first `{result.eval_id}`: `--resume` would drop them",
+                "select the same tests as before, or name another `--output`",
+            )
+        index = asked.index_of(result)
+        if index is not None:
+            kept[index] = True
+    halves = asked.incomplete_conversations(kept)
+    for index in halves:
+        kept[index] = False
+    if halves:
+        turns = plural(len(halves), "turn of a conversation runs", "turns of conversations run")
+        why = "because other turns of it run again and an agent may remember them"
+        print(f"{len(halves):,} {turns} again, {why}", file=sys.stderr)
+        # At once: a killed run must not leave turns of two runs of a conversation.
+        _open_results(plan, asked, kept).close()
+    return kept
+
+
+def _open_results(
+    plan: _Run,
+    asked: RequestedTests | None,
+    kept: bytearray,
+    collected: _Collected | None = None,
+) -> ResultsWriter:
+    """Opens the output with the kept rows, which are collected."""
+    if asked is None:
+        return ResultsWriter(plan.output)
 
     def keep(result: TestResult) -> int | None:
-        if result not in asked and _stands(result, run):
-            problem = f"{run.output} holds results of tests that are not asked for now, the first `{result.eval_id}`"
-            raise InvalidInput(
-                f"{problem}: `--resume` would drop them",
-                "ask for the same tests as before, or name another `--output`",
-            )
-        place = asked.index_of(result)
-        if place is not None:
-            kept[place] = True
-        return place
+        index = asked.index_of(result)
+        if index is None or not kept[index]:
+            return None
+        if collected is not None:
+            collected.add(index, result)
+        return index
 
-    def keep_whole(result: TestResult) -> int | None:
-        place = asked.index_of(result)
-        return place if place is not None and kept[place] else None
-
-    writer = ResultsWriter(run.output, keep)
-    if halves := asked.incomplete_conversations(kept):
-        writer.close()
-        for place in halves:
-            kept[place] = False
-        turns = (
-            "one turn of a conversation is"
-            if len(halves) == 1
-            else f"{len(halves):,} turns of conversations are"
-        )
-        print(
-            f"{turns} made again, since others of it have to be and an agent may remember them",
-            file=sys.stderr,
-        )
-        ResultsWriter(run.output, keep_whole).close()
-        writer = ResultsWriter(run.output, keep_whole)
-    return writer, kept
+    return ResultsWriter(plan.output, keep)
 
 
-async def _prepared(engine: Engine, folder: Path, log: LogSection) -> AttemptError | None:
-    try:
-        await engine.prepare(folder, log)
-    except AttemptError as error:
-        return error
-    return None
-
-
-def _report(
-    run: _Run, settings: Settings, results: Iterator[TestResult], notices: Sequence[str]
-) -> int:
-    """The table, what did not pass and the summary, from the results as they are read back, a suite
-    at a time."""
-    turns = Turns()
-    names = {suite.path: suite.name for suite in run.suites}
-    suites: list[SuiteComparison] = []
-    for path, of_suite in groupby(results, key=lambda result: result.eval_path):
-        left = _Left(turns, run.quarantines.head)
-        name = names.get(path, path)  # a path that is no UTF-8 stands otherwise in the file
-        summary = summarise(path, name, left.passing_by(of_suite))
-        suites.append(
-            compare_suite(path, name, SuiteRun(path, name, tuple(left.results), summary), Side())
-        )
-    heads = [suite.head for suite in suites if suite.head]
-    console.suite_table(suites, sys.stdout)
-    suites = list(waivers.apply(suites, run.quarantines))
-    tests = (test.head for suite in suites for test in suite.tests if test.head)
-    console.not_passed((result for result in tests if result.verdict != "pass"), turns, sys.stdout)
-    console.remarks(
-        [cost.spent_by(heads).words("these results" if run.wanted.resume else "this run")],
-        sys.stdout,
-    )
-    console.remarks((f"notice: {run.redactor.redact(notice)}" for notice in notices), sys.stderr)
+def _decide(loaded: LoadedSuites, collected: _Collected) -> ReportView:
+    settings = loaded.settings
+    suites = collected.suites(loaded.valid)
     policy = gate.Policy(
-        settings.fail_on or _ELSEWHERE, settings.min_pass_rate, settings.on_inconclusive
+        settings.fail_on or _DEFAULT_FAIL_ON, settings.min_pass_rate, settings.on_inconclusive
     )
-    decision = gate.decide(
-        policy, suites, BaselineInfo("none", wanted=False, reason="`run` compares with nothing")
-    )
-    write_run_summary(run.summary, decision, heads)
-    _tell(decision, run.output)
-    return decision.exit_code
-
-
-class _Left:
-    """The results that did not pass, and those in quarantine: the first with what is shown of them,
-    of the others what the gate counts, shared by those alike. `turns` is told of all."""
-
-    def __init__(self, turns: Turns, quarantine: Sequence[Quarantine]) -> None:
-        self._turns = turns
-        self.results: list[TestResult] = []
-        self._quarantine = quarantine
-        self._shown = 0
-        self._alike: dict[tuple[object, ...], TestResult] = {}
-
-    def passing_by(self, results: Iterable[TestResult]) -> Iterator[TestResult]:
-        """The same results, looked at in passing."""
-        for result in results:
-            self._turns.add(result)
-            held = waivers.entry_for(self._quarantine, result.eval_path, result.eval_id)
-            if result.verdict != "pass" or held:
-                self.results.append(self._shortened(result, held))
-            yield result
-
-    def _shortened(self, result: TestResult, held: Quarantine | None) -> TestResult:
-        if result.verdict != "pass" and self._shown < console.SHOWN:
-            self._shown += 1
-            return replace(result, **_UNSHOWN)
-        # By the entry too: the one that stands for all alike is in quarantine as they are.
-        key = (result.verdict, result.gates_failed, result.error is None, held)
-        if key not in self._alike:
-            self._alike[key] = replace(result, **_UNSHOWN, hits=(), misses=(), question="")
-        return self._alike[key]
-
-
-def _tell(decision: Decision, output: Path) -> None:
-    for waived in decision.waived:
-        print(terminal.printable(waived, 500))
-    print(
-        terminal.printable(
-            f"{decision.outcome}{': ' if decision.reasons else ''}{'; '.join(decision.reasons)}",
-            1000,
-        )
-    )
-    print(f"results: {output}", file=sys.stderr)
+    decision = gate.decide(policy, suites, _BASELINE)
+    return build_view(Review("", None, decision, suites=suites, baseline=_BASELINE))

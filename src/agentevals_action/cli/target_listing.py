@@ -1,45 +1,38 @@
-"""The targets that suites see: where each is defined, who uses it and as what, what it needs."""
+"""The targets that suites can use: definition, uses, limits and variables."""
 
 import re
 import shlex
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agentevals_action.evaluators import base
-from agentevals_action.formatting import dollars, plain
+from agentevals_action.formatting import counted, dollars, plain
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
-from agentevals_action.model.target import Target
+from agentevals_action.model.target import Price, Target
 from agentevals_action.results.build import agent_name
 
-#: What of its options says which agent or model it is; the first that is there does.
-_TELLING = ("model", "deployment", "url", "command", "path")
+#: Options that identify an agent or a model; the first one that is set is shown.
+_IDENTIFYING = ("model", "deployment", "url", "command", "path")
 _SERVERS = ("base_url", "endpoint")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 class ListedVariable(Record):
-    """A variable that a target needs; `is_set` in every suite that uses the target, or sees it
-    where none does. Never its value."""
+    """A variable that a target needs, never its value. `is_set` if it is set in every suite that
+    uses the target, or in every suite that can use it if none does."""
 
     name: str
     is_set: bool
 
 
-class ListedPrice(Record):
-    """US dollars per million tokens."""
-
-    input: float
-    output: float
-
-
 class ListedCheck(Record):
-    """What became of a trial: `kind` (as of AttemptError), `problem` and `hint` in words when the
-    target does not answer, `duration_ms` when it does."""
+    """The result of a check: `duration_ms` if the target answers, otherwise `kind` (as in
+    AttemptError), `problem` and `hint`."""
 
     answers: bool
     kind: str = ""
@@ -49,42 +42,39 @@ class ListedCheck(Record):
 
 
 class Limits(Record):
-    """The limits of a target as in its definition, None where it sets none, what it costs, and the
-    globs of files (relative to the repository) by which replies are cached."""
+    """The limits and the price of a target, None where its definition sets none, and the globs of
+    files (relative to the repository) on which its cached replies depend."""
 
     max_concurrency: int | None = None
     requests_per_minute: int | None = None
     timeout_seconds: float | None = None
     retries: int | None = None
-    price: ListedPrice | None = None
+    price: Price | None = None
     cache_key: tuple[str, ...] = ()
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What is set, each in words."""
+    def limit_words(self) -> list[str]:
+        """What is set, in words."""
+        timeout = None if self.timeout_seconds is None else plain(self.timeout_seconds)
         limits = {
-            "{} at once": self.max_concurrency,
-            "{} a minute": self.requests_per_minute,
-            "{} s": None if self.timeout_seconds is None else plain(self.timeout_seconds),
+            "{} concurrent": self.max_concurrency,
+            "{} per minute": self.requests_per_minute,
+            "{} s": timeout,
             "{} retries": self.retries,
         }
-        told = [words.format(value) for words, value in limits.items() if value is not None]
-        return (
-            *told,
-            *(
-                [
-                    f"{dollars(self.price.input)} in, {dollars(self.price.output)} out per million tokens"
-                ]
-                if self.price
-                else []
-            ),
-        )
+        words = [form.format(value) for form, value in limits.items() if value is not None]
+        if self.price:
+            prices = f"{dollars(self.price.input)} in, {dollars(self.price.output)} out"
+            words.append(f"{prices} per million tokens")
+        if self.cache_key:
+            words.append(f"cached by {', '.join(self.cache_key)}")
+        return words
 
 
 class ListedTarget(Limits):
-    """One target. `what` is its model, command or address, short; `agent_of` and `judge_of` are the
-    suites that use it so, `unread` those that see it and have faults, so that it is not known
-    whether they do. `check` is None when it was not tried."""
+    """One target. `what` is its model, command or address, shortened. `agent_of` and `judge_of` are
+    the suites that use it, `unread` those that have errors and may use it. `check` is None if it
+    was not checked."""
 
     name: str
     provider: str
@@ -99,8 +89,8 @@ class ListedTarget(Limits):
     check: ListedCheck | None = None
 
     @property
-    def used(self) -> bool:
-        """Whether a suite's tests are put to it or judged by it."""
+    def is_used(self) -> bool:
+        """Whether a suite uses it as agent or judge."""
         return bool(self.agent_of or self.judge_of)
 
     @property
@@ -110,9 +100,9 @@ class ListedTarget(Limits):
 
 
 @dataclass
-class SeenTarget:
-    """A target with the suites that see it, by path; the first test that is put to it, if any; the
-    suites that use it, and those of which that could not be read."""
+class FoundTarget:
+    """A target with the suites that can use it, by path, the first test that uses it as agent, and
+    the paths of the suites that use it or have errors."""
 
     target: Target
     suites: dict[str, Suite] = field(default_factory=dict)
@@ -123,41 +113,32 @@ class SeenTarget:
 
     @property
     def home(self) -> Suite:
-        """The suite from whose folder it is tried: the first that uses it, else the first that sees
-        it."""
+        """The suite in whose folder it is checked: the first that uses it, or else can use it."""
         return self.suites[next(iter((*self.agent_of, *self.judge_of, *self.suites)))]
 
 
-def seen_targets(suites: Iterable[Suite], broken: Container[str] = ()) -> Sequence[SeenTarget]:
-    """Every target that the suites see, each once, in the order of their files and lines; `broken`
-    has the paths of those with faults."""
-    seen: dict[tuple[Location, str], SeenTarget] = {}
+def find_targets(suites: Iterable[Suite], broken: Container[str] = ()) -> Sequence[FoundTarget]:
+    """Every target that the suites can use, once, in the order of files and lines; `broken` are the
+    paths of suites with errors."""
+    found: dict[tuple[Location, str], FoundTarget] = {}
     for suite in suites:
         own = {}
         for name, target in suite.targets.targets.items():
-            own[name] = seen.setdefault((target.location, name), SeenTarget(target))
+            own[name] = found.setdefault((target.location, name), FoundTarget(target))
             own[name].suites[suite.path] = suite
             if suite.path in broken:
                 own[name].unread[suite.path] = None
         _note_uses(suite, own)
-    return sorted(
-        seen.values(),
-        key=lambda one: (
-            one.target.location.path,
-            one.target.location.line,
-            one.target.location.column,
-        ),
-    )
+    return sorted(found.values(), key=lambda one: one.target.location)
 
 
-def as_seen(suite: BrokenSuite, root: Path) -> Suite:
-    """A suite with faults as far as its targets go, without tests; all its targets count as used,
-    since any may be."""
+def without_tests(suite: BrokenSuite, root: Path) -> Suite:
+    """The targets of a suite with errors, as a suite without tests that may use all of them."""
     folder, names = (root / suite.path).parent, tuple(suite.targets.targets)
     return Suite(suite.path, suite.path, root, folder, (), suite.targets, used_targets=names)
 
 
-def _note_uses(suite: Suite, own: Mapping[str, SeenTarget]) -> None:
+def _note_uses(suite: Suite, own: Mapping[str, FoundTarget]) -> None:
     for test in suite.tests:
         agent = agent_name(suite, test)
         if agent is not None and agent in own:
@@ -176,23 +157,23 @@ def _judges(suite: Suite, test: Test, agent: str | None) -> Iterator[str]:
                 yield name
 
 
-def listed(one: SeenTarget, variables: Callable[[Suite], Mapping[str, str]]) -> ListedTarget:
-    """A target as it is told; `variables` are those that a suite's targets may name."""
-    target, used = one.target, {**one.agent_of, **one.judge_of}
-    places = [variables(suite) for path, suite in one.suites.items() if not used or path in used]
+def list_target(found: FoundTarget, variables: Mapping[str, Mapping[str, str]]) -> ListedTarget:
+    """The listed form of a target; `variables` are those of each suite, by its path."""
+    target, used = found.target, {**found.agent_of, **found.judge_of}
+    known = [variables[path] for path in found.suites if not used or path in used]
     needed = (
-        ListedVariable(name=name, is_set=all(name in known for known in places))
+        ListedVariable(name=name, is_set=all(name in names for names in known))
         for name in target.variables
     )
     return ListedTarget(
         name=target.name,
         provider=target.provider,
-        what=what_is(target.options),
+        what=describe_options(target.options),
         location=target.location,
         is_model=target.is_model,
-        agent_of=tuple(one.agent_of),
-        judge_of=tuple(one.judge_of),
-        unread=tuple(one.unread),
+        agent_of=tuple(found.agent_of),
+        judge_of=tuple(found.judge_of),
+        unread=tuple(found.unread),
         judge_target=target.judge_target,
         variables=tuple(needed),
         **limits_of(target),
@@ -201,36 +182,23 @@ def listed(one: SeenTarget, variables: Callable[[Suite], Mapping[str, str]]) -> 
 
 def limits_of(target: Target) -> dict[str, Any]:
     """The fields of Limits."""
-    return {
-        "max_concurrency": target.max_concurrency,
-        "requests_per_minute": target.requests_per_minute,
-        "timeout_seconds": target.timeout_seconds,
-        "retries": target.retries,
-        "price": ListedPrice(input=target.price.input, output=target.price.output)
-        if target.price
-        else None,
-        "cache_key": target.cache_key,
-    }
+    return {name: getattr(target, name) for name in Limits.model_fields}
 
 
-def what_is(options: FileModel) -> str:
-    """Which agent or model a target is, in a few words: its model, command or address, without the
-    passwords and keys of that."""
+def describe_options(options: FileModel) -> str:
+    """The model, command or address of a target, without passwords and keys."""
     fields = {name: getattr(options, name) for name in type(options).model_fields}
-    told = next((_text(fields[name]) for name in _TELLING if fields.get(name)), "")
+    what = next((_text(fields[name]) for name in _IDENTIFYING if fields.get(name)), "")
     server = next((_text(fields[name]) for name in _SERVERS if fields.get(name)), "")
-    if not told and (answers := fields.get("responses")):
-        told = f"{len(answers)} response{'' if len(answers) == 1 else 's'}"
-    return f"{told} at {server}".removeprefix(" at ") if server else told
+    if not what and (answers := fields.get("responses")):
+        what = counted(len(answers), "response")
+    return f"{what} at {server}".removeprefix(" at ") if server else what
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return shlex.join(map(str, value))
     text = str(value)
-    # An address may have a password in front, and a key behind its question mark.
-    return (
-        _CREDENTIALS.sub("//", text).partition("?")[0]
-        if re.match(r"(?:https?://|\$\{\{)", text)
-        else text
-    )
+    # An address may contain a password before its host, and a key in its query.
+    is_address = re.match(r"(?:https?://|\$\{\{)", text)
+    return _CREDENTIALS.sub("//", text).partition("?")[0] if is_address else text

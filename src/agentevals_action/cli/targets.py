@@ -1,122 +1,132 @@
-"""`targets`: every agent and model that suites may use, where it comes from, and whether it
-answers."""
+"""`targets`: every agent and model that suites can use, its origin, and whether it answers."""
 
 import asyncio
 import fnmatch
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
 
+import click
+
+from agentevals_action.cli.loaded_suites import load_suites
+from agentevals_action.cli.options import READ_INPUTS, input_options, json_option, paths_argument
 from agentevals_action.cli.target_listing import (
+    FoundTarget,
     ListedCheck,
     ListedTarget,
-    SeenTarget,
-    as_seen,
-    listed,
-    seen_targets,
+    find_targets,
+    list_target,
+    without_tests,
 )
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.execution.engine import Engine, open_engine
+from agentevals_action.formatting import joined, plural
 from agentevals_action.model.suite import BrokenSuite, Message, Suite
-from agentevals_action.reports import console, terminal
-from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as wiring
+from agentevals_action.reports import console
+from agentevals_action.reports.console import Line
+from agentevals_action.reports.progress import show_checks
+from agentevals_action.reports.terminal import printable
 from agentevals_action.system import signals
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.variables import missing_error, read_variables
 
-#: The shortest question there is; the answer is not looked at.
 _QUESTION = Message("user", "ping")
-_AT_ONCE = 8  # checks
-_SHOWN = 60  # characters of a command or an address
-_LINE = 1_000  # characters of a line that says what is wrong
+_CONCURRENT = 8  # checks
+_WHAT = 60  # characters of a command or an address
+_LINE = 1_000  # characters
 _TITLES = ("line", "target", "what it is", "used as", "limits", "needs")
 _SUITES = 2  # suites that a cell of the table names; more are counted
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to list: of the suites in `paths` (all when empty) the targets whose names match one of
-    the globs (all when there is none); `check` has those that are used, or named, tried."""
-
-    paths: tuple[Path, ...] = ()
-    names: tuple[str, ...] = ()
-    check: bool = False
-    as_json: bool = False
-
-    def has(self, name: str) -> bool:
-        """Whether a target is asked for."""
-        return not self.names or any(fnmatch.fnmatchcase(name, glob) for glob in self.names)
-
-
-def main(
-    environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, wanted: Wanted
+@click.command()
+@paths_argument
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME-GLOB",
+    help="List only targets whose names match this glob; may be repeated.",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Send each target that is used or named a request for a single token.",
+)
+@json_option
+@input_options(*READ_INPUTS, "env", "timeout")
+def targets(
+    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    check: bool,
+    as_json: bool,
+    **inputs: str | None,
 ) -> int:
-    """Prints the targets, or what became of a trial of each; 2 when a suite is broken or a target
-    to be tried lacks what it needs, 3 when one does not answer."""
-    settings = Settings.from_environ(inputs)
-    checkout = wiring.Checkout.at(folder, settings, environ)
-    loaded = wiring.load_all(
-        checkout, settings, wiring.suite_paths(checkout, settings, wanted.paths), folder
-    )
-    broken = [suite for suite in loaded if isinstance(suite, BrokenSuite)]
+    """List the targets that suites can use: origin, uses, limits and variables; with --check,
+    whether each answers."""
+    loaded = load_suites(inputs, paths)
+    root = loaded.checkout.root
     suites = [
-        suite if isinstance(suite, Suite) else as_seen(suite, checkout.root) for suite in loaded
+        without_tests(suite, root) if isinstance(suite, BrokenSuite) else suite
+        for suite in loaded.suites
     ]
     if not any(suite.targets.targets for suite in suites):
-        wiring.require_valid(loaded)
-    _print_errors(broken)
-    seen = [
+        loaded.all_valid()
+    _print_errors(loaded.broken)
+    found = [
         one
-        for one in seen_targets(suites, {suite.path for suite in broken})
-        if wanted.has(one.target.name)
+        for one in find_targets(suites, {suite.path for suite in loaded.broken})
+        if not names or any(fnmatch.fnmatchcase(one.target.name, glob) for glob in names)
     ]
-    if not seen:
-        _refuse_nothing(suites, wanted)
-    known = _variables(environ, suites)
-    with open_engine(settings, environ, folder) as engine:
-        targets = [listed(one, lambda suite: known[suite.path]) for one in seen]
-        if wanted.check:
-            targets = signals.run(_checked(seen, targets, wanted, engine, settings.timeout))
+    if not found:
+        raise _nothing_found(suites, names)
+    variables = _variables(loaded.environ, suites)
+    listed = [list_target(one, variables) for one in found]
+    with open_engine(loaded.settings, loaded.environ, loaded.folder) as engine:
+        if check:
+            is_due = [bool(names) or one.is_used for one in listed]
+            listed = signals.run(_check_all(found, listed, is_due, engine, loaded.settings.timeout))
         redactor = engine.redactor(suites)
-    _print([redact_record(target, redactor) for target in targets], wanted)
-    return ExitCode.INVALID if broken else _exit_code(targets)
+    listed = [redact_record(one, redactor) for one in listed]
+    if as_json:
+        # ASCII: a name may contain lone surrogates, which UTF-8 cannot encode.
+        print(json.dumps([one.model_dump(mode="json") for one in listed], indent=2))
+    elif check:
+        _print_checks(listed)
+    else:
+        _print_targets(listed)
+    return ExitCode.INVALID if loaded.broken else _exit_code(listed)
 
 
 def _print_errors(broken: Sequence[BrokenSuite]) -> None:
-    for diagnostic in dict.fromkeys(
-        str(diagnostic) for suite in broken for diagnostic in suite.errors
-    ):
-        print(terminal.printable(diagnostic, _LINE), file=sys.stderr)
+    errors = dict.fromkeys(str(diagnostic) for suite in broken for diagnostic in suite.errors)
+    for error in errors:
+        print(printable(error, _LINE), file=sys.stderr)
     for suite in broken:
-        print(
-            f"warning: {terminal.printable(suite.path)} has faults: which targets its tests use is not known",
-            file=sys.stderr,
-        )
+        unknown = "which targets its tests use is unknown"
+        print(f"warning: {printable(suite.path)} has errors: {unknown}", file=sys.stderr)
 
 
-def _refuse_nothing(suites: Sequence[Suite], wanted: Wanted) -> None:
+def _nothing_found(suites: Sequence[Suite], names: Sequence[str]) -> InvalidInput:
     known = sorted({name for suite in suites for name in suite.targets.targets})
     if known:
-        raise InvalidInput(
-            f"no target is called {' or '.join(wanted.names)}", f"the suites see {', '.join(known)}"
-        )
-    raise InvalidInput(
-        "the suites see no target", "write .agentv/targets.yaml, or name a file in `targets`"
+        problem = f"no target is called {joined(names, 'or')}"
+        return InvalidInput(problem, f"the suites can use {joined(known)}")
+    return InvalidInput(
+        "the suites have no target", "write .agentv/targets.yaml, or name a file in `targets`"
     )
 
 
 def _variables(
     environ: Mapping[str, str], suites: Sequence[Suite]
 ) -> Mapping[str, Mapping[str, str]]:
-    """What `${{ }}` may name, by the suite's path; InvalidInput when a `.env` file cannot be
-    used."""
+    """The variables that `${{ }}` may name, by the suite's path; InvalidInput if a `.env` file
+    cannot be used."""
     read = cache(lambda root, folder: read_variables(environ, root, folder))
     try:
         return {suite.path: read(suite.root, suite.folder) for suite in suites}
@@ -124,39 +134,33 @@ def _variables(
         raise InvalidInput(str(error), error.hint) from error
 
 
-async def _checked(
-    seen: Sequence[SeenTarget],
-    targets: Sequence[ListedTarget],
-    wanted: Wanted,
+async def _check_all(
+    found: Sequence[FoundTarget],
+    listed: Sequence[ListedTarget],
+    is_due: Sequence[bool],
     engine: Engine,
     timeout: float,
 ) -> list[ListedTarget]:
-    """The same targets, those that are to be tried with what became of it; they are tried side by
-    side."""
-    turns = asyncio.Semaphore(_AT_ONCE)
-    total = sum(_is_tried(target, wanted) for target in targets)
-    with console.asking(total, "targets") as asked:
+    """The same targets; those that are due have a check."""
+    slots = asyncio.Semaphore(_CONCURRENT)
+    with show_checks(sum(is_due)) as finish:
 
-        async def tried(one: SeenTarget, target: ListedTarget) -> ListedTarget:
-            if not _is_tried(target, wanted):
+        async def check(one: FoundTarget, target: ListedTarget, due: bool) -> ListedTarget:
+            if not due:
                 return target
-            async with turns:
-                check = await _try(one, target, engine, timeout)
-            asked(target.name)
-            return replace(target, check=check)
+            async with slots:
+                result = await _check(one, target, engine, timeout)
+            finish(target.name)
+            return target.model_copy(update={"check": result})
 
         try:
-            return list(await asyncio.gather(*map(tried, seen, targets)))
+            return list(await asyncio.gather(*map(check, found, listed, is_due)))
         finally:
             await engine.close()
 
 
-def _is_tried(target: ListedTarget, wanted: Wanted) -> bool:
-    return target.used or bool(wanted.names)
-
-
-async def _try(
-    one: SeenTarget, target: ListedTarget, engine: Engine, timeout: float
+async def _check(
+    one: FoundTarget, target: ListedTarget, engine: Engine, timeout: float
 ) -> ListedCheck:
     started = monotonic()
     try:
@@ -168,107 +172,79 @@ async def _try(
     return ListedCheck(answers=True, duration_ms=round((monotonic() - started) * 1000, 1))
 
 
-def _request(one: SeenTarget, timeout: float) -> Request:
-    """A question from the suite that uses the target; an agent's templates find the fields of a
-    test of theirs."""
-    if one.first is None:
-        return Request(
-            (_QUESTION,), "check", 0, timeout, one.home.root, one.home.folder, suite=one.home.path
-        )
-    suite, test = one.first
-    asked = Request((_QUESTION,), test.id, 0, timeout, suite.root, suite.folder, suite=suite.path)
-    return replace(asked, conversation_id=test.conversation_id, metadata=test.metadata)
+def _request(one: FoundTarget, timeout: float) -> Request:
+    """A question of the first test that uses the target, because templates may use its fields."""
+    suite, test = one.first or (one.home, None)
+    id = test.id if test else "check"
+    request = Request((_QUESTION,), id, 0, timeout, suite.root, suite.folder, suite=suite.path)
+    if test is None:
+        return request
+    return replace(request, conversation_id=test.conversation_id, metadata=test.metadata)
 
 
-def _exit_code(targets: Sequence[ListedTarget]) -> int:
-    failed = [target.check for target in targets if target.check and not target.check.answers]
+def _exit_code(listed: Sequence[ListedTarget]) -> int:
+    failed = [one.check for one in listed if one.check and not one.check.answers]
     if any(check.kind == "configuration" for check in failed):
         return ExitCode.INVALID
     return ExitCode.COULD_NOT_TELL if failed else ExitCode.PASSED
 
 
-def _print(targets: Sequence[ListedTarget], wanted: Wanted) -> None:
-    if wanted.as_json:
-        # ASCII alone: a lone surrogate in a name could not be written otherwise.
-        print(json.dumps([target.model_dump(mode="json") for target in targets], indent=2))
-    elif wanted.check:
-        _print_checks(targets)
-    elif sys.stdout.isatty():
-        for path, defined in groupby(targets, key=lambda target: target.location.path):
-            console.table(path, _TITLES, map(_row, defined), sys.stdout)
-    else:
-        console.outline((line for target in targets for line in _lines(target)), sys.stdout)
-
-
-def _print_checks(targets: Sequence[ListedTarget]) -> None:
-    tried = [target for target in targets if target.check]
-    for target in tried:
-        if check := target.check:
-            text = (
-                f"answers ({(check.duration_ms or 0) / 1000:.2f} s)"
-                if check.answers
-                else "; ".join(filter(None, (check.problem, check.hint)))
-            )
-            console.told(check.answers, target.name, text, sys.stdout)
-    if left := len(targets) - len(tried):
-        is_used = (
-            "one target is used by no suite and was"
-            if left == 1
-            else f"{left} targets are used by no suite and were"
+def _print_checks(listed: Sequence[ListedTarget]) -> None:
+    for one in listed:
+        if check := one.check:
+            text = "; ".join(filter(None, (check.problem, check.hint)))
+            if check.answers:
+                text = f"answers ({(check.duration_ms or 0) / 1000:.2f} s)"
+            console.print_check(check.answers, one.name, text, sys.stdout)
+    if left := sum(one.check is None for one in listed):
+        targets = f"{left} {plural(left, 'target is', 'targets are')} used by no suite and"
+        checked = f"{plural(left, 'was', 'were')} not checked"
+        hint = (
+            f"name {plural(left, 'it', 'them')} with `--name` to check {plural(left, 'it', 'them')}"
         )
-        print(f"{is_used} not tried; name it with `--name` to try it", file=sys.stderr)
+        print(f"{targets} {checked}; {hint}", file=sys.stderr)
 
 
-def _row(target: ListedTarget) -> Sequence[str]:
-    what = f"{target.provider} {terminal.printable(target.what, _SHOWN)}".rstrip()
-    uses, limits, needs = (
-        "; ".join(_uses(target, _SUITES)),
-        ", ".join(_limits(target)),
-        ", ".join(_needs(target)),
-    )
-    return str(target.location.line), target.name, what, uses, limits, needs
+def _print_targets(listed: Sequence[ListedTarget]) -> None:
+    if not sys.stdout.isatty():
+        console.print_outline((line for one in listed for line in _outline(one)), sys.stdout)
+        return
+    for path, defined in groupby(listed, key=lambda one: one.location.path):
+        console.print_texts(path, _TITLES, map(_row, defined), sys.stdout)
 
 
-def _lines(target: ListedTarget) -> Iterator[console.Line]:
-    place = f"{target.location.path}:{target.location.line}"
-    what = f" {terminal.printable(target.what, _SHOWN)}" if target.what else ""
-    yield console.Line(0, target.name, f"{target.provider}{what} ({place})")
-    for label, words in (
-        ("used as", _uses(target)),
-        ("limits", _limits(target)),
-        ("needs", _needs(target)),
-    ):
-        if words:
-            yield console.Line(1, label, ("; " if label == "used as" else ", ").join(words))
+def _row(one: ListedTarget) -> Sequence[str]:
+    what = f"{one.provider} {printable(one.what, _WHAT)}".rstrip()
+    uses, limits = "; ".join(_uses(one, _SUITES)), ", ".join(one.limit_words)
+    return str(one.location.line), one.name, what, uses, limits, ", ".join(_needs(one))
 
 
-def _uses(target: ListedTarget, most: int | None = None) -> Sequence[str]:
-    """The words for who uses a target; more suites than `most` are counted."""
-
-    def told(suites: Sequence[str]) -> str:
-        return ", ".join(suites) if most is None or len(suites) <= most else f"{len(suites)} suites"
-
-    uses = [
-        f"{word} of {told(suites)}"
-        for word, suites in (("agent", target.agent_of), ("judge", target.judge_of))
-        if suites
-    ]
-    uses += [f"perhaps by {told(target.unread)}"] if target.unread else []
-    return [
-        *(uses or ["nothing"]),
-        *([f"judged by {target.judge_target}"] if target.judge_target else []),
-    ]
+def _outline(one: ListedTarget) -> Iterator[Line]:
+    location = f"{one.location.path}:{one.location.line}"
+    what = f" {printable(one.what, _WHAT)}" if one.what else ""
+    yield Line(0, one.name, f"{one.provider}{what} ({location})")
+    yield Line(1, "used as", "; ".join(_uses(one)))
+    if one.limit_words:
+        yield Line(1, "limits", ", ".join(one.limit_words))
+    if one.variables:
+        yield Line(1, "needs", ", ".join(_needs(one)))
 
 
-def _limits(target: ListedTarget) -> Sequence[str]:
-    return [
-        *target.words,
-        *([f"cached by {', '.join(target.cache_key)}"] if target.cache_key else []),
-    ]
+def _uses(one: ListedTarget, limit: int | None = None) -> Sequence[str]:
+    """The uses of a target in words; more than `limit` suites are counted."""
+
+    def names(suites: Sequence[str]) -> str:
+        is_short = limit is None or len(suites) <= limit
+        return ", ".join(suites) if is_short else f"{len(suites)} suites"
+
+    roles = {"agent of": one.agent_of, "judge of": one.judge_of, "possibly by": one.unread}
+    uses = [f"{role} {names(suites)}" for role, suites in roles.items() if suites]
+    judged = [f"judged by {one.judge_target}"] if one.judge_target else []
+    return [*(uses or ["nothing"]), *judged]
 
 
-def _needs(target: ListedTarget) -> Sequence[str]:
+def _needs(one: ListedTarget) -> Sequence[str]:
     return [
         variable.name if variable.is_set else f"{variable.name} (not set)"
-        for variable in target.variables
+        for variable in one.variables
     ]

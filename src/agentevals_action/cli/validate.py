@@ -1,54 +1,47 @@
-"""`validate`: every fault of every suite and of `.agentevals.yaml`, with file, line and column."""
+"""`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentevals_action.errors import ExitCode, InvalidInput
+import click
+
+from agentevals_action.cli.loaded_suites import load_suites
+from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
+from agentevals_action.errors import ExitCode
+from agentevals_action.formatting import counted
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite
-from agentevals_action.reports import terminal
-from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as wiring
+from agentevals_action.reports.terminal import printable
 from agentevals_action.suites.quarantine_file import read_quarantines
 
 _LINE = 2_000  # characters
 
 
-def main(
-    environ: Mapping[str, str], inputs: Mapping[str, str], folder: Path, paths: Sequence[Path]
-) -> int:
-    """Prints a line a fault and a line a suite; 2 when there is a fault, or nothing to validate."""
-    settings = Settings.from_environ(inputs)
-    checkout = wiring.Checkout.at(folder, settings, environ)
-    suites = wiring.load_all(
-        checkout, settings, wiring.suite_paths(checkout, settings, paths), folder
-    )
-    if not suites:
-        raise InvalidInput(
-            "there is no suite in this repository",
-            "write an EVAL.yaml, or mend `suites` and `working-directory`",
-        )
-    broken = _quarantines(checkout)
-    for suite in suites:
+@click.command()
+@paths_argument
+@input_options(*READ_INPUTS)
+def validate(paths: tuple[Path, ...], **inputs: str | None) -> int:
+    """Read suites and report every error with file, line and column."""
+    loaded = load_suites(inputs, paths)
+    quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
+    _print_errors(quarantine.errors)
+    _print_warnings(quarantine.warnings)
+    for suite in loaded.suites:
         if isinstance(suite, BrokenSuite):
-            broken += 1
-            for diagnostic in suite.errors:
-                print(terminal.printable(str(diagnostic), _LINE))
-            continue
-        for warning in suite.warnings:
-            print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
-        print(
-            f"{terminal.printable(suite.path)}: valid, {suite.test_count} test{'' if suite.test_count == 1 else 's'}"
-        )
-    return ExitCode.INVALID if broken else ExitCode.PASSED
+            _print_errors(suite.errors)
+        else:
+            _print_warnings(suite.warnings)
+            print(f"{printable(suite.path)}: valid, {counted(suite.test_count, 'test')}")
+    return ExitCode.INVALID if quarantine.errors or loaded.broken else ExitCode.PASSED
 
 
-def _quarantines(checkout: wiring.Checkout) -> int:
-    """How many faults `.agentevals.yaml` has; they are printed."""
-    read = read_quarantines(checkout.root, datetime.now(UTC).date())
-    for diagnostic in read.errors:
-        print(terminal.printable(str(diagnostic), _LINE))
-    for warning in read.warnings:
-        print(f"warning: {terminal.printable(str(warning), _LINE)}", file=sys.stderr)
-    return len(read.errors)
+def _print_errors(diagnostics: Iterable[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        print(printable(str(diagnostic), _LINE))
+
+
+def _print_warnings(diagnostics: Iterable[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        print(f"warning: {printable(str(diagnostic), _LINE)}", file=sys.stderr)

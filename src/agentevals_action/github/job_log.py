@@ -6,18 +6,20 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from agentevals_action import escaping
 from agentevals_action.errors import AgentEvalsError, InvalidInput
 from agentevals_action.github import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.comparison import Review, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.terminal import printable
-from agentevals_action.reports.view import cost, waivers
+from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.system.redaction import Redactor
 
 log = logging.getLogger(__name__)
@@ -71,13 +73,15 @@ def report_invalid(error: AgentEvalsError, summary: Path | None) -> None:
     commands.append_summary(summary, f"> [!CAUTION]\n> **agentevals could not start**\n\n{items}\n")
 
 
-def write_review(review: Review, published: Published, notices: Sequence[str]) -> None:
+def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:
     """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
     notices (the host's first), the cost, the decision, the addresses."""
+    review = view.review
+    tests = {path: list(group) for path, group in groupby(view.tests, lambda one: one.suite)}
     for suite in review.suites:
         print(commands.command("group", printable(_title(suite))))
-        for line in _test_lines(suite.tests):
-            print(commands.safe_log_line(line))
+        for one in tests.get(suite.path, ()):
+            print(commands.safe_log_line(_test_line(one)))
         print(commands.command("endgroup"))
     for diagnostic in review.invalid:
         print(commands.safe_log_line(f"error: {diagnostic}"))
@@ -87,19 +91,18 @@ def write_review(review: Review, published: Published, notices: Sequence[str]) -
         for line in commands.annotations(published.annotations):
             print(line)
     _write_notices((*notices, *review.notices))
-    if spent := cost.of_review(review).words():
-        print(commands.safe_log_line(spent))
+    undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
     decision = review.decision
-    print(
-        commands.safe_log_line(
-            ": ".join(filter(None, [decision.outcome, "; ".join(decision.reasons)]))
-        )
+    lines = (
+        view.spending.sentence(),
+        console.outcome_line(decision),
+        *decision.waived,
+        undecided,
+        published.comment_url,
+        published.check_url,
     )
-    undecided = waivers.undecided(test for suite in review.suites for test in suite.tests)
-    for line in filter(None, (*decision.waived, undecided)):
+    for line in filter(None, lines):
         print(commands.safe_log_line(printable(line, _LINE)))
-    for url in filter(None, (published.comment_url, published.check_url)):
-        print(url)
     sys.stdout.flush()
 
 
@@ -128,16 +131,13 @@ def _title(suite: SuiteComparison) -> str:
     return f"{suite.path}: {', '.join(str(count) for count in counts if count)}"
 
 
-def _test_lines(tests: Sequence[TestComparison]) -> Iterator[str]:
-    turns, ordered = console.by_conversation(tests)
-    for test in ordered:
-        change = printable("; ".join(waivers.became(test)), _CHANGE)
-        name = printable(test.id)
-        if test.head is None:
-            yield f"{'–':<10} {name}  ({change})"
-            continue
-        turn = console.in_conversation(turns, test.head)
-        reason = (
-            f"  {printable(console.why(test.head), _ANSWER)}" if test.head.verdict != "pass" else ""
-        )
-        yield f"{console.mark(test.head):<10} {name}{turn}  ({change}){reason}"
+def _test_line(one: ListedTest) -> str:
+    test = one.comparison
+    change = printable("; ".join(waivers.describe_change(test)), _CHANGE)
+    name = printable(test.id)
+    if test.head is None:
+        return f"{'–':<10} {name}  ({change})"
+    word = console.verdict_word(test.head)
+    reason = console.reason_for(test.head) if test.head.verdict != "pass" else ""
+    why = f"  {printable(reason, _ANSWER)}" if reason else ""
+    return f"{word:<10} {name}{console.turn_note(one)}  ({change}){why}"

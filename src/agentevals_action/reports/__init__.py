@@ -1,19 +1,21 @@
-"""The report formats: one file each; a new one is its file and its line here."""
+"""The files of the report folder. A new report is one module and one line in `REPORTS`."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agentevals_action.reports import markdown, summary_json
 from agentevals_action.reports.base import Report
+from agentevals_action.reports.view.models import ReportView
+from agentevals_action.system.tree_files import write_atomically
 
-if TYPE_CHECKING:
-    from agentevals_action.reports.view.links import Links
+#: The reports by the names of their files.
+REPORTS: Mapping[str, Report] = {
+    "comment.md": markdown.comment,
+    "summary.json": summary_json.review_summary,
+}
 
 
-def files(links: "Links", custom: Path | None = None) -> tuple[Report, ...]:
-    """The files of the report folder that are made from a review; `custom` is the comment's own
-    template."""
-    # Late: a run on this machine writes rows and renders nothing.
-    from agentevals_action.reports.markdown import CommentFile
-    from agentevals_action.reports.summary_json import SummaryFile
-
-    return (CommentFile(links, custom), SummaryFile())
+def write_reports(view: ReportView, folder: Path) -> None:
+    """Writes every report into a folder; OutputError if one cannot be written."""
+    for name, report in REPORTS.items():
+        write_atomically(folder / name, report(view))

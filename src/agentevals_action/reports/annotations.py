@@ -1,88 +1,77 @@
-"""Remarks on lines of files: what failed, where it is declared."""
+"""Annotations: what failed, on the line that declares it."""
 
 from collections.abc import Iterator
 
 from agentevals_action.escaping import plain
-from agentevals_action.model.comparison import Review, TestComparison
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.github_limits import ANNOTATION_TITLE
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.view import confirmation, waivers
+from agentevals_action.reports.view import confirmation
+from agentevals_action.reports.view.models import ReportView
 
-# https://docs.github.com/en/rest/checks/runs#create-a-check-run
-_TITLE_LIMIT = 255
 _MISSES = 5
-_LINE = 500
+_LINE = 500  # characters
 
 
-def annotations(review: Review, limit: int) -> tuple[tuple[Annotation, ...], int]:
-    """At most `limit` remarks, failures before warnings, and how many more there are.
+def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], int]:
+    """At most `limit` annotations, failures first, and how many more there are.
 
-    A failure for every fault of a suite and every failed gate (at the gate's own entry), a warning
-    for a regression without a gate and for an error on head. A test in quarantine has none, an
-    accepted regression none as such: neither asks for anything to be mended. Nor have flaky and
-    undecided tests, as nobody knows of anything that is wrong there; the comment lists them."""
-    found = [*_errors(review), *_gates(review), *_warnings(review)]
+    A failure for each error of a suite and each failed gate, a warning for a regression without a
+    failed gate and for an error on head. Quarantined, accepted, flaky and undecided tests have
+    none, because they need no correction."""
+    found = [*map(_invalid, view.review.invalid), *_gates(view), *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
 
-def _errors(review: Review) -> Iterator[Annotation]:
-    for diagnostic in review.invalid:
-        place = diagnostic.location
-        what = "The configuration" if place.path == FILE else "The suite"
-        message = plain(
-            f"{diagnostic.problem}; {diagnostic.advice}"
-            if diagnostic.advice
-            else diagnostic.problem,
-            4 * _LINE,
-        )
-        yield Annotation(place.path, place.line, "failure", f"{what} is invalid", message)
+def _invalid(one: Diagnostic) -> Annotation:
+    what = "The configuration" if one.location.path == FILE else "The suite"
+    message = plain("; ".join(filter(None, (one.problem, one.advice))), 4 * _LINE)
+    title = f"{what} is invalid"
+    return Annotation(one.location.path, one.location.line, "failure", title, message)
 
 
-def _gates(review: Review) -> Iterator[Annotation]:
-    for test, head in _on_head(review):
-        rates = confirmation.rates(test)
-        places = {gate.name: (gate.path, gate.line) for gate in head.gates}
+def _gates(view: ReportView) -> Iterator[Annotation]:
+    for one in view.tests:
+        test, head = one.comparison, one.comparison.head
+        if head is None or test.quarantine:
+            continue
+        rates = confirmation.gate_rates(test)
+        locations = {gate.name: (gate.path, gate.line) for gate in head.gates}
         for gate in head.gates_failed:
-            path, line = places.get(gate, _place(head))
+            path, line = locations.get(gate, _location(head))
             held = " It held on base." if gate in test.gates_lost else ""
             held = f" It {rates[gate]}." if gate in rates else held
-            message = f"The required gate {plain(gate)} failed in the test {plain(test.id)}.{held}{_missed(head)}"
-            yield Annotation(
-                path, line, "failure", plain(f"Required gate failed: {gate}", _TITLE_LIMIT), message
-            )
+            what = f"The required gate {plain(gate)} failed in the test {plain(test.id)}."
+            title = plain(f"Required gate failed: {gate}", ANNOTATION_TITLE)
+            yield Annotation(path, line, "failure", title, f"{what}{held}{_misses(head)}")
 
 
-def _warnings(review: Review) -> Iterator[Annotation]:
-    for test, head in _on_head(review):
-        path, line = _place(head)
-        if waivers.regressed(test) and not head.gates_failed:
+def _warnings(view: ReportView) -> Iterator[Annotation]:
+    for one in view.tests:
+        test, head = one.comparison, one.comparison.head
+        if head is None or test.quarantine:
+            continue
+        path, line = _location(head)
+        if test.is_regression and not head.gates_failed:
             before = f"{test.base.verdict} → " if test.base and test.base.verdict else ""
-            sure = confirmation.words(test)
-            borne_out = f" It {plain(sure, _LINE)}." if sure else ""
-            message = f"The test {plain(test.id)} regressed: {before}{head.verdict}.{borne_out}{_missed(head)}"
-            yield Annotation(
-                path, line, "warning", plain(f"Regressed: {test.id}", _TITLE_LIMIT), message
-            )
+            evidence = confirmation.describe(test)
+            evidence = f" It {plain(evidence, _LINE)}." if evidence else ""
+            what = f"The test {plain(test.id)} regressed: {before}{head.verdict}."
+            title = plain(f"Regressed: {test.id}", ANNOTATION_TITLE)
+            yield Annotation(path, line, "warning", title, f"{what}{evidence}{_misses(head)}")
         if head.error:
             message = plain(f"{head.error.kind} error: {head.error.message}", 4 * _LINE)
-            yield Annotation(
-                path, line, "warning", plain(f"Error: {test.id}", _TITLE_LIMIT), message
-            )
+            title = plain(f"Error: {test.id}", ANNOTATION_TITLE)
+            yield Annotation(path, line, "warning", title, message)
 
 
-def _on_head(review: Review) -> Iterator[tuple[TestComparison, TestResult]]:
-    for suite in review.suites:
-        for test in suite.tests:
-            if test.head and not test.quarantine:
-                yield test, test.head
-
-
-def _place(head: TestResult) -> tuple[str, int]:
+def _location(head: TestResult) -> tuple[str, int]:
     return head.path or head.eval_path, head.line
 
 
-def _missed(head: TestResult) -> str:
+def _misses(head: TestResult) -> str:
     left = len(head.misses) - _MISSES
     lines = [f"\n- missed: {plain(miss, _LINE)}" for miss in head.misses[:_MISSES]]
     return "".join([*lines, f"\n- … and {left:,} more" if left > 0 else ""])

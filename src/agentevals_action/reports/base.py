@@ -1,19 +1,8 @@
-"""The interface of a report format."""
+"""The contract of a report: a file that is made from the view of a review."""
 
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable
 
-from agentevals_action.model.comparison import Review
+from agentevals_action.reports.view.models import ReportView
 
-
-class Report(Protocol):
-    """A file made from a review."""
-
-    @property
-    def filename(self) -> str:
-        """Name of the file in the report folder."""
-        ...
-
-    def write(self, review: Review, folder: Path) -> None:
-        """Writes `folder/filename`, whole or not at all."""
-        ...
+#: Makes the text of a report's file.
+Report = Callable[[ReportView], str]

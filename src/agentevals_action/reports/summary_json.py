@@ -1,11 +1,12 @@
-"""`summary.json`: the outcome, its reasons, and the figures of every suite, for programs."""
+"""`summary.json`: the outcome, its reasons and the figures of every suite, for programs.
+
+Names are camelCase like those of the results."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
+from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
 
 from agentevals_action import __version__
@@ -14,64 +15,26 @@ from agentevals_action.model.comparison import (
     Decision,
     Difference,
     Evidence,
-    History,
-    Origin,
-    Review,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.reports.view import cost
-from agentevals_action.system.tree_files import write_atomically
+from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
+_Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class SummaryFile:
-    """`summary.json`, camelCase like the results."""
-
-    filename: str = "summary.json"
-
-    def write(self, review: Review, folder: Path) -> None:
-        """Writes the summary."""
-        # Lone surrogates stay escaped, so that the file is valid UTF-8 whatever an agent answered.
-        write_atomically(
-            folder / self.filename, json.dumps(_document(review), indent=2, allow_nan=False) + "\n"
-        )
-
-
-def write_run_summary(path: Path, decision: Decision, suites: Sequence[SuiteSummary]) -> None:
-    """Writes the same for a run that compares with nothing: the outcome, its reasons, and the
-    totals of every suite."""
-    document = {
-        "schema": _SCHEMA,
-        "version": __version__,
-        "outcome": decision.outcome,
-        "exitCode": int(decision.exit_code),
-        "reasons": list(decision.reasons),
-        "waived": list(decision.waived),
-        "suites": [
-            {"path": suite.eval_path, "name": suite.dataset, "head": _totals(suite)}
-            for suite in suites
-        ],
-    }
-    write_atomically(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
-
-
-def _document(review: Review) -> dict[str, Any]:
-    tests = [test for suite in review.suites for test in suite.tests]
+def review_summary(view: ReportView) -> str:
+    """The summary of a review."""
+    review = view.review
+    tests = [one.comparison for one in view.tests]
     base = review.baseline
-    return {
-        "schema": _SCHEMA,
-        "version": __version__,
-        "outcome": review.decision.outcome,
-        "exitCode": int(review.decision.exit_code),
+    document = {
+        **_decision(review.decision),
         "conclusion": review.decision.conclusion,
-        "reasons": list(review.decision.reasons),
-        "waived": list(review.decision.waived),
         "headSha": review.head_sha,
         "baseSha": review.base_sha,
         "baseline": {
@@ -81,43 +44,74 @@ def _document(review: Review) -> dict[str, Any]:
             "commitTime": base.commit_time,
             "reason": base.reason,
             "problem": base.problem,
-            "tried": [{"source": rung.source, "problem": rung.problem} for rung in base.tried],
+            "tried": [{"source": one.source, "problem": one.problem} for one in base.tried],
         },
         "samples": review.samples,
         "durationMs": review.duration_ms,
         "changes": _changes(tests),
         "accepted": sum(bool(test.accepted_by) and test.quarantine is None for test in tests),
-        "quarantined": sum(test.quarantine is not None for test in tests),
+        "quarantined": len(view.quarantined),
         "suites": [_suite(suite) for suite in review.suites],
         "selections": [
             {"path": one.path, "reasons": list(one.reasons), "files": list(one.files)}
             for one in review.selections
         ],
         "goneSuites": list(review.gone_suites),
-        "faults": [_error(diagnostic) for diagnostic in review.invalid],
-        "warnings": [_error(diagnostic) for diagnostic in review.warnings],
-        "spent": _spent(cost.of_review(review)),
-        "notices": list(review.notices),
+        "faults": [_diagnostic(one) for one in review.invalid],
+        "warnings": [_diagnostic(one) for one in review.warnings],
+        "spent": {
+            "costUsd": view.spending.cost_usd,
+            "replies": view.spending.replies,
+            "cachedReplies": view.spending.cached,
+            "unpricedReplies": view.spending.unpriced,
+        },
+        "notices": list(view.notices),
     }
+    return _dump(document)
 
 
-def _spent(spent: cost.Spent) -> dict[str, Any]:
+def run_summary(view: ReportView) -> str:
+    """The summary of a run that compares with nothing: the outcome and the totals of suites."""
+    suites = [
+        {"path": suite.path, "name": suite.name, "head": _totals(suite.head)}
+        for suite in view.review.suites
+    ]
+    return _dump({**_decision(view.review.decision), "suites": suites})
+
+
+def _dump(document: _Json) -> str:
+    # ASCII: an agent's answer may contain lone surrogates, which UTF-8 cannot encode.
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _decision(decision: Decision) -> _Json:
     return {
-        "costUsd": spent.cost_usd,
-        "replies": spent.replies,
-        "cachedReplies": spent.cached,
-        "unpricedReplies": spent.unpriced,
+        "schema": _SCHEMA,
+        "version": __version__,
+        "outcome": decision.outcome,
+        "exitCode": int(decision.exit_code),
+        "reasons": list(decision.reasons),
+        "waived": list(decision.waived),
     }
+
+
+def _record(data: object | None, *names: str) -> _Json | None:
+    """Some fields of an object, None of None."""
+    return None if data is None else {to_camel(name): getattr(data, name) for name in names}
+
+
+def _change(change: Change) -> str:
+    return to_camel(change.replace(" ", "_"))
 
 
 def _changes(tests: Iterable[TestComparison]) -> dict[str, int]:
-    counts = dict.fromkeys(Change, 0)
+    counts = {_change(change): 0 for change in Change}
     for test in tests:
-        counts[test.change] += 1
-    return {_camel(change): number for change, number in counts.items()}
+        counts[_change(test.change)] += 1
+    return counts
 
 
-def _suite(suite: SuiteComparison) -> dict[str, Any]:
+def _suite(suite: SuiteComparison) -> _Json:
     return {
         "path": suite.path,
         "basePath": suite.base_path,
@@ -126,7 +120,7 @@ def _suite(suite: SuiteComparison) -> dict[str, Any]:
         "base": _totals(suite.base),
         "problem": suite.problem,
         "note": suite.note,
-        "origin": _origin(suite.origin),
+        "origin": _record(suite.origin, "source", "commit", "distance", "time", "samples", "stale"),
         "score": _difference(suite.score),
         "costUsd": _difference(suite.cost),
         "durationMs": _difference(suite.duration),
@@ -139,50 +133,25 @@ def _suite(suite: SuiteComparison) -> dict[str, Any]:
     }
 
 
-def _origin(origin: Origin | None) -> dict[str, Any] | None:
-    if origin is None:
-        return None
-    return {
-        "source": origin.source,
-        "commit": origin.commit,
-        "distance": origin.distance,
-        "time": origin.time,
-        "samples": origin.samples,
-        "stale": origin.stale,
-    }
+def _difference(found: Difference | None) -> _Json | None:
+    """Head minus base, the mean per sample; `low` and `high` bound the 95 % interval."""
+    names = ("mean", "low", "high", "detectable", "pairs", "clusters", "is_change")
+    return _record(found, *names)
 
 
-def _difference(found: Difference | None) -> dict[str, Any] | None:
-    """Head minus base, a sample's mean; `low` and `high` bound the 95 % interval."""
-    if found is None:
-        return None
-    return {
-        "mean": found.mean,
-        "low": found.low,
-        "high": found.high,
-        "detectable": found.detectable,
-        "pairs": found.pairs,
-        "clusters": found.clusters,
-        "isChange": found.is_change,
-    }
-
-
-def _totals(summary: SuiteSummary | None) -> dict[str, Any] | None:
+def _totals(summary: SuiteSummary | None) -> _Json | None:
     if summary is None:
         return None
-    return {
-        name: value
-        for name, value in to_jsonable_python(summary).items()
-        if name not in ("evalPath", "dataset")
-    }
+    fields = to_jsonable_python(summary)
+    return {name: fields[name] for name in fields if name not in ("evalPath", "dataset")}
 
 
-def _test(test: TestComparison) -> dict[str, Any]:
+def _test(test: TestComparison) -> _Json:
     side = test.head or test.base
     return {
         "id": test.id,
         "conversationId": side.conversation_id if side else None,
-        "change": _camel(test.change),
+        "change": _change(test.change),
         "base": test.base.verdict if test.base else None,
         "head": test.head.verdict if test.head else None,
         "gatesFailed": list(test.head.gates_failed) if test.head else [],
@@ -196,40 +165,31 @@ def _test(test: TestComparison) -> dict[str, Any]:
     }
 
 
-def _evidence(found: Evidence | None) -> dict[str, Any] | None:
+def _evidence(found: Evidence | None) -> _Json | None:
     if found is None:
         return None
     return {
         "finding": found.finding,
-        "base": _history(found.base),
-        "head": _history(found.head),
+        "base": _record(found.base, "successes", "trials"),
+        "head": _record(found.head, "successes", "trials"),
         "needed": found.needed,
         "chance": found.chance,
         "reason": found.reason,
     }
 
 
-def _history(history: History) -> dict[str, int]:
-    return {"successes": history.successes, "trials": history.trials}
+def _quarantine(held: Quarantine | None) -> _Json | None:
+    if held is None:
+        return None
+    return {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)}
 
 
-def _quarantine(held: Quarantine | None) -> dict[str, str] | None:
-    return (
-        {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)} if held else None
-    )
-
-
-def _error(diagnostic: Diagnostic) -> dict[str, Any]:
-    place = diagnostic.location
+def _diagnostic(one: Diagnostic) -> _Json:
+    location = one.location
     return {
-        "path": place.path,
-        "line": place.line,
-        "column": place.column,
-        "problem": diagnostic.problem,
-        "advice": diagnostic.advice,
+        "path": location.path,
+        "line": location.line,
+        "column": location.column,
+        "problem": one.problem,
+        "advice": one.advice,
     }
-
-
-def _camel(change: Change) -> str:
-    first, *rest = change.split()
-    return first + "".join(word.capitalize() for word in rest)

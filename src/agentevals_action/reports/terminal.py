@@ -1,65 +1,58 @@
-"""How lines and tables are written: as plain text, or with rich where there is a terminal.
-
-Without a terminal there are no colours and nothing is wrapped: that needs no rich, whose import
-takes longer than the tests of a small suite."""
+"""Lines and tables for a terminal, a file or the log of a job."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-#: A text, or one with its style (https://rich.readthedocs.io/en/stable/style.html), which only a
-#: terminal shows.
+from agentevals_action.formatting import cut
+
+#: A text, or a text with its style (https://rich.readthedocs.io/en/stable/style.html).
 Styled = str | tuple[str, str]
 
+_UNLIMITED = 100_000  # columns of a stream that is not a terminal
+
 # The runner looks for `::` after white space, and for the old `##[` anywhere. It compares by
-# culture, where characters without a weight of their own (zero-width ones, controls) are passed
-# over: whatever is not plain ASCII counts as nothing here.
+# culture, where characters without a weight (zero-width characters, controls) are ignored:
+# everything that is not plain ASCII is ignored here.
 _COMMAND = re.compile(r"[^\x21-\x7e]*:[^\x20-\x7e]*:")
 _OLD_COMMAND = re.compile(r"#(?=[^\x20-\x7e]*#[^\x20-\x7e]*\[)")
 
 
 def no_command(line: str) -> str:
-    """A line that a runner takes for no command: a leading `::` is moved off its beginning, `##[`
-    is parted."""
+    """A line that a runner does not take for a command."""
     line = _OLD_COMMAND.sub("# ", line)
     return f"| {line}" if _COMMAND.match(line) else line
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """One line that steers neither a terminal nor a runner: control characters become `�`, and it
-    is cut to `limit` characters."""
-    line = no_command(
-        "".join(char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
-    )
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """One line of at most `limit` characters that controls neither a terminal nor a runner."""
+    characters = (char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
+    return cut(no_command("".join(characters)), limit)
 
 
-def rich_console(stream: IO[str]) -> "Console":
-    """What writes to a terminal."""
-    from rich.console import Console
-
-    return Console(file=stream, highlight=False)
+def rich_console(stream: IO[str]) -> Console:
+    """A console that wraps and colours only on a terminal."""
+    is_terminal = stream.isatty()
+    width = None if is_terminal else _UNLIMITED
+    return Console(file=stream, highlight=False, force_terminal=is_terminal, width=width)
 
 
 def print_line(stream: IO[str], *parts: Styled) -> None:
-    """One line out of parts, never wrapped."""
-    if not stream.isatty():
-        stream.write(
-            "".join(part if isinstance(part, str) else part[0] for part in parts).rstrip() + "\n"
-        )
-        return
-    from rich.text import Text
-
-    rich_console(stream).print(Text.assemble(*parts), soft_wrap=True)
+    """Prints one line, which is never wrapped."""
+    line = Text.assemble(*parts)
+    line.rstrip()
+    rich_console(stream).print(line, soft_wrap=True)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: figures stand on the right and are never folded."""
+    """A column of a table; figures are aligned to the right and never folded."""
 
     title: str
     is_figure: bool = False
@@ -68,49 +61,23 @@ class Column:
 def print_table(
     stream: IO[str], columns: Sequence[Column], rows: Sequence[Sequence[Styled]], heading: str = ""
 ) -> None:
-    """Rows under their titles; on a terminal what is too long for its column is folded, never
-    cut."""
-    if not stream.isatty():
-        stream.write("".join(f"{line}\n" for line in _plain_table(columns, rows, heading)))
-        return
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
-    listed = Table(
-        title=Text(heading, style="bold") if heading else None,
-        title_justify="left",
-        box=SIMPLE,
-        pad_edge=False,
-    )
+    """Prints a table; on a terminal, a text that is too long for its column is folded."""
+    table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
     for column in columns:
-        listed.add_column(
+        table.add_column(
             column.title,
             justify="right" if column.is_figure else "left",
             no_wrap=column.is_figure,
             overflow="fold",
         )
     for row in rows:
-        listed.add_row(*(Text.assemble(cell) for cell in row))
-    rich_console(stream).print(listed)
-
-
-def _plain_table(
-    columns: Sequence[Column], rows: Sequence[Sequence[Styled]], heading: str
-) -> Iterator[str]:
-    titles = [column.title for column in columns]
-    texts = [[cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(titles, *texts, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        placed = zip(cells, columns, widths, strict=True)
-        return "  ".join(
-            cell.rjust(width) if column.is_figure else cell.ljust(width)
-            for cell, column, width in placed
-        ).rstrip()
-
-    yield from (heading, "") if heading else ("",)
-    yield line(titles)
-    yield "─" * (sum(widths) + 2 * (len(widths) - 1))
-    yield from map(line, texts)
-    yield ""
+        table.add_row(*(Text.assemble(cell) for cell in row))
+    if heading:
+        print_line(stream, (heading, "bold"))
+    console = rich_console(stream)
+    if console.is_terminal:
+        console.print(table, "")
+        return
+    with console.capture() as capture:
+        console.print(table, "")
+    stream.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())

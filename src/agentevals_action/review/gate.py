@@ -56,7 +56,7 @@ def decide(
     elif unknown:
         decision = inconclusive_decision(reasons, policy.on_inconclusive)
     else:
-        reasons = () if suites else ("no suite is touched by the change",)
+        reasons = () if suites else ("the change affects no suite",)
         decision = Decision(Outcome.PASSED, ExitCode.PASSED, "success", reasons)
     return replace(decision, waived=waivers.describe(suites, policy.accept_label))
 
@@ -79,7 +79,7 @@ def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decis
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
     in_settings = sum(diagnostic.location.path == FILE for diagnostic in diagnostics)
     if in_suites := len(diagnostics) - in_settings:
-        yield counted(in_suites, "error", "in suites that the change touches")
+        yield counted(in_suites, "error", "in suites that the change affects")
     if in_settings:
         yield counted(in_settings, "error", f"in `{FILE}`")
 
@@ -116,7 +116,7 @@ def _unscored(suites: Sequence[SuiteComparison], tests: Sequence[TestComparison]
     )
     if unconfirmed:
         worse = counted(unconfirmed, "test", "got worse")
-        yield f"{worse}, and an error kept that from being confirmed"
+        yield f"{worse}, and an error prevented the confirmation"
     for suite in suites:
         if suite.head is None or suite.head.total == suite.head.errored:
             yield f"the suite `{suite.path}` scored no test"

@@ -24,6 +24,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
+from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.review import base_tree, gate, waivers
 from agentevals_action.review.base_tree import Base
@@ -119,7 +120,7 @@ def _review(
         selected = select_suites(suites, change, settings.watch)
         plan = _plan(selected, suites, base, engine, job)
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
-        with console.progress() as progress:
+        with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
             runs = signals.run(_run(settings, plan, baseline, sides, earlier))
@@ -260,7 +261,7 @@ async def _run(
         if plan.head:
             number = 2 if baseline.reruns else 1
             estimate = await sides.engine.estimate(tuple(plan.head.values()), number, earlier)
-            console.remarks([estimate], sys.stderr)
+            console.print_sentences([estimate], sys.stderr)
         async with asyncio.TaskGroup() as tasks:
             head = tasks.create_task(sides.run_head(plan.head))
             base = tasks.create_task(baseline.results(plan.selections))

@@ -13,7 +13,7 @@ from agentevals_action.execution.resample import Resampler
 from agentevals_action.execution.runner import indexed
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.reports.console import Progress
+from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter, encode_row
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.compare_runs import Runs
@@ -118,7 +118,7 @@ class Sides:
 
         def report(word: str, number: int) -> None:
             counts[word] += number
-            self.progress.again(len(keys), counts["settled"], counts["samples"])
+            self.progress.confirm(len(keys), counts["settled"], counts["samples"])
 
         async def prepare_base() -> None:
             await self.engine.prepare(root or self.workspace.folder, self.setup_log)

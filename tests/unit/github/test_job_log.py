@@ -4,6 +4,7 @@ import pytest
 
 from agentevals_action.github import job_log
 from agentevals_action.model.report import Published
+from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
 
 NASTY = "::error::no ##[endgroup] \x1b[31mred\x1b[0m \x1b]0;title\x07 sk-0123456789"
@@ -50,7 +51,9 @@ def test_folded__ends_its_group_also_when_it_is_stopped(capfd: pytest.CaptureFix
 
 
 def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.write_review(reviews.conversations(), Published(), ("grant `checks: write`",))
+    job_log.write_review(
+        build_view(reviews.conversations()), Published(), ("grant `checks: write`",)
+    )
     lines = capfd.readouterr().out.splitlines()
     tests = [line for line in lines if "conversation" in line and not line.startswith("::")]
     order = [line.split()[1] for line in tests]
@@ -74,16 +77,17 @@ def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str
     assert warnings[1].startswith("::warning::`max-cost-usd` (0.02) was reached")
     assert sum("(3 times)" in line for line in warnings) == 1
     assert [line for line in lines if "came from the cache" in line] == [
-        "This run cost at least $0.0399; what 1 of 24 replies cost is not known; 2 of 24 replies came from the cache."
+        "This run cost at least $0.0399; the cost of 1 of 24 replies is unknown; 2 of 24 replies came from the cache."
     ]
 
 
 def test_review__waivers_and_reasons(capfd: pytest.CaptureFixture[str]) -> None:
-    job_log.write_review(reviews.believable(), Published(), ())
+    job_log.write_review(build_view(reviews.believable()), Published(), ())
     lines = capfd.readouterr().out.splitlines()
     shown = {line.split()[1]: line for line in lines if "  (" in line}
     assert (
-        "(flaky; fell, then held in 3 of 3 fresh samples on head (100%)" in shown["greets-by-name"]
+        "(flaky; dropped, then held in 3 of 3 fresh samples on head (100%)"
+        in shown["greets-by-name"]
     )
     assert "(undecided; held in 13 of 20 samples on base" in shown["sums-up"]
     assert "(regressed; accepted by ada)" in shown["upsells"]
@@ -97,9 +101,9 @@ def test_review__waivers_and_reasons(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_review__a_hostile_conversation_gives_no_command(capfd: pytest.CaptureFixture[str]) -> None:
-    head = tuple(reviews.told(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
+    head = tuple(reviews.result(name, conversation_id=f"x\n{NASTY}") for name in ("a", "b"))
     job_log.write_review(
-        reviews.review(reviews.compared(head, head), notices=(f"\n{NASTY}",) * 2),
+        build_view(reviews.review(reviews.compared(head, head), notices=(f"\n{NASTY}",) * 2)),
         Published(),
         [f"n{number}" for number in range(20)],
     )

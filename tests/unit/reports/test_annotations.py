@@ -2,15 +2,19 @@
 
 from dataclasses import replace
 
+from agentevals_action.model.comparison import (
+    Finding,
+)
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import GateRecord
-from agentevals_action.reports.annotations import annotations
+from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
 
 
 def test_annotations__a_failure_at_the_gate_s_own_entry() -> None:
-    found, left = annotations(reviews.regression_and_gate(), 100)
+    found, left = reviews.annotations(reviews.regression_and_gate(), 100)
     assert left == 0
     assert found == (
         Annotation(
@@ -32,31 +36,33 @@ def test_annotations__a_failure_at_the_gate_s_own_entry() -> None:
 
 
 def test_annotations__a_gate_s_entry_in_another_file_and_one_without_a_record() -> None:
-    head = reviews.told("a", "fail", failed=("elsewhere", "unknown"), line=7)
+    head = reviews.result("a", "fail", failed=("elsewhere", "unknown"), line=7)
     head = replace(head, gates=(GateRecord(name="elsewhere", path="cases.jsonl", line=44),))
-    found, _ = annotations(reviews.review(reviews.compared((head,), None)), 10)
+    found, _ = reviews.annotations(reviews.review(reviews.compared((head,), None)), 10)
     assert [(one.path, one.line) for one in found] == [("cases.jsonl", 44), (reviews.PATH, 7)]
 
 
 def test_annotations__failures_come_first_and_the_rest_is_counted() -> None:
     diagnostic = Diagnostic(Location("evals/broken.yaml", 3, 2), "unknown field", "write `tests`")
     head = (
-        *(reviews.told(f"t{number}", None) for number in range(5)),
-        reviews.told("gate", "fail", gates=("g",), failed=("g",)),
+        *(reviews.result(f"t{number}", None) for number in range(5)),
+        reviews.result("gate", "fail", gates=("g",), failed=("g",)),
     )
     review = reviews.review(reviews.compared(head, ()), invalid=(diagnostic,))
-    found, left = annotations(review, 3)
+    found, left = reviews.annotations(review, 3)
     assert [one.level for one in found] == ["failure", "failure", "warning"]
     assert found[0] == Annotation(
         "evals/broken.yaml", 3, "failure", "The suite is invalid", "unknown field; write `tests`"
     )
     assert left == 4
-    assert annotations(review, 0) == ((), 7)
+    assert reviews.annotations(review, 0) == ((), 7)
 
 
-def test_annotations__an_error_on_head_says_kind_and_message() -> None:
-    found, _ = annotations(
-        reviews.review(reviews.compared((reviews.told("a", None, error="no route to host"),), ())),
+def test_annotations__an_error_on_head_states_kind_and_message() -> None:
+    found, _ = reviews.annotations(
+        reviews.review(
+            reviews.compared((reviews.result("a", None, error="no route to host"),), ())
+        ),
         10,
     )
     assert [(one.level, one.title, one.message) for one in found] == [
@@ -65,11 +71,11 @@ def test_annotations__an_error_on_head_says_kind_and_message() -> None:
 
 
 def test_annotations__text_keeps_to_its_limits() -> None:
-    found, _ = annotations(reviews.hostile(), 10)
-    huge = reviews.told(
+    found, _ = reviews.annotations(reviews.hostile(), 10)
+    huge = reviews.result(
         "x" * 5000, "fail", gates=("g" * 5000,), failed=("g" * 5000,), misses=("m" * 100_000,) * 50
     )
-    for one in (*found, *annotations(reviews.review(reviews.compared((huge,), ())), 10)[0]):
+    for one in (*found, *reviews.annotations(reviews.review(reviews.compared((huge,), ())), 10)[0]):
         assert len(one.title) <= 255
         assert "\n" not in one.title
         assert len(one.message.encode()) <= 64 * 1024
@@ -77,5 +83,37 @@ def test_annotations__text_keeps_to_its_limits() -> None:
 
 
 def test_annotations__removed_and_unchanged_tests_have_none() -> None:
-    assert annotations(reviews.all_passed(), 10) == ((), 0)
-    assert annotations(reviews.gone(), 10) == ((), 0)
+    assert reviews.annotations(reviews.all_passed(), 10) == ((), 0)
+    assert reviews.annotations(reviews.gone(), 10) == ((), 0)
+
+
+def test_annotations__flaky_and_undecided_have_none_and_a_regression_names_its_evidence() -> None:
+    suite = reviews.believable().suites[0]
+    found, _ = reviews.annotations(reviews.review(suite), 10)
+    assert [(one.level, one.title) for one in found] == [
+        ("failure", "Required gate failed: no-unapproved-refund"),
+        ("failure", "Required gate failed: privacy"),
+    ]
+    assert "It held in 1 of 5 samples on head, in 12 of 20 on base." in found[1].message
+    sure = reviews.evidence(Finding.REGRESSED, (20, 20), (0, 3))
+    suite = reviews.compared(
+        (reviews.result("a", "fail"),),
+        (reviews.result("a"),),
+        knowledge=Knowledge(evidence={"a": sure}),
+    )
+    assert (
+        "It held in 20 of 20 samples on base, in 0 of 3 fresh samples"
+        in reviews.annotations(reviews.review(suite), 10)[0][0].message
+    )
+
+
+def test_diagnostics__of_the_configuration_are_not_attributed_to_a_suite() -> None:
+    suite, entry = (
+        Diagnostic(Location("a.yaml", 1, 1), "bad"),
+        Diagnostic(Location(FILE, 3, 5), "expired"),
+    )
+    assert "### 1 error in `.agentevals.yaml`" in reviews.comment(reviews.review(invalid=(entry,)))
+    title = "### 2 errors in suites that the change affects and in `.agentevals.yaml`"
+    assert title in reviews.comment(reviews.review(invalid=(suite, entry)))
+    found, _ = reviews.annotations(reviews.review(invalid=(suite, entry)), 10)
+    assert [one.title for one in found] == ["The suite is invalid", "The configuration is invalid"]

@@ -179,7 +179,7 @@ DEEP = b"[" * 20_000 + b"]" * 20_000
         "wrong and deep",
     ],
 )
-def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
+def test_read__a_broken_line_states_where(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "r.jsonl"
     good = msgspec.json.encode(results.result("a"))
     path.write_bytes(good + b"\n\n" + broken + b"\n" + good + b"\n")
@@ -190,7 +190,7 @@ def test_read__a_broken_line_says_where(tmp_path: Path, broken: bytes) -> None:
         list(read_results(path))
 
 
-def test_read__a_missing_file_is_said(tmp_path: Path) -> None:
+def test_read__a_missing_file_is_stated(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read"):
         list(read_results(tmp_path / "none.jsonl"))
 
@@ -324,7 +324,7 @@ def test_read_back__what_was_written_in_the_order_of_places(tmp_path: Path) -> N
         (lambda _: b"\0" * 99, "row 1 is not what was written"),
     ],
 )
-def test_read_back__what_others_changed_is_told(
+def test_read_back__what_others_changed_is_listed(
     tmp_path: Path, change: Callable[[bytes], bytes], said: str
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -343,9 +343,9 @@ def test_read_back__what_others_changed_is_told(
         list(read_back(path, writer.seal()))
 
 
-def test_writer__what_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_writer__what_cannot_be_written_is_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"r\.jsonl cannot be written: Not a directory") as caught:
         ResultsWriter(tmp_path / "file" / "below" / "r.jsonl")
     assert caught.value.exit_code == 3
-    assert "room on the disk" in caught.value.hint
+    assert "the disk has free space" in caught.value.hint

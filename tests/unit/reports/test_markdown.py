@@ -28,7 +28,7 @@ from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
-from agentevals_action.reports.view.models import MARKER
+from agentevals_action.reports.view.page import MARKER
 from agentevals_action.review.comparison.compare import Knowledge
 from agentevals_action.review.gate import Policy
 from tests.conftest import Golden
@@ -43,13 +43,13 @@ _TIME = re.compile(r"(?:\d+(?:\.\d)?(?:&nbsp;| )(?:s|min|h)\b(?:&nbsp;| )?)+")
 def test_comment__as_people_read_it(name: str, golden: Golden) -> None:
     review = reviews.GOLDEN[name]()
     assert review.decision.outcome is reviews.OUTCOMES[name]
-    text = markdown.comment(review, reviews.LINKS)
+    text = reviews.comment(review, reviews.LINKS)
     assert len(text) < 65_000
     golden.check(f"{name}.md", text)
 
 
 def test_check__as_people_read_it(golden: Golden) -> None:
-    title, summary = markdown.check(reviews.regression_and_gate(), reviews.LINKS, unshown=12)
+    title, summary = reviews.check(reviews.regression_and_gate(), reviews.LINKS, 12)
     assert title == "Failed: 2 tests regressed and 1 required gate failed."
     assert "12 more annotations are not shown." in summary
     golden.check("check.md", summary)
@@ -57,12 +57,12 @@ def test_check__as_people_read_it(golden: Golden) -> None:
 
 def test_job_summary__as_people_read_it(golden: Golden) -> None:
     golden.check(
-        "job-summary.md", markdown.job_summary(reviews.regression_and_gate(), reviews.LINKS)
+        "job-summary.md", reviews.job_summary(reviews.regression_and_gate(), reviews.LINKS)
     )
 
 
 def test_comment__without_a_host_has_no_links() -> None:
-    text = markdown.comment(reviews.regression_and_gate(), NOWHERE)
+    text = reviews.comment(reviews.regression_and_gate(), NOWHERE)
     assert "](" not in text
     assert "`refund-over-limit`" in text
 
@@ -70,11 +70,11 @@ def test_comment__without_a_host_has_no_links() -> None:
 def test_comment__only_the_time_changes_between_two_runs() -> None:
     def run(factor: float) -> str:
         tests = [
-            reviews.told(f"t{number}", "fail" if number else "pass", duration_ms=1000.0 * factor)
+            reviews.result(f"t{number}", "fail" if number else "pass", duration_ms=1000.0 * factor)
             for number in range(2)
         ]
-        base = [reviews.told(f"t{number}", duration_ms=700.0 * factor) for number in range(2)]
-        return markdown.comment(
+        base = [reviews.result(f"t{number}", duration_ms=700.0 * factor) for number in range(2)]
+        return reviews.comment(
             reviews.review(reviews.compared(tuple(tests), tuple(base)), duration_ms=9000 * factor),
             reviews.LINKS,
         )
@@ -86,10 +86,12 @@ def test_comment__only_the_time_changes_between_two_runs() -> None:
 
 def test_comment__unknown_figures_are_a_dash_and_never_zero() -> None:
     unknown = reviews.compared(
-        (reviews.told("a", None, cost_usd=None),), (reviews.told("a", cost_usd=None),)
+        (reviews.result("a", None, cost_usd=None),), (reviews.result("a", cost_usd=None),)
     )
-    known = reviews.compared((reviews.told("a"),), (reviews.told("a"),), path="evals/known.yaml")
-    text = markdown.comment(reviews.review(unknown, known), NOWHERE)
+    known = reviews.compared(
+        (reviews.result("a"),), (reviews.result("a"),), path="evals/known.yaml"
+    )
+    text = reviews.comment(reviews.review(unknown, known), NOWHERE)
     row = next(line for line in text.splitlines() if line.startswith("| ") and reviews.PATH in line)
     assert "100% →&nbsp;–" in row
     assert "1.00 →&nbsp;–" in row
@@ -101,74 +103,74 @@ def rows(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("| ")]
 
 
-def test_table__has_no_column_that_says_nothing() -> None:
-    silent = (reviews.told("a", cost_usd=None),)
-    assert rows(markdown.comment(reviews.review(reviews.compared(silent, silent)), NOWHERE))[0] == (
+def test_table__has_no_column_that_states_nothing() -> None:
+    silent = (reviews.result("a", cost_usd=None),)
+    assert rows(reviews.comment(reviews.review(reviews.compared(silent, silent)), NOWHERE))[0] == (
         "| | Suite | Pass rate | Mean score | Regressed | Time |"
     )
     alone = reviews.review(
         reviews.compared(silent, None), baseline=BaselineInfo("none", wanted=False)
     )
-    assert (
-        rows(markdown.comment(alone, NOWHERE))[0] == "| | Suite | Pass rate | Mean score | Time |"
-    )
-    known = reviews.compared((reviews.told("a", tokens=(1000, 200)),), silent)
-    assert rows(markdown.comment(reviews.review(known), NOWHERE))[0].endswith(
+    assert rows(reviews.comment(alone, NOWHERE))[0] == "| | Suite | Pass rate | Mean score | Time |"
+    known = reviews.compared((reviews.result("a", tokens=(1000, 200)),), silent)
+    assert rows(reviews.comment(reviews.review(known), NOWHERE))[0].endswith(
         "| Regressed | Cost | Tokens | Time |"
     )
     assert (
         "| – →&nbsp;$0.0021 | – →&nbsp;1.2k |"
-        in rows(markdown.comment(reviews.review(known), NOWHERE))[1]
+        in rows(reviews.comment(reviews.review(known), NOWHERE))[1]
     )
 
 
 def test_table__suites_add_up() -> None:
     def suite(path: str, head: float | None, base: float) -> SuiteComparison:
         return reviews.compared(
-            (reviews.told("a", cost_usd=head),), (reviews.told("a", cost_usd=base),), path=path
+            (reviews.result("a", cost_usd=head),), (reviews.result("a", cost_usd=base),), path=path
         )
 
     whole = rows(
-        markdown.comment(
+        reviews.comment(
             reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", 0.3, 0.4)), NOWHERE
         )
     )
     assert "| $0.5000 →&nbsp;$0.6000 (+20%) |" in whole[-1]
     part = rows(
-        markdown.comment(
+        reviews.comment(
             reviews.review(suite("a.yaml", 0.3, 0.1), suite("b.yaml", None, 0.4)), NOWHERE
         )
     )
     assert "| $0.5000 →&nbsp;≥&nbsp;$0.3000 |" in part[-1]
 
 
-def test_spent__is_said_once_where_people_look() -> None:
-    tests = (reviews.told("a", cost_usd=0.31, replies=120, cached_replies=40),)
+def test_spent__is_stated_once_where_people_look() -> None:
+    tests = (reviews.result("a", cost_usd=0.31, replies=120, cached_replies=40),)
     review = reviews.review(
         reviews.compared(tests, None), baseline=BaselineInfo("none", wanted=False)
     )
-    told = "This run cost $0.31; 40 of 120 replies came from the cache."
+    text = "This run cost $0.31; 40 of 120 replies came from the cache."
     for text in (
-        markdown.comment(review, NOWHERE),
-        markdown.check(review, NOWHERE)[1],
-        markdown.job_summary(review, NOWHERE),
+        reviews.comment(review, NOWHERE),
+        reviews.check(review, NOWHERE)[1],
+        reviews.job_summary(review, NOWHERE),
     ):
-        assert text.count(told) == 1
+        assert text.count(text) == 1
 
 
-def test_conversation__turns_stand_together_in_their_order_wherever_they_are_listed() -> None:
+def test_conversation__turns_are_next_to_each_other_in_their_order_wherever_they_are_listed() -> (
+    None
+):
     def suite(number: int) -> SuiteComparison:
         head = tuple(
-            reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=(f"miss {turn}",))
+            reviews.result(f"{talk}{turn}", "fail", conversation_id=talk, misses=(f"miss {turn}",))
             for turn in range(1, number + 1)
             for talk in ("a", "b")
         )
         return reviews.compared(
             head,
-            tuple(reviews.told(one.eval_id, conversation_id=one.conversation_id) for one in head),
+            tuple(reviews.result(one.eval_id, conversation_id=one.conversation_id) for one in head),
         )
 
-    text = markdown.comment(reviews.review(suite(30)), NOWHERE)
+    text = reviews.comment(reviews.review(suite(30)), NOWHERE)
     order = re.findall(r"turn (\d+) of 30: `([ab])\d+`", text)
     assert order == [(str(turn), talk) for talk in ("a", "b") for turn in range(1, 31)]
     assert text.count("#### Conversation `a`\n") == text.count("#### Conversation `b`\n") == 1
@@ -176,25 +178,25 @@ def test_conversation__turns_stand_together_in_their_order_wherever_they_are_lis
 
 
 def test_conversation__of_one_test_is_not_mentioned() -> None:
-    tests = (reviews.told("a", "fail", conversation_id="alone"),)
-    assert "alone" not in markdown.comment(
-        reviews.review(reviews.compared(tests, (reviews.told("a"),))), NOWHERE
+    tests = (reviews.result("a", "fail", conversation_id="alone"),)
+    assert "alone" not in reviews.comment(
+        reviews.review(reviews.compared(tests, (reviews.result("a"),))), NOWHERE
     )
 
 
 def test_conversation__is_of_its_suite_alone() -> None:
-    tests = (reviews.told("a", "fail", conversation_id="talk"),)
+    tests = (reviews.result("a", "fail", conversation_id="talk"),)
     suites = [
-        reviews.compared(tests, (reviews.told("a"),), path=f"evals/{number}.yaml")
+        reviews.compared(tests, (reviews.result("a"),), path=f"evals/{number}.yaml")
         for number in (1, 2)
     ]
-    assert "talk" not in markdown.comment(reviews.review(*suites), NOWHERE)
+    assert "talk" not in reviews.comment(reviews.review(*suites), NOWHERE)
 
 
 def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
-    suite = reviews.compared((reviews.told("a"),), (reviews.told("a"),))
+    suite = reviews.compared((reviews.result("a"),), (reviews.result("a"),))
     five = reviews.review(suite, notices=("b", "a", "b", "c", "d", "e", "b"))
-    text = markdown.comment(five, NOWHERE)
+    text = reviews.comment(five, NOWHERE)
     assert [line for line in text.splitlines() if line.startswith("> ")][2:] == [
         "> b (3 times)",
         "> a",
@@ -202,14 +204,14 @@ def test_notices__equal_ones_are_counted_and_many_are_folded() -> None:
         "> d",
         "> e",
     ]
-    text = markdown.comment(replace(five, notices=(*five.notices, "f", "`g` <b>")), NOWHERE)
+    text = reviews.comment(replace(five, notices=(*five.notices, "f", "`g` <b>")), NOWHERE)
     assert "> d\n" in text
     assert "<details><summary>3 more notices</summary>\n\n- e\n- f\n- `g` &#60;b&#62;\n" in text
 
 
-def test_errors__their_kinds_are_told_in_words() -> None:
+def test_errors__their_kinds_are_in_words() -> None:
     def error(name: str, kind: str) -> TestResult:
-        made = reviews.told(name, None, error="why")
+        made = reviews.result(name, None, error="why")
         return replace(made, error=ErrorInfo(kind=kind, message="why"))
 
     head = (
@@ -218,7 +220,7 @@ def test_errors__their_kinds_are_told_in_words() -> None:
         error("c", "budget"),
         error("d", "of <another> tool"),
     )
-    text = markdown.comment(
+    text = reviews.comment(
         reviews.review(reviews.compared(head, None), baseline=BaselineInfo("none", wanted=False)),
         NOWHERE,
     )
@@ -229,22 +231,22 @@ def test_errors__their_kinds_are_told_in_words() -> None:
 
 
 def test_comment__levels_are_chosen_by_measuring() -> None:
-    full = markdown.comment(reviews.many_regressions(8), reviews.LINKS)
-    changed = markdown.comment(reviews.many_regressions(200), reviews.LINKS)
-    counts = markdown.comment(reviews.thousands(), reviews.LINKS)
+    full = reviews.comment(reviews.many_regressions(8), reviews.LINKS)
+    changed = reviews.comment(reviews.many_regressions(200), reviews.LINKS)
+    counts = reviews.comment(reviews.thousands(), reviews.LINKS)
     assert "shortened" not in full
-    assert full.count("What was asked and answered") == 8
+    assert full.count("Question and answers") == 8
     assert "shortened" in changed
     assert all(f"`case-{number:03}-of-the-long-suite`" in changed for number in range(200))
     assert "shortened" in counts
     assert "case" not in counts
     assert "[run's summary](https://github.com/acme/support-agent/actions/runs/42)" in counts
-    assert "the report folder" in markdown.comment(reviews.thousands(), NOWHERE)
+    assert "the report folder" in reviews.comment(reviews.thousands(), NOWHERE)
 
 
 def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
     for links in (reviews.LINKS, NOWHERE):
-        page = oracle.rendered(markdown.comment(reviews.hostile(), links))
+        page = oracle.rendered(reviews.comment(reviews.hostile(), links))
         outside = oracle.text_outside_code(page)
         assert not re.search(r"@\w|#\d|www\.\w|(?i:gh-\d)|evil\.example/", outside)
         assert all(
@@ -259,7 +261,7 @@ def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
 
 
 def test_comment__the_marker_is_there_once_and_cannot_be_forged() -> None:
-    text = markdown.comment(reviews.hostile(), reviews.LINKS)
+    text = reviews.comment(reviews.hostile(), reviews.LINKS)
     assert text.count(MARKER) == 1
     assert text.count("<!--") == 1
     assert text.splitlines()[0] == MARKER
@@ -306,7 +308,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
     compared = [
         reviews.compared(
             tuple(
-                reviews.told(
+                reviews.result(
                     f"{number}{word}",
                     "fail" if number % 2 else None,
                     error="" if number % 2 else word,
@@ -315,7 +317,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
                 for number in range(tests)
             ),
             tuple(
-                reviews.told(f"{number}{word}", **{**fields, "failed": ()})
+                reviews.result(f"{number}{word}", **{**fields, "failed": ()})
                 for number in range(tests + 3)
             ),
             path=f"{word}/{suite}.yaml",
@@ -351,26 +353,26 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
         selections=(Selection(word, (word,) * 9),) * places,
     )
     for links in (reviews.LINKS, NOWHERE):
-        text = markdown.comment(review, links)
+        text = reviews.comment(review, links)
         assert len(text.encode("utf-16-le")) // 2 <= 65_000
-        title, summary = markdown.check(review, links)
+        title, summary = reviews.check(review, links)
         assert len(title) <= 255
         assert "\n" not in title
         assert len(summary) <= 65_535
 
 
-def test_job_summary__tells_more_than_the_comment_and_fits() -> None:
+def test_job_summary__contains_more_than_the_comment_and_fits() -> None:
     review = reviews.many_regressions(200)
-    summary = markdown.job_summary(review, reviews.LINKS)
-    assert summary.count("What was asked and answered") == 200
+    summary = reviews.job_summary(review, reviews.LINKS)
+    assert summary.count("Question and answers") == 200
     assert MARKER not in summary
-    assert len(markdown.job_summary(reviews.thousands(), reviews.LINKS).encode()) <= 1024 * 1024
+    assert len(reviews.job_summary(reviews.thousands(), reviews.LINKS).encode()) <= 1024 * 1024
     answer = "\U0001f642" * 5000
-    head = tuple(reviews.told(f"t{number}", "fail", answer=answer) for number in range(300))
-    base = tuple(reviews.told(f"t{number}", answer=answer) for number in range(300))
+    head = tuple(reviews.result(f"t{number}", "fail", answer=answer) for number in range(300))
+    base = tuple(reviews.result(f"t{number}", answer=answer) for number in range(300))
     assert (
         len(
-            markdown.job_summary(
+            reviews.job_summary(
                 reviews.review(reviews.compared(head, base)), reviews.LINKS
             ).encode()
         )
@@ -378,22 +380,22 @@ def test_job_summary__tells_more_than_the_comment_and_fits() -> None:
     )
 
 
-def told_by(review: Review) -> str:
-    return markdown.comment(review, NOWHERE).splitlines()[2]
+def verdict_line(review: Review) -> str:
+    return reviews.comment(review, NOWHERE).splitlines()[2]
 
 
-def test_verdict__what_got_worse_is_told_also_when_it_does_not_block() -> None:
+def test_verdict__what_got_worse_is_stated_also_when_it_does_not_block() -> None:
     review = reviews.review(
         reviews.compared(
-            (reviews.told("a", "fail", gates=("g",), failed=("g",)),),
-            (reviews.told("a", gates=("g",)),),
+            (reviews.result("a", "fail", gates=("g",), failed=("g",)),),
+            (reviews.result("a", gates=("g",)),),
         ),
         policy=Policy(frozenset({"never"})),
     )
-    text = markdown.comment(review, NOWHERE)
+    text = reviews.comment(review, NOWHERE)
     assert "> [!IMPORTANT]" in text
     assert (
-        told_by(review)
+        verdict_line(review)
         == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed."
     )
 
@@ -401,23 +403,23 @@ def test_verdict__what_got_worse_is_told_also_when_it_does_not_block() -> None:
 def test_verdict__many_reasons_are_a_list() -> None:
     suites = [
         reviews.compared(
-            (reviews.told("a", None),), (reviews.told("a"),), path=f"evals/{number}.yaml"
+            (reviews.result("a", None),), (reviews.result("a"),), path=f"evals/{number}.yaml"
         )
         for number in range(6)
     ]
-    text = markdown.comment(reviews.review(*suites), NOWHERE)
+    text = reviews.comment(reviews.review(*suites), NOWHERE)
     assert "and 4 more reasons." in text
     assert "- the suite `evals/5.yaml` scored no test" in text
 
 
 def test_verdict__nothing_to_compare_with() -> None:
-    head = (reviews.told("a", "fail", misses=("says DENIED",)), reviews.told("b"))
+    head = (reviews.result("a", "fail", misses=("says DENIED",)), reviews.result("b"))
     review = reviews.review(
         reviews.compared(head, None),
         policy=Policy(frozenset({"failures"})),
         baseline=BaselineInfo("none", wanted=False, reason="there is no base on `schedule`"),
     )
-    text = markdown.comment(review, NOWHERE)
+    text = reviews.comment(review, NOWHERE)
     assert "Failed:** 1 test failed." in text
     assert "### 1 test failed with nothing to compare with" in text
     assert "missed: says DENIED" in text
@@ -425,7 +427,7 @@ def test_verdict__nothing_to_compare_with() -> None:
 
 
 def test_gone__is_visible_and_not_folded() -> None:
-    text = markdown.comment(reviews.gone(), NOWHERE)
+    text = reviews.comment(reviews.gone(), NOWHERE)
     visible = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     for name in (
         "evals/safety/EVAL.yaml",
@@ -435,35 +437,35 @@ def test_gone__is_visible_and_not_folded() -> None:
         "quality/safe",
     ):
         assert f"`{name}`" in visible
-    assert "1 suite, 1 test and 3 required gates of the base are gone." in text.splitlines()[2]
-    assert "are gone" in markdown.check(reviews.gone(), NOWHERE)[0]
+    assert "1 suite, 1 test and 3 required gates of the base were removed." in text.splitlines()[2]
+    assert "were removed" in reviews.check(reviews.gone(), NOWHERE)[0]
 
 
-def test_gone__is_told_at_every_level() -> None:
+def test_gone__is_listed_at_every_level() -> None:
     shortest = replace(reviews.thousands(), gone_suites=("evals/safety/EVAL.yaml",))
-    assert "- suite `evals/safety/EVAL.yaml`" in markdown.comment(shortest, NOWHERE)
+    assert "- suite `evals/safety/EVAL.yaml`" in reviews.comment(shortest, NOWHERE)
 
 
 def test_entry__facts_of_a_gate_samples_and_grading() -> None:
-    head = reviews.told(
+    head = reviews.result(
         "a", "fail", gates=("held", "failed", "new"), failed=("held", "failed", "new")
     )
     head = replace(head, samples=(*head.samples * 2, results.result().samples[0]))
-    base = reviews.told("a", "fail", gates=("held", "failed"), failed=("failed",))
+    base = reviews.result("a", "fail", gates=("held", "failed"), failed=("failed",))
     again = replace(reviews.compared((head,), (base,)).tests[0], regraded=True)
     suite = replace(reviews.compared((head,), (base,)), tests=(again,))
-    text = markdown.comment(reviews.review(suite), NOWHERE)
+    text = reviews.comment(reviews.review(suite), NOWHERE)
     assert (
         "required gate `held` failed (held in 1 of 3 samples on head, in 1 of 1 on base)"
         " · required gate `failed` failed (held in 1 of 3 samples on head, in 0 of 1 on base)"
         " · required gate `new` failed (new on head, held in 1 of 3 samples on head)" in text
     )
     assert "1 of 3 samples pass" in text
-    assert "re-graded: the base's answer by head's evaluators" in text
+    assert "re-scored: head's evaluators scored the base's answer" in text
 
 
-def test_notes__renamed_broken_and_missing_bases_are_told() -> None:
-    tests = (reviews.told("a"),)
+def test_notes__renamed_broken_and_missing_bases_are_listed() -> None:
+    tests = (reviews.result("a"),)
     renamed = replace(reviews.compared(tests, tests), base_path="old/EVAL.yaml")
     new = reviews.compared(
         tests,
@@ -471,16 +473,16 @@ def test_notes__renamed_broken_and_missing_bases_are_told() -> None:
         path="evals/new.yaml",
         note="the suite is broken on base (evals/new.yaml:1:1: bad), so its tests count as new",
     )
-    text = markdown.comment(reviews.review(renamed, new), NOWHERE)
+    text = reviews.comment(reviews.review(renamed, new), NOWHERE)
     assert f"- `{reviews.PATH}` (on base `old/EVAL.yaml`) was renamed" in text
     assert "- `evals/new.yaml`: the suite is broken on base" in text
 
 
-def test_changed_question__says_through_what() -> None:
-    head = reviews.told("a", "fail", print=results.fingerprint(question="other"))
+def test_changed_question__names_the_file() -> None:
+    head = reviews.result("a", "fail", print=results.fingerprint(question="other"))
     knowledge = Knowledge(question_files={"a": ["prompts/system.md"]})
-    text = markdown.comment(
-        reviews.review(reviews.compared((head,), (reviews.told("a"),), knowledge=knowledge)),
+    text = reviews.comment(
+        reviews.review(reviews.compared((head,), (reviews.result("a"),), knowledge=knowledge)),
         NOWHERE,
     )
     assert "1 test not compared: the question changed" in text
@@ -501,7 +503,7 @@ def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
     )
     markdown.check_template(template)
     assert (
-        markdown.comment(reviews.gone(), NOWHERE, template)
+        reviews.comment(reviews.gone(), NOWHERE, template)
         .splitlines()[-1]
         .startswith("Ours, agentevals-action")
     )
@@ -515,15 +517,15 @@ def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
         "`{{ view.marker }}`",
     ],
 )
-def test_template__without_the_marker_is_a_fault(tmp_path: Path, text: str) -> None:
+def test_template__without_the_marker_is_an_error(tmp_path: Path, text: str) -> None:
     for make in (
         markdown.check_template,
-        lambda path: markdown.comment(reviews.gone(), NOWHERE, path),
+        lambda path: reviews.comment(reviews.gone(), NOWHERE, path),
     ):
         with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 loses the marker"):
             make(custom(tmp_path, text))
 
 
-def test_template__too_long_is_a_fault(tmp_path: Path) -> None:
+def test_template__too_long_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"makes more than 65,000 characters"):
         markdown.check_template(custom(tmp_path, "{{ view.marker }}\n{{ 'x' * 70000 }}"))

@@ -1,22 +1,20 @@
 """`summary.json`: the outcome for programs."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.comparison import Decision, Outcome, Review
-from agentevals_action.reports.summary_json import SummaryFile, write_run_summary
-from agentevals_action.results.summary import summarise
+from agentevals_action.reports.summary_json import review_summary, run_summary
+from agentevals_action.reports.view.build import build_view
 from tests.support import results, reviews
 
 
-def written(review: Review, folder: Path) -> Any:
-    SummaryFile().write(review, folder)
-    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+def summary_of(review: Review) -> Any:
+    return json.loads(review_summary(build_view(review)))
 
 
-def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
-    data = written(reviews.regression_and_gate(), tmp_path)
+def test_summary_json__decision_counts_and_suites() -> None:
+    data = summary_of(reviews.regression_and_gate())
     assert (data["outcome"], data["exitCode"], data["conclusion"]) == ("failed", 1, "failure")
     assert data["reasons"] == ["1 required gate failed", "2 tests regressed"]
     assert data["changes"] == {
@@ -65,8 +63,8 @@ def test_summary_json__decision_counts_and_suites(tmp_path: Path) -> None:
     ) == (6, 6, None)
 
 
-def test_summary_json__what_was_spent_and_who_spoke_with_whom(tmp_path: Path) -> None:
-    data = written(reviews.conversations(), tmp_path)
+def test_summary_json__what_was_spent_and_who_spoke_with_whom() -> None:
+    data = summary_of(reviews.conversations())
     spent = data["spent"]
     assert (spent["replies"], spent["cachedReplies"], spent["unpricedReplies"]) == (24, 2, 1)
     assert spent["costUsd"] == sum(
@@ -79,8 +77,8 @@ def test_summary_json__what_was_spent_and_who_spoke_with_whom(tmp_path: Path) ->
     assert len(data["notices"]) == 8
 
 
-def test_summary_json__what_is_believed_and_what_does_not_count(tmp_path: Path) -> None:
-    data = written(reviews.believable(), tmp_path)
+def test_summary_json__what_is_believed_and_what_does_not_count() -> None:
+    data = summary_of(reviews.believable())
     support, tone = data["suites"]
     assert (
         data["accepted"],
@@ -128,36 +126,28 @@ def test_summary_json__what_is_believed_and_what_does_not_count(tmp_path: Path) 
     assert tests["upsells"]["acceptedBy"] == "ada"
 
 
-def test_summary_json__what_is_gone_broken_or_unknown(tmp_path: Path) -> None:
-    data = written(reviews.gone(), tmp_path)
+def test_summary_json__what_is_gone_broken_or_unknown() -> None:
+    data = summary_of(reviews.gone())
     assert data["goneSuites"] == ["evals/safety/EVAL.yaml"]
     assert data["suites"][0]["tests"][0]["gatesRemoved"] == ["no-unapproved-refund"]
-    errors = written(reviews.invalid_suite(), tmp_path)["faults"]
+    errors = summary_of(reviews.invalid_suite())["faults"]
     assert errors[0]["line"] == 12
-    base = written(reviews.no_base(), tmp_path)
+    base = summary_of(reviews.no_base())
     assert base["baseline"]["problem"].startswith("`prepare` failed")
     assert base["suites"][0]["base"] is None
 
 
-def test_run_summary__is_of_the_same_form(tmp_path: Path) -> None:
-    suites = [
-        summarise(
-            "evals/EVAL.yaml",
-            "suite",
-            [
-                results.result("a"),
-                results.result("b", "fail", misses=("no",)),
-                results.result("c", None),
-            ],
-        )
-    ]
-    write_run_summary(
-        tmp_path / "new" / "summary.json",
-        Decision(Outcome.FAILED, 1, "failure", ("1 test failed",)),
-        suites,
+def test_run_summary__is_of_the_same_form() -> None:
+    tests = (
+        results.result("a"),
+        results.result("b", "fail", misses=("no",)),
+        results.result("c", None),
     )
+    decision = Decision(Outcome.FAILED, 1, "failure", ("1 test failed",))
+    suite = reviews.compared(tests, None, path="evals/EVAL.yaml")
+    review = Review("", None, decision, suites=(suite,))
 
-    data = json.loads((tmp_path / "new" / "summary.json").read_text(encoding="utf-8"))
+    data = json.loads(run_summary(build_view(review)))
 
     assert (data["schema"], data["outcome"], data["exitCode"], data["reasons"]) == (
         1,
@@ -166,10 +156,10 @@ def test_run_summary__is_of_the_same_form(tmp_path: Path) -> None:
         ["1 test failed"],
     )
     (suite,) = data["suites"]
-    assert (suite["path"], suite["name"]) == ("evals/EVAL.yaml", "suite")
+    assert (suite["path"], suite["name"]) == ("evals/EVAL.yaml", "support")
     assert (
         suite["head"].keys()
-        == written(reviews.regression_and_gate(), tmp_path)["suites"][0]["head"].keys()
+        == summary_of(reviews.regression_and_gate())["suites"][0]["head"].keys()
     )
     assert (suite["head"]["total"], suite["head"]["passRate"], suite["head"]["topMisses"]) == (
         3,

@@ -56,7 +56,7 @@ def test_decide__all_pass() -> None:
 def test_decide__no_suite_touched_passes_and_says_so() -> None:
     actual = decide()
     assert actual.outcome is Outcome.PASSED
-    assert actual.reasons == ("no suite is touched by the change",)
+    assert actual.reasons == ("the change affects no suite",)
 
 
 def test_decide__a_failed_gate_blocks_whether_or_not_base_failed_it() -> None:
@@ -174,7 +174,7 @@ def test_decide__errors_come_before_all_else() -> None:
     )
     assert (actual.outcome, actual.exit_code) == (Outcome.INVALID, 2)
     assert actual.reasons == (
-        "1 error in suites that the change touches",
+        "1 error in suites that the change affects",
         "1 required gate failed",
         "1 test regressed",
     )

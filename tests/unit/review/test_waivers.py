@@ -292,7 +292,7 @@ def test_decide__errors_of_the_quarantine_are_listed_apart() -> None:
     actual = gate.decide(Policy(ON_PULL_REQUEST), [suite(pair("a", "pass"))], RERUN, errors)
     assert actual.outcome is Outcome.INVALID
     assert actual.reasons == (
-        "1 error in suites that the change touches",
+        "1 error in suites that the change affects",
         "1 error in `.agentevals.yaml`",
     )
 

@@ -26,22 +26,22 @@ def test_redact_record__no_form_of_the_report_holds_a_secret_that_escaping_would
         "gates": (SECRET,),
     }
     head = (
-        reviews.told(SECRET, "fail", failed=(SECRET,), **fields),
-        reviews.told("b", None, error=SECRET),
+        reviews.result(SECRET, "fail", failed=(SECRET,), **fields),
+        reviews.result("b", None, error=SECRET),
     )
     review = redact_record(
         reviews.review(
-            reviews.compared(head, (reviews.told(SECRET, **fields),)), notices=(SECRET,)
+            reviews.compared(head, (reviews.result(SECRET, **fields),)), notices=(SECRET,)
         ),
         REDACTOR,
     )
     for text in (
-        markdown.comment(review, Links()),
-        markdown.job_summary(review, Links()),
-        "".join(markdown.check(review, Links())),
+        reviews.comment(review, Links()),
+        reviews.job_summary(review, Links()),
+        "".join(reviews.check(review, Links())),
     ):
         assert "live" not in text
-    assert "key: ***" in markdown.comment(review, Links())
+    assert "key: ***" in reviews.comment(review, Links())
     assert review.suites[0].tests[0].change is Change.REGRESSED
 
 

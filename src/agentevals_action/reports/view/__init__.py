@@ -1,2 +1,1 @@
-"""What every report shows, made ready once: `making.view_of` turns a review into words that a
-template only has to place."""
+"""The view that all reports show: a review, classified and worded once."""

@@ -1,17 +1,15 @@
-"""Where the base's results come from: in a sentence, and suite by suite with how sure their
-differences are."""
+"""The origin of the baseline, and the differences to it with their confidence intervals."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
-from agentevals_action.formatting import counted, joined
-from agentevals_action.model.comparison import Origin, Review, SuiteComparison
-from agentevals_action.reports.view import differences
+from agentevals_action.formatting import counted, joined, time
+from agentevals_action.model.comparison import Difference, Origin, Review, SuiteComparison
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.models import Listing
-from agentevals_action.reports.view.tests import listing
+from agentevals_action.reports.view.listing import Listing, cut, make_listing
 
 _RERUN = "run again in this job with the base's own files"
 _SOURCES = {
@@ -19,144 +17,116 @@ _SOURCES = {
     "artifact": "the report of an earlier run",
     "file": "the baseline file",
 }
-_NOISE = "Mean differences per sample with their 95 % intervals; one whose interval holds 0 is no change."
-_FRESH = "Fresh samples count for verdicts and so for the pass rate, not for mean scores and their differences."
+_NOISE_NOTE = (
+    "Mean differences per sample with their 95 % intervals. "
+    "A difference whose interval contains 0 is not a change."
+)
+_FRESH_NOTE = (
+    "Fresh samples count for verdicts and the pass rate, not for mean scores and their differences."
+)
 
 
-class BaselineTeller:
-    """Makes words of a review's base."""
+class BaselineText:
+    """The Markdown sentences about the base of a review."""
 
     def __init__(self, review: Review, links: Links) -> None:
         self._review = review
         self._links = links
-        self._origins = [
-            (suite, suite.origin) for suite in review.suites if suite.base and suite.origin
-        ]
+        self._origins = [one.origin for one in review.suites if one.base and one.origin]
 
     def sentence(self) -> str:
-        """What head was compared with, or why with nothing."""
+        """States what head was compared with, or why there was nothing to compare with."""
         base = self._review.baseline
         if not self._review.suites:
             return ""
         commit = self.commit(base.commit or self._review.base_sha)
-        when = f" of {date(base.commit_time)}" if base.commit_time else ""
+        named = f" {commit}" if commit else ""
         if base.problem:
-            return f"**The base{f' {commit}' if commit else ''} could not be had:** {prose(base.problem, 500)}"
+            return f"**The base{named} could not be obtained:** {prose(base.problem, 500)}"
         if not base.wanted:
             return f"Nothing to compare with{f': {prose(base.reason)}' if base.reason else ''}."
-        return f"Compared with the base{f' {commit}' if commit else ''}{when}{self._source()}."
+        when = f" of {date(base.commit_time)}" if base.commit_time else ""
+        return f"Compared with the base{named}{when}{self._source()}."
 
     def notes(self, limit: int) -> tuple[str, ...]:
-        """What is to be known of single suites: renamed, broken or missing on base, graded
-        again."""
-        review = self._review
-        regraded = sum(test.regraded for suite in review.suites for test in suite.tests)
-        again = f"{counted(regraded, 'test')} re-graded: the grading changed, so head's evaluators graded the base's answers"
-        notes = [again] if regraded else []
-        notes += [
-            _base_note(suite)
-            for suite in review.suites
-            if _needs_note(suite, review.baseline.problem)
-        ]
-        shown = notes[:limit]
-        return (
-            (*shown, f"… and {len(notes) - len(shown):,} more")
-            if len(notes) > len(shown)
-            else tuple(shown)
-        )
+        """Re-scored tests, and suites that were renamed, or are invalid or missing on base."""
+        suites = self._review.suites
+        rescored = sum(test.regraded for suite in suites for test in suite.tests)
+        why = "their evaluators changed, so head's evaluators scored the base's answers"
+        notes = [f"{counted(rescored, 'test')} re-scored: {why}"] if rescored else []
+        notes += filter(None, (_suite_note(one, self._review.baseline.problem) for one in suites))
+        return cut(notes, limit)
 
     def details(self, limit: int) -> Listing | None:
-        """Suite by suite where its results come from, if that differs, and how sure its differences
-        are; why other sources gave none."""
+        """Lists the origin and the differences of each suite, and why other sources failed."""
         if not limit:
             return None
-        several, alike = len(self._review.suites) > 1, self._alike() is not None
+        several, common = len(self._review.suites) > 1, self._common_origin()
         lines: list[str] = []
-        noise = False
+        shows_noise = False
         for suite in self._review.suites:
-            sure = differences.lines(suite)
-            from_where = (
-                [self._origin(suite.origin)] if suite.origin and suite.base and not alike else []
-            )
-            lines += _told(suite, [*from_where, *sure], several)
-            noise = noise or bool(sure)
+            facts = list(difference_lines(suite))
+            shows_noise = shows_noise or bool(facts)
+            if suite.origin and suite.base and not common:
+                facts.insert(0, self._origin(suite.origin))
+            lines += _under_suite(suite, facts) if several else facts
         lines += [
-            f"{code(rung.source)} did not serve: {prose(rung.problem, 500)}"
-            for rung in self._review.baseline.tried
+            f"{code(tried.source)} has no usable results: {prose(tried.problem, 500)}"
+            for tried in self._review.baseline.tried
         ]
-        found = listing(
-            "Baseline and noise" if noise else "How the baseline was got", lines, len(lines), limit
-        )
-        return (
-            Listing(found.title, found.lines, found.left, self._meaning() if noise else "")
-            if found
-            else None
-        )
-
-    def _meaning(self) -> str:
-        """What the differences are of; where fresh samples were taken, why verdicts may tell
-        otherwise."""
-        sides = (
-            side
-            for suite in self._review.suites
-            for test in suite.tests
-            for side in (test.head, test.base)
-        )
-        return f"{_NOISE} {_FRESH}" if any(side and side.confirming for side in sides) else _NOISE
+        title = "Baseline and noise" if shows_noise else "Origin of the baseline"
+        return make_listing(title, lines, limit, note=self._note() if shows_noise else "")
 
     def commit(self, sha: str | None) -> str:
-        """A commit, short and linked; empty without one."""
+        """A commit, shortened and linked; empty without one."""
         return linked(code(sha[:7]), self._links.commit(sha)) if sha else ""
+
+    def _note(self) -> str:
+        tests = (test for suite in self._review.suites for test in suite.tests)
+        sides = (side for test in tests for side in (test.head, test.base))
+        has_fresh = any(side and side.confirming for side in sides)
+        return f"{_NOISE_NOTE} {_FRESH_NOTE}" if has_fresh else _NOISE_NOTE
 
     def _source(self) -> str:
         if not self._origins:
             source = self._review.baseline.source
-            return (
-                f", {_RERUN}"
-                if source == "rerun"
-                else f": {_SOURCES[source]}"
-                if source in _SOURCES
-                else f", from {code(source)}"
-            )
-        alike = self._alike()
-        if alike:
-            return f"{',' if alike.source == 'rerun' else ':'} {self._origin(alike)}"
-        sources = Counter(
-            _SOURCES.get(origin.source, code(origin.source))
-            for _, origin in self._origins
-            if origin.source != "rerun"
+            known = f": {_SOURCES[source]}" if source in _SOURCES else f", from {code(source)}"
+            return f", {_RERUN}" if source == "rerun" else known
+        if common := self._common_origin():
+            return f"{',' if common.source == 'rerun' else ':'} {self._origin(common)}"
+        stored = Counter(
+            _SOURCES.get(one.source, code(one.source))
+            for one in self._origins
+            if one.source != "rerun"
         )
-        words = [f"{name} for {counted(number, 'suite')}" for name, number in sources.items()]
-        again = sum(origin.source == "rerun" for _, origin in self._origins)
-        words += [f"{counted(again, 'suite')} run again in this job"] if again else []
-        stale = sum(origin.stale for _, origin in self._origins)
-        old = f" (**stale** for {counted(stale, 'suite')})" if stale else ""
-        return f": {joined(words)}{old}"
+        words = [f"{name} for {counted(number, 'suite')}" for name, number in stored.items()]
+        if again := sum(one.source == "rerun" for one in self._origins):
+            words.append(f"{counted(again, 'suite')} run again in this job")
+        stale = counted(sum(one.stale for one in self._origins), "suite")
+        is_stale = any(one.stale for one in self._origins)
+        return f": {joined(words)}{f' (**stale** for {stale})' if is_stale else ''}"
 
-    def _alike(self) -> Origin | None:
-        """The origin of all suites when they have one in common: what differs in samples is told by
-        the least."""
-        origins = [origin for _, origin in self._origins]
-        if (
-            not origins
-            or len({(one.source, one.commit, one.distance, one.time, one.stale) for one in origins})
-            > 1
-        ):
-            return None
-        return min(origins, key=lambda one: one.samples)
+    def _common_origin(self) -> Origin | None:
+        """The origin that all suites share, with the smallest number of samples."""
+        alike = {
+            (one.source, one.commit, one.distance, one.time, one.stale) for one in self._origins
+        }
+        return min(self._origins, key=lambda one: one.samples) if len(alike) == 1 else None
 
     def _origin(self, origin: Origin) -> str:
         if origin.source == "rerun":
             return _RERUN
-        facts = [f"{_SOURCES.get(origin.source, f'from {code(origin.source)}')}{self._of(origin)}"]
-        facts += [f"at least {counted(origin.samples, 'sample')} a test"] if origin.samples else []
-        facts += (
-            [f"the latest of {date(origin.time)}{self._age(origin.time)}"] if origin.time else []
-        )
-        facts += ["**stale**: older than `baseline-max-age`"] if origin.stale else []
+        source = _SOURCES.get(origin.source, f"from {code(origin.source)}")
+        facts = [f"{source}{self._commit_of(origin)}"]
+        if origin.samples:
+            facts.append(f"at least {counted(origin.samples, 'sample')} per test")
+        if origin.time:
+            facts.append(f"the latest of {date(origin.time)}{self._age(origin.time)}")
+        if origin.stale:
+            facts.append("**stale**: older than `baseline-max-age`")
         return ", ".join(facts)
 
-    def _of(self, origin: Origin) -> str:
+    def _commit_of(self, origin: Origin) -> str:
         if origin.distance == 0 or (origin.commit and origin.commit == self._review.base_sha):
             return " of that commit"
         if not origin.commit:
@@ -165,20 +135,16 @@ class BaselineTeller:
         return f" of {self.commit(origin.commit)}{far}"
 
     def _age(self, time: str) -> str:
-        """How many days before this run, by head's own results: a report has no clock."""
-        runs = [
-            test.head.timestamp
-            for suite in self._review.suites
-            for test in suite.tests
-            if test.head
-        ]
-        now, then = _instant(max(runs, default="")), _instant(time)
+        """The age at the time of head's latest result, because a report has no clock."""
+        tests = (test for suite in self._review.suites for test in suite.tests)
+        latest = max((test.head.timestamp for test in tests if test.head), default="")
+        now, then = _instant(latest), _instant(time)
         days = (now - then).days if now and then else 0
         return f" ({counted(days, 'day')} old)" if days > 0 else ""
 
 
 def date(iso: str) -> str:
-    """A moment (ISO 8601) to the minute in UTC; what is none as it stands."""
+    """A moment (ISO 8601) in UTC to the minute; other text as it is."""
     when = _instant(iso)
     return when.strftime("%Y-%m-%d %H:%M UTC") if when else code(iso)
 
@@ -191,29 +157,99 @@ def _instant(iso: str) -> datetime | None:
         return None
 
 
-def _told(suite: SuiteComparison, facts: Sequence[str], several: bool) -> Sequence[str]:
-    """The facts of a suite: under its name where there are several suites."""
-    if not several or not facts:
-        return facts
+def _under_suite(suite: SuiteComparison, facts: Sequence[str]) -> Sequence[str]:
     name = code(suite.path)
-    return (
-        [f"{name}: {facts[0]}"]
-        if len(facts) == 1
-        else ["\n".join([name, *(f"  - {fact}" for fact in facts)])]
-    )
+    if len(facts) < 2:
+        return [f"{name}: {fact}" for fact in facts]
+    return ["\n".join([name, *(f"  - {fact}" for fact in facts)])]
 
 
-def _renamed(suite: SuiteComparison) -> bool:
-    return suite.base_path is not None and suite.base_path != suite.path
-
-
-def _needs_note(suite: SuiteComparison, told: str) -> bool:
-    return bool(suite.note or (suite.problem and suite.problem != told) or _renamed(suite))
-
-
-def _base_note(suite: SuiteComparison) -> str:
-    name = code(suite.path) + (
-        f" (on base {code(suite.base_path)})" if suite.base_path and _renamed(suite) else ""
-    )
+def _suite_note(suite: SuiteComparison, known_problem: str) -> str:
+    was_renamed = suite.base_path is not None and suite.base_path != suite.path
+    is_known = suite.problem == known_problem
+    if not (suite.note or (suite.problem and not is_known) or was_renamed):
+        return ""
+    renamed = f" (on base {code(suite.base_path or '')})" if was_renamed else ""
     why = suite.problem or suite.note
+    name = f"{code(suite.path)}{renamed}"
     return f"{name}: {prose(why)}" if why else f"{name} was renamed"
+
+
+def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
+    """The differences of a suite that its figures show."""
+    figures = (
+        ("score", suite.score, _score, ("higher", "lower")),
+        ("cost", suite.cost, _dollars, ("more expensive", "cheaper")),
+        ("time", suite.duration, time, ("slower", "faster")),
+    )
+    return tuple(
+        f"{name} {_describe(found, words, comparatives)}"
+        for name, found, words, comparatives in figures
+        if found and _is_visible(found, words)
+    )
+
+
+def is_noise(difference: Difference | None, base: float | None, head: float | None) -> bool:
+    """Whether two figures must not be called different.
+
+    Their difference lies in the interval of the compared tests, which contains 0."""
+    if difference is None or difference.is_change or base is None or head is None:
+        return False
+    return round(difference.low, 9) <= round(head - base, 9) <= round(difference.high, 9)
+
+
+def pool_differences(differences: Iterable[Difference | None]) -> Difference | None:
+    """The difference over several suites, which are independent; None if one is unknown."""
+    known = list(differences)
+    found = [one for one in known if one is not None]
+    if not found or len(found) < len(known):
+        return None
+    pairs = sum(one.pairs for one in found)
+    mean = sum(one.mean * one.pairs for one in found) / pairs
+    half = math.hypot(*((one.high - one.mean) * one.pairs for one in found)) / pairs
+    detectable = math.hypot(*(one.detectable * one.pairs for one in found)) / pairs
+    clusters = sum(one.clusters for one in found)
+    return Difference(mean, mean - half, mean + half, detectable, pairs, clusters)
+
+
+def _is_visible(difference: Difference, words: Callable[[float], str]) -> bool:
+    values = [difference.mean]
+    if words is _score and not difference.is_change:
+        values += [difference.low, difference.high]
+    return any(words(abs(value)) != words(0.0) for value in values)
+
+
+def _describe(
+    difference: Difference, words: Callable[[float], str], comparatives: tuple[str, str]
+) -> str:
+    mean = _signed(difference.mean, words)
+    low, high = _bound(difference.low, words), _bound(difference.high, words)
+    change = f"{mean} ({low} to {high})" if low != high else mean
+    if difference.is_change:
+        return f"{change}: {comparatives[difference.mean < 0]} than on base"
+    detects = f"it detects a change of {words(difference.detectable)} or more"
+    if words is _score and difference.detectable > 1:
+        detects = "it has too few tests to detect any change"
+    return f"{change}: no change that this suite distinguishes from noise; {detects}"
+
+
+def _signed(value: float, words: Callable[[float], str]) -> str:
+    text = words(abs(value))
+    return text if text == words(0.0) else f"{'+' if value > 0 else '−'}{text}"
+
+
+def _bound(value: float, words: Callable[[float], str]) -> str:
+    # A bound other than 0 is not shown as 0, because the interval would seem to contain it.
+    if value and words(abs(value)) == words(0.0):
+        return "just above 0" if value > 0 else "just below 0"
+    return _signed(value, words)
+
+
+def _score(value: float) -> str:
+    if value == 0 or value >= 0.005:
+        return f"{value:.2f}"
+    return f"{value:.1g}" if value >= 0.00005 else "0.00"
+
+
+def _dollars(usd: float) -> str:
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"

@@ -1,4 +1,4 @@
-"""What fresh samples said of a verdict that fell, and how often a gate held, in plain words."""
+"""The results of confirmations, and how often gates held, in plain words."""
 
 from collections.abc import Mapping
 
@@ -6,116 +6,108 @@ from agentevals_action.formatting import counted, percent
 from agentevals_action.model.comparison import Change, Evidence, Finding, History, TestComparison
 from agentevals_action.model.result import TestResult
 
-_THIN = 5  # samples of base under which its history says little
-_FLAKY = 0.2  # share of base's samples that fell, from which it is itself the trouble
-
-_WORDS = {Change.UNDECIDED: "undecided"}
+_FEW_SAMPLES = 5  # of base, below which its history proves little
+_FLAKY_SHARE = 0.2  # of base's samples that failed, from which base itself is flaky
 
 
-def word(change: Change) -> str:
-    """A change as people are told of it: a test that stays open is `undecided`, as `inconclusive`
-    is an outcome."""
-    return _WORDS.get(change, change.value)
+def change_word(change: Change) -> str:
+    """The word for a change: an open test is `undecided`, because `inconclusive` is an outcome."""
+    return "undecided" if change is Change.UNDECIDED else change.value
 
 
-def words(test: TestComparison) -> str:
-    """What confirming came to, in one line; empty where nothing had to be confirmed. What it holds
-    of messages is untrusted."""
+def describe(test: TestComparison) -> str:
+    """The result of a confirmation in one line; empty if there was none.
+
+    It may contain untrusted messages."""
     evidence = test.evidence
     if evidence is None:
         return ""
+    reason = evidence.reason
     if evidence.finding is Finding.ERROR:
-        return f"got worse, and could not be confirmed{f': {evidence.reason}' if evidence.reason else ''}"
+        return f"got worse, and could not be confirmed{f': {reason}' if reason else ''}"
     if evidence.chance is None:
         return ""
-    told = _TOLD[evidence.finding](evidence)
-    return f"{told}; {evidence.reason}" if evidence.reason else told
+    words = _DESCRIPTIONS[evidence.finding](evidence)
+    return f"{words}; {reason}" if reason else words
 
 
-def chance(probability: float) -> str:
-    """A probability of 0-1 with one digit that counts, never as 0."""
-    return "under 0.0001" if probability < 0.0001 else f"{probability:.1g}"
+def probability(value: float) -> str:
+    """A probability of 0-1 with one significant digit, never shown as 0."""
+    return "below 0.0001" if value < 0.0001 else f"{value:.1g}"
 
 
-def rates(test: TestComparison) -> Mapping[str, str]:
-    """Required gates that now hold and now fail, on head or (when they failed on head) on base: how
-    often they held on both sides."""
+def gate_rates(test: TestComparison) -> Mapping[str, str]:
+    """How often required gates held, for those that hold in some samples and fail in others.
+
+    A gate that always fails on head is included if it held in some samples of base."""
     head = test.head
-    return (
-        {
-            gate: told
-            for gate in dict.fromkeys(gate.name for gate in head.gates)
-            if (told := _rate(test, head, gate))
-        }
-        if head
-        else {}
-    )
+    rates: dict[str, str] = {}
+    for gate in dict.fromkeys(gate.name for gate in head.gates) if head else ():
+        on_head, on_base = _gate_history(head, gate), _gate_history(test.base, gate)
+        failed = head is not None and gate in head.gates_failed
+        if not (_is_mixed(on_head) or (failed and _is_mixed(on_base))):
+            continue
+        rates[gate] = f"held in {on_head.successes} of {counted(on_head.trials, 'sample')} on head"
+        if on_base.trials:
+            rates[gate] += f", in {on_base.successes} of {on_base.trials} on base"
+    return rates
 
 
-def unsteady(test: TestComparison) -> tuple[str, ...]:
-    """Required gates that failed in some samples of head, and not in most."""
+def has_unsteady_gate(test: TestComparison) -> bool:
+    """Whether a required gate failed in some samples of head, but not in most."""
     head = test.head
     if head is None or len(head.samples) < 2:
-        return ()
-    names = dict.fromkeys(gate for sample in head.samples for gate in sample.gates_failed)
-    return tuple(gate for gate in names if gate not in head.gates_failed)
+        return False
+    failed = {gate for sample in head.samples for gate in sample.gates_failed}
+    return not failed.issubset(head.gates_failed)
 
 
-def _rate(test: TestComparison, head: TestResult, gate: str) -> str:
-    here, there = _history(head, gate), _history(test.base, gate)
-    if not (_mixed(here) or (gate in head.gates_failed and _mixed(there))):
-        return ""
-    on_head = f"held in {here.successes} of {counted(here.trials, 'sample')} on head"
-    return f"{on_head}, in {there.successes} of {there.trials} on base" if there.trials else on_head
-
-
-def _history(result: TestResult | None, gate: str) -> History:
-    """How often a gate held; nothing for a side that does not declare it."""
+def _gate_history(result: TestResult | None, gate: str) -> History:
     if result is None or all(gate != known.name for known in result.gates):
         return History(0, 0)
-    told = [sample for sample in result.samples if sample.verdict]
-    return History(sum(gate not in sample.gates_failed for sample in told), len(told))
+    scored = [sample for sample in result.samples if sample.verdict]
+    return History(sum(gate not in sample.gates_failed for sample in scored), len(scored))
 
 
-def _mixed(history: History) -> bool:
+def _is_mixed(history: History) -> bool:
     return 0 < history.failures < history.trials
 
 
 def _sides(evidence: Evidence) -> str:
     base, head = evidence.base, evidence.head
-    return f"held in {base.successes} of {counted(base.trials, 'sample')} on base, in {head.successes} of {head.trials} fresh ones on head"
+    on_base = f"held in {base.successes} of {counted(base.trials, 'sample')} on base"
+    return f"{on_base}, in {head.successes} of {counted(head.trials, 'fresh sample')} on head"
 
 
-def _borne_out(evidence: Evidence) -> str:
+def _confirmed(evidence: Evidence) -> str:
     needed = f"{counted(evidence.needed, 'failure')} needed; " if evidence.needed else ""
-    return f"{_sides(evidence)} ({needed}chance {chance(evidence.chance or 0.0)} if nothing had changed)"
+    chance = probability(evidence.chance or 0.0)
+    return f"{_sides(evidence)} ({needed}probability {chance} if nothing had changed)"
 
 
-def _not_borne_out(evidence: Evidence) -> str:
+def _cleared(evidence: Evidence) -> str:
     base, head = evidence.base, evidence.head
-    return (
-        f"fell, then held in {head.successes} of {counted(head.trials, 'fresh sample')} on head ({percent(head.rate)}); "
-        f"on base in {base.successes} of {base.trials} ({percent(base.rate)})"
-    )
+    on_head = f"{head.successes} of {counted(head.trials, 'fresh sample')} on head"
+    on_base = f"in {base.successes} of {base.trials} ({percent(base.rate)}) on base"
+    return f"dropped, then held in {on_head} ({percent(head.rate)}), {on_base}"
 
 
 def _undecided(evidence: Evidence) -> str:
-    return f"{_sides(evidence)}: {_why(evidence)}"
-
-
-def _why(evidence: Evidence) -> str:
     base, head = evidence.base, evidence.head
     if evidence.needed is not None:
-        return f"{counted(evidence.needed, 'failure')} would make a regression, {head.failures} of {head.trials} failed"
-    if base.trials < _THIN:
-        return "base has too few samples to tell"
-    if base.failures >= _FLAKY * base.trials:
-        return "base itself is too flaky to tell"
-    return "so few fresh samples cannot tell; `confirm` allows more"
+        needed = counted(evidence.needed, "failure")
+        why = f"a regression needs {needed}, {head.failures} of {head.trials} failed"
+    elif base.trials < _FEW_SAMPLES:
+        why = "base has too few samples to decide"
+    elif base.failures >= _FLAKY_SHARE * base.trials:
+        why = "base itself is too flaky to decide"
+    else:
+        why = "these are too few fresh samples to decide; `confirm` allows more"
+    return f"{_sides(evidence)}: {why}"
 
 
-_TOLD = {
-    Finding.REGRESSED: _borne_out,
-    Finding.CLEARED: _not_borne_out,
+_DESCRIPTIONS = {
+    Finding.REGRESSED: _confirmed,
+    Finding.CLEARED: _cleared,
     Finding.UNDECIDED: _undecided,
 }

@@ -1,144 +1,96 @@
-"""What a report template gets: words made ready and escaped, nothing to compute. Every text here is
-Markdown."""
+"""The view of a review: its tests by what became of them, and what all reports state."""
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-MARKER = "<!-- agentevals-report -->"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much of a review is told. Counts of things and, where it says so, characters of a text
-    before escaping.
-
-    `detailed` tests that got worse are told with question and answers (cut to `answer` characters),
-    `lines` more in a line each; `folded` and `quiet` lines stand in a folded list of what changed
-    and of what did not (0: a count alone); `items` is for everything else that is listed; `text`
-    cuts what stands in a line."""
-
-    name: str
-    detailed: int
-    answer: int
-    lines: int
-    folded: int
-    quiet: int
-    items: int
-    text: int
+from agentevals_action.formatting import counted, joined, plural
+from agentevals_action.model.comparison import Review, TestComparison
+from agentevals_action.model.result import TestResult
+from agentevals_action.reports.conversations import Turn
+from agentevals_action.reports.view.cost import Spending
+from agentevals_action.reports.view.links import Links
 
 
 @dataclass(frozen=True)
-class SuiteRow:
-    """One row of the table of suites; `sign` says at a glance how it stands."""
+class ListedTest:
+    """A test with the path of its suite, and its turn if it is one of several in a conversation."""
 
-    sign: str
     suite: str
-    pass_rate: str
-    score: str
-    regressed: str
-    cost: str
-    tokens: str
-    time: str
+    comparison: TestComparison
+    turn: Turn | None = None
+
+    @property
+    def result(self) -> TestResult | None:
+        """Head's result, or base's if head does not have the test."""
+        return self.comparison.head or self.comparison.base
+
+    @property
+    def conversation(self) -> tuple[str, str] | None:
+        """The suite's path and the conversation's id."""
+        found = self.result.conversation_id if self.result else None
+        return None if found is None else (self.suite, found)
+
+
+def order_by_conversation(tests: Iterable[ListedTest]) -> tuple[ListedTest, ...]:
+    """Puts the turns of a conversation next to each other, where the first of them is."""
+    groups: dict[Hashable, list[ListedTest]] = {}
+    for position, test in enumerate(tests):
+        groups.setdefault(test.conversation or position, []).append(test)
+    return tuple(
+        test
+        for group in groups.values()
+        for test in sorted(group, key=lambda one: one.turn.number if one.turn else 0)
+    )
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Which columns of the table of suites say something: what nobody knows has none."""
+class Removal:
+    """What base has and head does not: paths of suites, tests, and gates of remaining tests."""
 
-    regressed: bool
-    cost: bool
-    tokens: bool
+    suites: tuple[str, ...] = ()
+    tests: tuple[ListedTest, ...] = ()
+    gates: tuple[tuple[ListedTest, str], ...] = ()
 
-
-@dataclass(frozen=True)
-class Listing:
-    """A list with what it counts (`3 tests improved`); `left` says how many are not in `lines`,
-    empty when all are; `note` is what it means, in a sentence."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    left: str = ""
-    note: str = ""
+    @property
+    def sentence(self) -> str:
+        """`2 tests and 1 required gate of the base were removed.`; empty if nothing was."""
+        gates = len(self.gates) + sum(len(one.comparison.gates_removed) for one in self.tests)
+        numbers = {"suite": len(self.suites), "test": len(self.tests), "required gate": gates}
+        words = [counted(number, noun) for noun, number in numbers.items() if number]
+        verb = plural(sum(numbers.values()), "was", "were")
+        return f"{joined(words)} of the base {verb} removed." if words else ""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one side answered: `side` and its verdict in words, `text` a fenced block."""
+class ReportView:
+    """A review, classified once for all reports; nothing in it is escaped or cut.
 
-    side: str
-    verdict: str
-    text: str
+    `alert` is GitHub's word (`CAUTION`), `sentence` follows the outcome (`Failed: `), `waived`
+    states what does not count. In each group the turns of a conversation are next to each other.
+    `regressions` need a reviewer: they regressed, or a required gate failed. `failures` failed
+    without a base to compare with. `template` extends the comment's template."""
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One test told at length: `facts` stand in one line, `misses` are a list. `conversation` is
-    the heading that turns of one conversation stand under, given with the first of them; `turn` is
-    this one's, empty for a test that stands by itself."""
-
-    conversation: str
-    turn: str
-    test: str
-    moved: str
-    facts: tuple[str, ...]
-    misses: Listing
-    question: str
-    answers: tuple[Answer, ...]
-
-
-@dataclass(frozen=True)
-class Worse:
-    """Tests that need a reviewer: the first at length, more in a line each, `left` counts the rest
-    in words."""
-
-    title: str
-    entries: tuple[Entry, ...] = ()
-    lines: tuple[str, ...] = ()
-    left: str = ""
-
-
-@dataclass(frozen=True)
-class View:
-    """A review made ready for a template. What there is nothing of is None or empty.
-
-    `alert` is GitHub's word (`CAUTION`), `verdict` the one sentence, `reasons` all reasons when the
-    sentence does not hold them all. `regressions` are regressions and failed gates, `failures`
-    other failures that have no base to be compared with, `accepted` regressions that somebody took
-    on. `undecided`, `flaky` and `quarantined` tests do not count. `noise` says where each suite's
-    base results come from, and how sure its differences are. `errors_open` asks to show the errors
-    unfolded. `spent` says what the run cost. `notices_folded` are those past the first few.
-    `shortened` says that things are left out, and where they are."""
-
-    marker: str
+    review: Review
+    links: Links
     alert: str
-    verdict: str
+    sentence: str
     reasons: tuple[str, ...]
-    columns: Columns
-    suites: tuple[SuiteRow, ...]
-    suites_left: str
-    diagnostics: Listing | None
-    regressions: Worse | None
-    failures: Worse | None
-    accepted: Worse | None
-    gone: Listing | None
-    errors: Listing | None
-    errors_open: bool
-    undecided: Listing | None
-    flaky: Listing | None
-    quarantined: Listing | None
-    improvements: Listing | None
-    changed_questions: Listing | None
-    new: Listing | None
-    removed: Listing | None
-    still_failing: Listing | None
-    not_compared: Listing | None
-    moved_scores: Listing | None
-    baseline: str
-    baseline_notes: tuple[str, ...]
-    noise: Listing | None
-    spent: str
-    selections: Listing | None
-    warnings: Listing | None
+    removal: Removal
+    spending: Spending
     notices: tuple[str, ...]
-    notices_folded: Listing | None
-    shortened: str
-    footer: str
+    tests: tuple[ListedTest, ...]
+    regressions: tuple[ListedTest, ...]
+    failures: tuple[ListedTest, ...]
+    accepted: tuple[ListedTest, ...]
+    errors: tuple[ListedTest, ...]
+    undecided: tuple[ListedTest, ...]
+    flaky: tuple[ListedTest, ...]
+    quarantined: tuple[ListedTest, ...]
+    improved: tuple[ListedTest, ...]
+    question_changed: tuple[ListedTest, ...]
+    new: tuple[ListedTest, ...]
+    still_failing: tuple[ListedTest, ...]
+    not_compared: tuple[ListedTest, ...]
+    score_changed: tuple[ListedTest, ...]
+    template: Path | None = None

@@ -1,213 +1,259 @@
-"""Tests as a report tells them: at length with question and answers, or in one line."""
+"""Tests as Markdown: in detail with question and answers, or in one line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
-from agentevals_action import formatting
 from agentevals_action.escaping import code, fenced, inline, prose
-from agentevals_action.formatting import counted, delta, moved, score
+from agentevals_action.formatting import counted, delta, error_kind, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.reports.conversations import Turn
 from agentevals_action.reports.view import confirmation, waivers
-from agentevals_action.reports.view.grouping import Grouping, Placed, name
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.models import Answer, Entry, Limits, Listing
+from agentevals_action.reports.view.listing import Listing, make_listing
+from agentevals_action.reports.view.models import ListedTest
 
-_MISSES = 5  # of a test told at length
-_KIND = 60  # characters of a kind of error: one of another tool may be any text
+_MISSES = 5  # of a test in detail
+_KIND = 60  # characters of a kind of error, which may come from another tool
 _SEPARATOR = " · "
 
+Line = Callable[[ListedTest], str]
 
-class Teller:
-    """Makes words of tests; `several` says that there is more than one suite, so that each test
-    must name its own."""
 
-    def __init__(self, links: Links, limits: Limits, groups: Grouping, several: bool) -> None:
+@dataclass(frozen=True)
+class Limits:
+    """How much of a review a page shows: numbers of items, and characters before escaping.
+
+    `detailed` tests that need a reviewer are shown with question and answers (cut to `answer`
+    characters), `lines` more in one line each. `folded` and `quiet` limit the folded lists of what
+    changed and of what did not (0: only a count). `items` limits all other lists, `text` cuts the
+    texts in a line."""
+
+    name: str
+    detailed: int
+    answer: int
+    lines: int
+    folded: int
+    quiet: int
+    items: int
+    text: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of one side: `verdict` in words, `text` as a fenced block."""
+
+    side: str
+    verdict: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One test in detail. `conversation` is the heading above the first of several turns, `turn`
+    is this test's turn below that heading."""
+
+    conversation: str
+    turn: str
+    test: str
+    moved: str
+    facts: tuple[str, ...]
+    misses: Listing | None
+    question: str
+    answers: tuple[Answer, ...]
+
+
+class TestText:
+    """Makes Markdown of tests; with several suites each test names its own."""
+
+    __test__ = False  # pytest: not a test case
+
+    def __init__(self, links: Links, limits: Limits, has_several_suites: bool) -> None:
         self._links = links
-        self._groups = groups
         self._limits = limits
-        self._several = several
+        self._has_several_suites = has_several_suites
 
-    def entries(self, ordered: Sequence[Placed]) -> tuple[Entry, ...]:
-        """Tests of head at length, several turns of one conversation under its name."""
+    def entries(self, tests: Sequence[ListedTest]) -> tuple[Entry, ...]:
+        """Tests in detail; several turns of a conversation are below its heading."""
         return tuple(
-            self._entry(*placed, beneath=len(group) > 1, first=number == 0)
-            for group in self._groups.runs(ordered)
-            for number, placed in enumerate(group)
+            self._entry(one, is_turn=len(group) > 1, is_first=number == 0)
+            for group in _conversations(tests)
+            for number, one in enumerate(group)
         )
 
-    def _entry(self, suite: str, test: TestComparison, beneath: bool, first: bool) -> Entry:
-        head, limits = test.head, self._limits
-        turn = self._groups.turn(test)
+    def _entry(self, one: ListedTest, is_turn: bool, is_first: bool) -> Entry:
+        test, turn, limits = one.comparison, one.turn, self._limits
+        head, base = test.head, test.base
         misses = head.misses if head else ()
-        left = len(misses) - _MISSES
-        place = [code(suite)] if self._several else []
-        borne_out = self._evidence(test)
-        facts = [
-            *_gate_facts(test),
-            *borne_out,
-            *_score_fact(test),
-            *([] if borne_out else _sample_fact(head)),
-            *_error_fact(test, limits),
-        ]
-        facts += [*self._aside(test), *place]
-        facts += [f"{turn.words} of the {name(turn)}"] if turn and not beneath else []
+        evidence = self._evidence(test)
+        facts = [*_gate_facts(test), *evidence, *_score_fact(test)]
+        facts += [] if evidence else _sample_fact(head)
+        facts += [*self._error_fact(test), *self._waiver(test), *self._suite(one)]
+        if turn and not is_turn:
+            facts.append(f"{turn} of the {_conversation_name(turn)}")
+        if test.regraded:
+            facts.append("re-scored: head's evaluators scored the base's answer")
+        question = (head.question if head else "") or (base.question if base else "")
+        heading = ""
+        if turn and is_turn and is_first:
+            heading = f"Conversation {code(turn.conversation)}"
         return Entry(
-            conversation=f"C{name(turn)[1:]}" if turn and beneath and first else "",
-            turn=turn.words if turn and beneath else "",
+            conversation=heading,
+            turn=str(turn) if turn and is_turn else "",
             test=self.name(test),
             moved=verdicts(test),
-            facts=(
-                *facts,
-                *(["re-graded: the base's answer by head's evaluators"] if test.regraded else []),
-            ),
-            misses=Listing(
+            facts=tuple(facts),
+            misses=make_listing(
                 "Missed",
-                tuple(inline(miss, limits.text) for miss in misses[:_MISSES]),
-                f"… and {left:,} more" if left > 0 else "",
+                [inline(miss, limits.text) for miss in misses[:_MISSES]],
+                _MISSES,
+                len(misses),
             ),
-            question=fenced(
-                (head.question if head else "") or (test.base.question if test.base else ""),
-                limits.answer,
-            ),
+            question=fenced(question, limits.answer),
             answers=tuple(
                 self._answer(side, result)
-                for side, result in (("Base", test.base), ("Head", head))
+                for side, result in (("Base", base), ("Head", head))
                 if result
             ),
         )
 
-    def line(self, suite: str, test: TestComparison, why: str = "", scored: bool = True) -> str:
-        """One test in a line, with its scores or without; `why` is Markdown."""
-        place = [code(suite)] if self._several else []
-        again = ["re-graded"] if test.regraded else []
-        return _SEPARATOR.join(
-            [
-                self.name(test),
-                verdicts(test),
-                *(_score_fact(test) if scored else ()),
-                *again,
-                *place,
-                *([why] if why else []),
-            ]
-        )
+    def listing(
+        self, title: str, tests: Sequence[ListedTest], line: Line, limit: int, note: str = ""
+    ) -> Listing | None:
+        """One line per test, at most `limit` tests; None if there are none."""
+        found = make_listing(title, (), limit, len(tests), note)
+        if found is None:
+            return None
+        return Listing(title, self.lines(tests[:limit], line), found.left, note)
 
-    def worse_line(self, suite: str, test: TestComparison) -> str:
-        """One test that got worse, in a line: its gates, or what missed first, and what fresh
-        samples said."""
+    def lines(self, tests: Sequence[ListedTest], line: Line) -> tuple[str, ...]:
+        """Tests as list items; several turns of a conversation are a list in one item."""
+        items = []
+        for group in _conversations(tests):
+            first = group[0]
+            if len(group) == 1:
+                turn = first.turn
+                prefix = f"{_conversation_name(turn)}, {turn}: " if turn else ""
+                items.append(f"{prefix}{line(first)}")
+                continue
+            name = first.conversation[1] if first.conversation else ""
+            turns = (f"  - {f'{one.turn}: ' if one.turn else ''}{line(one)}" for one in group)
+            items.append("\n".join([f"conversation {code(name)}", *turns]))
+        return tuple(items)
+
+    def line(self, one: ListedTest) -> str:
+        """One test in a line, with its scores."""
+        return self._line(one, _score_fact(one.comparison))
+
+    def worse_line(self, one: ListedTest) -> str:
+        """A test that failed: its gates or its first miss, and the confirmation."""
+        test = one.comparison
         misses = test.head.misses if test.head else ()
-        why = _gate_facts(test) or ([inline(misses[0], self._limits.text)] if misses else [])
-        return self.line(suite, test, _SEPARATOR.join([*why, *self._evidence(test)]))
+        why = _gate_facts(test) or [inline(miss, self._limits.text) for miss in misses[:1]]
+        return self._line(one, _score_fact(test), [*why, *self._evidence(test)])
 
-    def evidence_line(self, suite: str, test: TestComparison) -> str:
-        """One test whose fall does not count, in a line: what fresh samples said, and how often its
-        gates held."""
-        return self.line(
-            suite, test, _SEPARATOR.join([*self._evidence(test), *_gate_facts(test)]), scored=False
-        )
+    def evidence_line(self, one: ListedTest) -> str:
+        """A test whose drop does not count: the confirmation, and how often its gates held."""
+        test = one.comparison
+        return self._line(one, (), [*self._evidence(test), *_gate_facts(test)])
 
-    def held_line(self, suite: str, test: TestComparison) -> str:
-        """One test in quarantine, in a line: what became of it, and its entry."""
-        error = _error_fact(test, self._limits)
-        return self.line(
-            suite,
-            test,
-            _SEPARATOR.join(
-                [confirmation.word(test.change), *_gate_facts(test), *error, *self._aside(test)]
-            ),
-        )
+    def quarantine_line(self, one: ListedTest) -> str:
+        """A test in quarantine: what became of it, and its entry."""
+        test = one.comparison
+        change = confirmation.change_word(test.change)
+        facts = [change, *_gate_facts(test), *self._error_fact(test), *self._waiver(test)]
+        return self._line(one, _score_fact(test), facts)
 
-    def error_line(self, suite: str, test: TestComparison) -> str:
-        """One test that ended in an error on head: kind and message; or that could not be confirmed
-        for one."""
-        return self.line(
-            suite, test, _SEPARATOR.join([*self._evidence(test), *_error_fact(test, self._limits)])
-        )
+    def error_line(self, one: ListedTest) -> str:
+        """A test that ended in an error, or that an error prevented from being confirmed."""
+        test = one.comparison
+        return self._line(one, _score_fact(test), [*self._evidence(test), *self._error_fact(test)])
 
-    def reason_line(self, suite: str, test: TestComparison) -> str:
-        """One test with the reason why it was not compared."""
-        return self.line(suite, test, prose(test.reason, self._limits.text) if test.reason else "")
+    def reason_line(self, one: ListedTest) -> str:
+        """A test that was not compared, and why."""
+        test = one.comparison
+        reason = [prose(test.reason, self._limits.text)] if test.reason else []
+        return self._line(one, _score_fact(test), reason)
 
     def name(self, test: TestComparison) -> str:
-        """The test's id, linked to its line on head, or on base when it is gone."""
-        if test.head:
-            return linked(
-                code(test.id),
-                self._links.head_file(test.head.path or test.head.eval_path, test.head.line),
-            )
-        base = test.base
-        return linked(
-            code(test.id),
-            self._links.base_file(base.path or base.eval_path, base.line) if base else None,
-        )
+        """The test's id, linked to its line on head, or on base if head does not have it."""
+        file = self._links.head_file if test.head else self._links.base_file
+        result = test.head or test.base
+        url = file(result.path or result.eval_path, result.line) if result else None
+        return linked(code(test.id), url)
+
+    def _line(self, one: ListedTest, scores: Sequence[str], facts: Sequence[str] = ()) -> str:
+        test = one.comparison
+        rescored = ["re-scored"] if test.regraded else []
+        parts = [self.name(test), verdicts(test), *scores, *rescored, *self._suite(one), *facts]
+        return _SEPARATOR.join(parts)
+
+    def _suite(self, one: ListedTest) -> Sequence[str]:
+        return [code(one.suite)] if self._has_several_suites else []
 
     def _evidence(self, test: TestComparison) -> Sequence[str]:
-        told = confirmation.words(test)
-        if told and test.change is Change.UNDECIDED and waivers.gates_failed(test):
-            told = f"undecided whether it regressed: {told}"
-        return [prose(told, max(300, self._limits.text))] if told else []
+        words = confirmation.describe(test)
+        if words and test.change is Change.UNDECIDED and waivers.failed_gates(test):
+            words = f"undecided whether it regressed: {words}"
+        return [prose(words, max(300, self._limits.text))] if words else []
 
-    def _aside(self, test: TestComparison) -> Sequence[str]:
-        if test.quarantine:
-            held, limit = test.quarantine, self._limits.text
-            return [
-                f"until {inline(str(held.expires), 40)}",
-                f"owner {code(held.owner, 60)}",
-                f"reason: {inline(held.reason, limit)}",
-            ]
-        # Alone its heading says so.
-        return (
-            [f"accepted by {code(test.accepted_by, 60)}"]
-            if test.accepted_by and not waivers.accepted(test)
-            else []
-        )
+    def _waiver(self, test: TestComparison) -> Sequence[str]:
+        if held := test.quarantine:
+            until, owner = inline(str(held.expires), 40), code(held.owner, 60)
+            reason = inline(held.reason, self._limits.text)
+            return [f"until {until}", f"owner {owner}", f"reason: {reason}"]
+        # The heading above accepted regressions already names who accepted them.
+        is_named = not test.accepted_by or waivers.is_accepted(test)
+        return [] if is_named else [f"accepted by {code(test.accepted_by, 60)}"]
+
+    def _error_fact(self, test: TestComparison) -> Sequence[str]:
+        error = test.head.error if test.head else None
+        return [self._error(error.kind, error.message)] if error else []
+
+    def _error(self, kind: str, message: str) -> str:
+        return f"{inline(error_kind(kind), _KIND)}: {prose(message, self._limits.text)}"
 
     def _answer(self, side: str, result: TestResult) -> Answer:
-        shown = _shown(result)
+        shown = _shown_sample(result)
         answer = shown.candidate_answer if shown else result.candidate_answer
-        text = (
-            fenced(answer, self._limits.answer)
-            if answer or not _is_history(result)
-            else "*(not stored)*"
-        )
-        told = (
-            f"{result.verdict or 'error'}, {score(result.score)}"
-            if result.verdict or result.score is not None
-            else "error"
-        )
+        scored: TestResult | SampleResult = result
         if shown and shown.verdict != result.verdict:
-            told = f"{shown.verdict or 'error'}, {score(shown.score)}"
+            scored = shown
+        verdict: str = scored.verdict or "error"
+        if scored.verdict or scored.score is not None or scored is not result:
+            verdict = f"{verdict}, {score(scored.score)}"
+        text = fenced(answer, self._limits.answer)
         if not answer and result.error:
-            text = f"{inline(formatting.error_kind(result.error.kind), _KIND)}: {prose(result.error.message, self._limits.text)}"
-        return Answer(side, told, text)
+            text = self._error(result.error.kind, result.error.message)
+        elif not answer and _is_history(result):
+            text = "*(not stored)*"
+        return Answer(side, verdict, text)
 
 
 def verdicts(test: TestComparison) -> str:
-    """`pass → fail`, or what there is of it."""
-    head = (test.head.verdict or "error") if test.head else "gone"
+    """`pass → fail`, or the verdict of the only side."""
+    head = (test.head.verdict or "error") if test.head else "removed"
     return f"{test.base.verdict or 'error'} → {head}" if test.base else head
 
 
-def listing(title: str, lines: Iterable[str], number: int, limit: int) -> Listing | None:
-    """At most `limit` of `number` lines; None when there is nothing to list."""
-    if not number:
+def _conversations(tests: Sequence[ListedTest]) -> list[list[ListedTest]]:
+    """Ordered tests in groups: the turns of one conversation, or one test."""
+    groups = groupby(enumerate(tests), lambda pair: pair[1].conversation or pair[0])
+    return [[one for _, one in group] for _, group in groups]
+
+
+def _conversation_name(turn: Turn) -> str:
+    return f"conversation {code(turn.conversation)}"
+
+
+def _shown_sample(result: TestResult) -> SampleResult | None:
+    """The sample whose answer represents a result that has no answer itself (stored history)."""
+    if result.candidate_answer:
         return None
-    shown = tuple(line for _, line in zip(range(limit), lines, strict=False))
-    left = number - len(shown)
-    return Listing(title, shown, f"… and {left:,} more" if left and shown else "")
-
-
-def _shown(result: TestResult) -> SampleResult | None:
-    """The sample whose answer stands for a result that has none of its own: of a history the latest
-    answers alone are kept."""
-    answered = (
-        [sample for sample in reversed(result.samples) if sample.candidate_answer]
-        if not result.candidate_answer
-        else []
-    )
-    return next(
-        (sample for sample in answered if sample.verdict == result.verdict),
-        answered[0] if answered else None,
-    )
+    answered = [sample for sample in reversed(result.samples) if sample.candidate_answer]
+    alike = [sample for sample in answered if sample.verdict == result.verdict]
+    return next(iter([*alike, *answered]), None)
 
 
 def _is_history(result: TestResult) -> bool:
@@ -216,60 +262,47 @@ def _is_history(result: TestResult) -> bool:
     )
 
 
-def _gate_facts(test: TestComparison) -> Sequence[str]:
-    """The gates that failed, and those that fail now and then."""
+def _gate_facts(test: TestComparison) -> list[str]:
+    """The gates that failed, then those that fail in some samples."""
     if not test.head:
         return []
-    rates, failed = confirmation.rates(test), test.head.gates_failed
+    rates, failed = confirmation.gate_rates(test), test.head.gates_failed
     facts = [
-        f"required gate {code(gate)} failed{_before(test, gate, rates.get(gate, ''))}"
+        f"required gate {code(gate)} failed{_gate_note(test, gate, rates.get(gate, ''))}"
         for gate in failed
     ]
-    return facts + [
-        f"required gate {code(gate)} {told}" for gate, told in rates.items() if gate not in failed
-    ]
+    unsteady = (item for item in rates.items() if item[0] not in failed)
+    return facts + [f"required gate {code(gate)} {rate}" for gate, rate in unsteady]
 
 
-def _before(test: TestComparison, gate: str, rate: str) -> str:
-    if rate and test.base and any(gate == known.name for known in test.base.gates):
-        return f" ({rate})"
-    before = _on_base(test, gate)
-    told = ", ".join(filter(None, (before, rate)))
-    return f" ({told})" if told else ""
+def _gate_note(test: TestComparison, gate: str, rate: str) -> str:
+    is_on_base = test.base is not None and any(gate == known.name for known in test.base.gates)
+    before = ""
+    if rate and is_on_base:
+        before = ""
+    elif gate in test.gates_lost:
+        before = "held on base"
+    elif test.base is not None and test.base.verdict is not None:
+        if gate in test.base.gates_failed:
+            before = "on base too"
+        elif not is_on_base:
+            before = "new on head"
+    note = ", ".join(filter(None, (before, rate)))
+    return f" ({note})" if note else ""
 
 
-def _on_base(test: TestComparison, gate: str) -> str:
-    if gate in test.gates_lost:
-        return "held on base"
-    if test.base is None or test.base.verdict is None:
-        return ""
-    if gate in test.base.gates_failed:
-        return "on base too"
-    return "" if any(gate == known.name for known in test.base.gates) else "new on head"
-
-
-def _score_fact(test: TestComparison) -> Sequence[str]:
+def _score_fact(test: TestComparison) -> list[str]:
     base, head = (result.score if result else None for result in (test.base, test.head))
     if base is None and head is None:
         return []
+    if test.base is None or test.head is None:
+        return [f"score {score(head if test.head else base)}"]
     change = delta(base, head)
-    both = test.base is not None and test.head is not None
-    return [
-        f"score {moved(score, base, head) if both else score(head if test.head else base)}{f' ({change})' if change else ''}"
-    ]
+    return [f"score {moved(score, base, head)}{f' ({change})' if change else ''}"]
 
 
-def _sample_fact(head: TestResult | None) -> Sequence[str]:
+def _sample_fact(head: TestResult | None) -> list[str]:
     if head is None or len(head.samples) < 2:
         return []
     passed = sum(sample.verdict == "pass" for sample in head.samples)
     return [f"{passed} of {counted(len(head.samples), 'sample')} pass"]
-
-
-def _error_fact(test: TestComparison, limits: Limits) -> Sequence[str]:
-    error = test.head.error if test.head else None
-    return (
-        [f"{inline(formatting.error_kind(error.kind), _KIND)}: {prose(error.message, limits.text)}"]
-        if error
-        else []
-    )

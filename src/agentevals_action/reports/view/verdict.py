@@ -1,90 +1,49 @@
-"""The verdict in one sentence, and what else must not be overlooked."""
+"""The outcome of a review in one sentence."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 from agentevals_action.formatting import counted, joined
 from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
 from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.models import Removal, ReportView
 
-#: Reasons that still make one sentence.
-IN_SENTENCE = 3
+#: Reasons that fit into the sentence.
+REASONS_IN_SENTENCE = 3
 
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
+_VERDICTS = {"pass": "pass", "borderline": "borderline", "fail": "fail", "error": "in error"}
 
 
-@dataclass(frozen=True)
-class Gone:
-    """What base has and head has not: paths of suites, tests with their suite, and gates of tests
-    that are still there."""
-
-    suites: tuple[str, ...]
-    tests: tuple[tuple[str, TestComparison], ...]
-    gates: tuple[tuple[str, TestComparison, str], ...]
-
-    def words(self) -> list[str]:
-        """What is gone, counted; the gates include those that went with their tests."""
-        gates = len(self.gates) + sum(len(test.gates_removed) for _, test in self.tests)
-        counts = ((len(self.suites), "suite"), (len(self.tests), "test"), (gates, "required gate"))
-        return [counted(number, noun) for number, noun in counts if number]
-
-    def sentence(self) -> str:
-        """`2 tests and 1 required gate of the base are gone.`; empty when nothing is."""
-        words = self.words()
-        alone = len(words) == 1 and words[0].startswith("1 ")
-        return f"{joined(words)} of the base {'is' if alone else 'are'} gone." if words else ""
-
-
-def gone(review: Review) -> Gone:
-    """What is gone between base and head."""
-    tests = [(suite.path, test) for suite in review.suites for test in suite.tests]
-    return Gone(
-        suites=review.gone_suites,
-        tests=tuple((path, test) for path, test in tests if test.change is Change.REMOVED),
-        gates=tuple(
-            (path, test, gate)
-            for path, test in tests
-            if test.change is not Change.REMOVED
-            for gate in test.gates_removed
-        ),
-    )
-
-
-def reasons(review: Review) -> list[str]:
-    """What got worse first, then every other reason for the outcome; plain text."""
-    return list(dict.fromkeys([*_worse(review), *review.decision.reasons]))
+def reasons(review: Review) -> tuple[str, ...]:
+    """The regressions and failed gates, then all other reasons for the outcome; plain text."""
+    return tuple(dict.fromkeys([*_worse(_tests(review)), *review.decision.reasons]))
 
 
 def sentence(review: Review) -> str:
-    """What follows `Failed: `, plain text with a full stop."""
-    decision = review.decision
-    if decision.outcome is Outcome.PASSED:
+    """The sentence that follows `Failed: `; plain text."""
+    if review.decision.outcome is Outcome.PASSED:
         return f"{_passed(review)}."
-    parts = reasons(review) or ["no reason was given"]
-    if len(parts) > IN_SENTENCE:
-        parts = [*parts[:IN_SENTENCE], counted(len(parts) - IN_SENTENCE, "more reason")]
+    parts = list(reasons(review)) or ["no reason was given"]
+    if len(parts) > REASONS_IN_SENTENCE:
+        more = counted(len(parts) - REASONS_IN_SENTENCE, "more reason")
+        parts = [*parts[:REASONS_IN_SENTENCE], more]
     return f"{joined(parts)}."
 
 
-def headline(review: Review) -> str:
-    """The verdict in one plain line, with what is gone and what does not count."""
-    rest = (gone(review).sentence(), waivers.sentences(_tests(review)))
-    return " ".join(
-        [f"{review.decision.outcome.capitalize()}: {sentence(review)}", *filter(None, rest)]
-    )
+def headline(view: ReportView) -> str:
+    """The outcome in one plain line, with what was removed and what does not count."""
+    outcome = f"{view.review.decision.outcome.capitalize()}: {view.sentence}"
+    waived = waivers.sentences(one.comparison for one in view.tests)
+    return " ".join(filter(None, [outcome, view.removal.sentence, waived]))
 
 
-def alert(review: Review, lost: Gone) -> str:
-    """GitHub's alert: what blocks, what cannot be told, what passed but wants a look, and what is
-    fine."""
-    found = _ALERTS.get(review.decision.outcome)
-    if found:
+def alert(review: Review, removal: Removal) -> str:
+    """GitHub's word for the alert; `IMPORTANT` if the review passed but needs attention."""
+    if found := _ALERTS.get(review.decision.outcome):
         return found
-    if (
-        lost.words()
-        or _worse(review)
-        or any(test.accepted_by or waivers.is_undecided(test) for test in _tests(review))
-    ):
+    tests = _tests(review)
+    waived = any(test.accepted_by or waivers.is_undecided(test) for test in tests)
+    if removal.sentence or waived or _worse(tests):
         return "IMPORTANT"
     return "TIP" if review.suites else "NOTE"
 
@@ -93,46 +52,35 @@ def _tests(review: Review) -> list[TestComparison]:
     return [test for suite in review.suites for test in suite.tests]
 
 
-def _worse(review: Review) -> list[str]:
-    tests = _tests(review)
-    regressed = sum(waivers.regressed(test) for test in tests)
-    gates = sum(len(waivers.gates_failed(test)) for test in tests)
-    counts = ((regressed, "test", "regressed"), (gates, "required gate", "failed"))
-    return [counted(*count) for count in counts if count[0]]
+def _worse(tests: list[TestComparison]) -> list[str]:
+    regressed = sum(test.is_regression for test in tests)
+    gates = sum(len(waivers.failed_gates(test)) for test in tests)
+    words = [counted(regressed, "test", "regressed")] if regressed else []
+    return words + ([counted(gates, "required gate", "failed")] if gates else [])
 
 
 def _passed(review: Review) -> str:
     if not review.suites:
-        known = (
-            f" (of {counted(review.suites_in_repository, 'suite')} in the repository)"
-            if review.suites_in_repository
-            else ""
-        )
+        number = review.suites_in_repository
+        known = f" (of {counted(number, 'suite')} in the repository)" if number else ""
         return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
     tests = _tests(review)
-    verdicts = Counter((test.head.verdict or "error") if test.head else "gone" for test in tests)
-    changes = Counter(test.change for test in tests)
-    ran = verdicts.total() - verdicts["gone"]
-    kinds = (
-        ("pass", "pass"),
-        ("borderline", "borderline"),
-        ("fail", "fail"),
-        ("error", "in error"),
-    )
-    words = [f"{verdicts[verdict]} {word}" for verdict, word in kinds if verdicts[verdict]]
-    told = "all pass" if verdicts["pass"] == ran else joined(words)
-    compared = _compared(review, changes)
-    return f"{counted(ran, 'test')} in {counted(len(review.suites), 'suite')}, {told}{f'; {compared}' if compared else ''}"
+    verdicts: Counter[str] = Counter(test.head.verdict or "error" for test in tests if test.head)
+    ran = verdicts.total()
+    words = [f"{verdicts[key]} {word}" for key, word in _VERDICTS.items() if verdicts[key]]
+    result = "all pass" if verdicts["pass"] == ran else joined(words)
+    suites = counted(len(review.suites), "suite")
+    compared = _compared(review, tests)
+    return f"{counted(ran, 'test')} in {suites}, {result}{f'; {compared}' if compared else ''}"
 
 
-def _compared(review: Review, changes: "Counter[Change]") -> str:
+def _compared(review: Review, tests: list[TestComparison]) -> str:
     if not review.baseline.wanted:
         return "nothing to compare with"
-    worse = _worse(review)
-    # An accepted regression is told in a sentence of its own, beside which "none regressed" would
-    # be wrong.
-    none = [] if any(test.accepted_by for test in _tests(review)) else ["none regressed"]
-    better = (
-        [counted(changes[Change.IMPROVED], "test", "improved")] if changes[Change.IMPROVED] else []
-    )
-    return joined([*(worse or none), *better])
+    words = _worse(tests)
+    # A separate sentence states accepted regressions; "none regressed" would contradict it.
+    if not words and not any(test.accepted_by for test in tests):
+        words = ["none regressed"]
+    improved = sum(test.change is Change.IMPROVED for test in tests)
+    words += [counted(improved, "test", "improved")] if improved else []
+    return joined(words)

@@ -1,5 +1,4 @@
-"""What counts against a change and what does not: regressions that somebody accepted, tests in
-quarantine."""
+"""What counts against a change, and what does not: accepted regressions, quarantined tests."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -9,68 +8,54 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.reports.view import confirmation
 
-_SHOWN = 3  # people who accepted something that the first sentence names
+_NAMES = 3  # people who accepted regressions that a sentence names
 
 
-def regressed(test: TestComparison) -> bool:
-    """Whether a test is a regression that counts."""
-    return test.is_regression
-
-
-def gates_failed(test: TestComparison) -> tuple[str, ...]:
+def failed_gates(test: TestComparison) -> tuple[str, ...]:
     """The failed gates of a test that count."""
     return test.head.gates_failed if test.head and test.quarantine is None else ()
 
 
-def got_worse(test: TestComparison) -> bool:
-    """Whether a test needs a reviewer: it regressed, or a required gate failed."""
-    return regressed(test) or bool(gates_failed(test))
+def needs_review(test: TestComparison) -> bool:
+    """Whether a test regressed, or a required gate failed, and that counts."""
+    return test.is_regression or bool(failed_gates(test))
 
 
-def accepted(test: TestComparison) -> bool:
-    """Whether a test is a regression that somebody accepted, and nothing worse than that."""
-    return bool(test.accepted_by) and test.quarantine is None and not gates_failed(test)
+def is_accepted(test: TestComparison) -> bool:
+    """Whether somebody accepted the test's regression, and no gate failed."""
+    return bool(test.accepted_by) and test.quarantine is None and not failed_gates(test)
 
 
 def is_undecided(test: TestComparison) -> bool:
-    """Whether a fall stays open and nothing worse is known of the test: a gate that failed in most
-    samples has failed."""
-    return test.change is Change.UNDECIDED and test.quarantine is None and not gates_failed(test)
+    """Whether fresh samples did not decide about a test, and no gate failed."""
+    is_open = test.change is Change.UNDECIDED and test.quarantine is None
+    return is_open and not failed_gates(test)
 
 
-def aside(test: TestComparison) -> str:
-    """Why a test does not count, in plain words: `accepted by ada`; empty for one that does."""
-    if test.quarantine:
-        held = test.quarantine
-        return f"in quarantine until {held.expires}, owner {held.owner}: {held.reason}"
-    return f"accepted by {test.accepted_by}" if test.accepted_by else ""
-
-
-def became(test: TestComparison) -> tuple[str, ...]:
-    """What became of a test, in a word; then why it does not count, and what fresh samples said,
-    where there is that to say."""
-    return tuple(
-        filter(None, (confirmation.word(test.change), aside(test), confirmation.words(test)))
-    )
+def describe_change(test: TestComparison) -> tuple[str, ...]:
+    """What became of a test, why it does not count, and the result of its confirmation."""
+    waived = f"accepted by {test.accepted_by}" if test.accepted_by else ""
+    if held := test.quarantine:
+        waived = f"in quarantine until {held.expires}, owner {held.owner}: {held.reason}"
+    words = (confirmation.change_word(test.change), waived, confirmation.describe(test))
+    return tuple(filter(None, words))
 
 
 def sentences(tests: Iterable[TestComparison], name: Callable[[str], str] = plain) -> str:
-    """What must be seen though it does not count, in plain sentences: `Accepted by ada: 2
-    regressions.` `name` makes a login ready."""
-    all_of = list(tests)
-    by = Counter(
-        test.accepted_by for test in all_of if test.accepted_by and test.quarantine is None
-    )
-    held = sum(test.quarantine is not None for test in all_of)
+    """States what does not count: `Accepted by ada: 2 regressions.` `name` escapes a login."""
+    tests = list(tests)
+    accepted = (test.accepted_by for test in tests if test.accepted_by and not test.quarantine)
+    quarantined = sum(test.quarantine is not None for test in tests)
     words = [
         f"Accepted by {name(who)}: {counted(number, 'regression')}."
-        for who, number in by.most_common(_SHOWN)
+        for who, number in Counter(accepted).most_common(_NAMES)
     ]
-    words += [f"In quarantine, not counted: {counted(held, 'test')}."] if held else []
-    return " ".join(filter(None, [*words, undecided(all_of)]))
+    if quarantined:
+        words.append(f"In quarantine, not counted: {counted(quarantined, 'test')}.")
+    return " ".join(filter(None, [*words, undecided_sentence(tests)]))
 
 
-def undecided(tests: Iterable[TestComparison]) -> str:
-    """How many tests stay open, in a plain sentence; empty when none does."""
+def undecided_sentence(tests: Iterable[TestComparison]) -> str:
+    """`Undecided, not counted: 2 tests.`; empty if there are none."""
     number = sum(map(is_undecided, tests))
     return f"Undecided, not counted: {counted(number, 'test')}." if number else ""

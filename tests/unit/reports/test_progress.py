@@ -1,4 +1,4 @@
-"""What is said while people wait."""
+"""Progress on standard error."""
 
 import os
 import pty
@@ -7,56 +7,56 @@ import sys
 
 import pytest
 
-from agentevals_action.reports import console
+from agentevals_action.reports import progress
 from tests.support import command, results
 
-AGAIN = """
-from agentevals_action.reports import console
+CONFIRM = """
+from agentevals_action.reports import progress
 from tests.support import results
-with console.progress() as shown:
+with progress.show_progress() as shown:
     shown.expect("head", 1)
     shown.advance("head", results.result("a"))
-    shown.again(2, 0, 0)
-    shown.again(2, 0, 6)
-    shown.again(2, 2, 11)
+    shown.confirm(2, 0, 0)
+    shown.confirm(2, 0, 6)
+    shown.confirm(2, 2, 11)
 """
 
 
 def test_lines__at_the_beginning_and_the_end_of_each_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with console.progress() as shown:
+    with progress.show_progress() as shown:
         shown.expect("head", 2)
         shown.expect("base", 1)
         for side in ("head", "base", "head"):
             shown.advance(side, results.result("a"))
-        shown.again(2, 0, 0)
+        shown.confirm(2, 0, 0)
         for settled, samples in ((0, 3), (1, 3), (1, 8), (2, 8)):
-            shown.again(2, settled, samples)
+            shown.confirm(2, settled, samples)
     assert capsys.readouterr().err.splitlines() == [
         "head: 2 of 2 tests, base: 1 of 1 tests",
-        "sampled again: 0 of 2 tests whose verdict fell, 0 fresh samples",
-        "sampled again: 2 of 2 tests whose verdict fell, 8 fresh samples",
+        "confirmed: 0 of 2 tests whose verdict dropped, 0 fresh samples",
+        "confirmed: 2 of 2 tests whose verdict dropped, 8 fresh samples",
     ]
 
 
-def test_bars__show_what_is_sampled_again_on_a_terminal() -> None:
+def test_bars__show_the_confirmation_on_a_terminal() -> None:
     ours, theirs = pty.openpty()
     environment = command.environment({"TERM": "xterm", "COLUMNS": "120"})
-    with subprocess.Popen([sys.executable, "-c", AGAIN], stderr=theirs, env=environment) as child:
+    with subprocess.Popen([sys.executable, "-c", CONFIRM], stderr=theirs, env=environment) as child:
         os.close(theirs)
         shown = b""
         while piece := _read(ours):
             shown += piece
     os.close(ours)
     assert child.returncode == 0
-    assert b"again" in shown
+    assert b"confirm" in shown
     assert b"2/2" in shown
     assert b"11 fresh samples" in shown
 
 
 def _read(descriptor: int) -> bytes:
-    """What comes next, nothing at the end: Linux says EIO when the last writer is gone."""
+    """What comes next, nothing at the end: Linux reports EIO when the last writer is gone."""
     try:
         return os.read(descriptor, 65_536)
     except OSError:

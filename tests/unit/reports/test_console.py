@@ -7,20 +7,33 @@ from typing import IO
 
 import pytest
 
+from agentevals_action.model.comparison import SuiteComparison
+from agentevals_action.model.result import TestResult
 from agentevals_action.reports import console
-from agentevals_action.reports.conversations import Turns
+from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.models import ListedTest, ReportView
 from tests.support import reviews
 
 
-def told(what: Callable[[IO[str]], None]) -> list[str]:
+def printed(what: Callable[[IO[str]], None]) -> list[str]:
     stream = StringIO()
     what(stream)
     return [line.strip() for line in stream.getvalue().splitlines() if line.strip()]
 
 
+def viewed(*suites: SuiteComparison) -> ReportView:
+    return build_view(reviews.review(*suites))
+
+
+def listed(*results: TestResult) -> tuple[ListedTest, ...]:
+    return viewed(reviews.compared(results, None)).tests
+
+
 def test_suite_table__shows_only_what_is_known() -> None:
-    silent = (reviews.told("a", cost_usd=None),)
-    alone = told(lambda stream: console.suite_table([reviews.compared(silent, None)], stream))
+    silent = (reviews.result("a", cost_usd=None),)
+    alone = printed(
+        lambda stream: console.print_suites(viewed(reviews.compared(silent, None)), stream)
+    )
     assert alone[0].split() == [
         "suite",
         "pass",
@@ -32,9 +45,9 @@ def test_suite_table__shows_only_what_is_known() -> None:
         "score",
         "time",
     ]
-    spent = told(
-        lambda stream: console.suite_table(
-            [reviews.compared((reviews.told("a", tokens=(900, 334)),), None)], stream
+    spent = printed(
+        lambda stream: console.print_suites(
+            viewed(reviews.compared((reviews.result("a", tokens=(900, 334)),), None)), stream
         )
     )
     assert spent[0].split()[-3:] == ["time", "cost", "tokens"]
@@ -42,33 +55,35 @@ def test_suite_table__shows_only_what_is_known() -> None:
 
 
 def test_suite_table__against_base() -> None:
-    suite = reviews.compared((reviews.told("a", cost_usd=0.3),), (reviews.told("a", cost_usd=0.2),))
-    assert told(lambda stream: console.suite_table([suite], stream))[-1].endswith(
+    suite = reviews.compared(
+        (reviews.result("a", cost_usd=0.3),), (reviews.result("a", cost_usd=0.2),)
+    )
+    assert printed(lambda stream: console.print_suites(viewed(suite), stream))[-1].endswith(
         "$0.2000 → $0.3000 (+50%)"
     )
 
 
 def test_suite_table__a_suite_that_head_has_not_is_no_row() -> None:
-    assert len(told(lambda stream: console.suite_table([], stream))) <= 2
+    assert len(printed(lambda stream: console.print_suites(viewed(), stream))) <= 2
 
 
-def test_not_passed__turns_stand_together_and_the_rest_is_counted() -> None:
+def test_not_passed__turns_are_next_to_each_other_and_the_rest_is_counted() -> None:
     results = [
-        reviews.told(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",))
+        reviews.result(f"{talk}{turn}", "fail", conversation_id=talk, misses=("m",))
         for turn in range(1, 4)
         for talk in ("a", "b")
     ]
-    results += [reviews.told(f"t{number}", None, error="why") for number in range(60)]
-    lines = told(lambda stream: console.not_passed(results, Turns(results), stream))
+    results += [reviews.result(f"t{number}", None, error="why") for number in range(60)]
+    lines = printed(lambda stream: console.print_not_passed(listed(*results), len(results), stream))
     assert [line.split()[2] for line in lines[:6]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
     assert "b2 (turn 2 of 3 of the conversation b)  m" in lines[4]
     assert lines[6].endswith("t0  target failed: why")
     assert lines[-1] == "… and 16 more"
 
 
-def test_comparison_lines__turns_stand_together() -> None:
-    lines = told(
-        lambda stream: console.comparison_lines([reviews.conversations().suites[0]], stream)
+def test_comparison_lines__turns_are_next_to_each_other() -> None:
+    lines = printed(
+        lambda stream: console.print_changes(viewed(reviews.conversations().suites[0]), stream)
     )
     names = [line.partition("EVAL.yaml ")[2].split()[0].rstrip(":") for line in lines]
     assert names == [
@@ -87,26 +102,30 @@ def test_comparison_lines__turns_stand_together() -> None:
     assert "booking-2 (turn 2 of 3 of the conversation booking): pass → fail" in lines[0]
 
 
-def test_comparison_lines__say_what_does_not_count_and_why() -> None:
-    lines = told(lambda stream: console.comparison_lines(reviews.believable().suites, stream))
+def test_comparison_lines__state_what_does_not_count_and_why() -> None:
+    lines = printed(
+        lambda stream: console.print_changes(viewed(*reviews.believable().suites), stream)
+    )
     by = {line.partition("EVAL.yaml ")[2].split(":")[0]: line for line in lines}
     assert by["greets-by-name"].startswith("flaky ")
-    assert by["greets-by-name"].endswith("on base in 19 of 20 (95%)")
+    assert by["greets-by-name"].endswith("in 19 of 20 (95%) on base")
     assert by["sums-up"].startswith("undecided ")
     assert by["upsells"].endswith("pass → fail  accepted by ada")
     assert "in quarantine until 2026-03-01, owner grace" in by["german"]
 
 
 def test_table__heading_and_figures() -> None:
-    lines = told(lambda stream: console.table("the heading", ["a", "b"], [["1", "::x"]], stream))
+    lines = printed(
+        lambda stream: console.print_texts("the heading", ["a", "b"], [["1", "::x"]], stream)
+    )
     assert lines[0] == "the heading"
     assert lines[-1].split() == ["1", "|", "::x"]
-    lines = told(lambda stream: console.figures_table(["name", "rate"], [["a", "1%"]], stream))
+    lines = printed(lambda stream: console.print_figures(["name", "rate"], [["a", "1%"]], stream))
     assert [line.split() for line in (lines[0], lines[-1])] == [["name", "rate"], ["a", "1%"]]
 
 
 def test_remarks__one_line_each_and_no_empty_one() -> None:
-    assert told(lambda stream: console.remarks(["", "a\nb", "::error::x"], stream)) == [
+    assert printed(lambda stream: console.print_sentences(["", "a\nb", "::error::x"], stream)) == [
         "a b",
         "| ::error::x",
     ]
@@ -124,10 +143,12 @@ def test_remarks__one_line_each_and_no_empty_one() -> None:
     ],
 )
 def test_lines__no_text_of_an_agent_is_a_command_of_the_runner(command: str) -> None:
-    results = [reviews.told("t", "fail", misses=(f"said {command}x",))]
+    results = [reviews.result("t", "fail", misses=(f"said {command}x",))]
     assert "##" not in "".join(
         re.sub("[^ -~]", "", line)
-        for line in told(lambda stream: console.not_passed(results, Turns([]), stream))
+        for line in printed(
+            lambda stream: console.print_not_passed(listed(*results), len(results), stream)
+        )
     )
-    (line,) = told(lambda stream: console.remarks([f"{command}x"], stream))
+    (line,) = printed(lambda stream: console.print_sentences([f"{command}x"], stream))
     assert not re.sub("[^ -~]", "", line).startswith(("::", "##"))

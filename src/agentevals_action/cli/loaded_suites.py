@@ -1,0 +1,53 @@
+"""The suites that a command works on."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentevals_action.cli.options import as_environment
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.settings import Settings
+from agentevals_action.suites import checkout as checkouts
+from agentevals_action.suites.checkout import Checkout
+
+
+@dataclass(frozen=True)
+class LoadedSuites:
+    """The suites below the working folder, with the settings that they were loaded by."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    settings: Settings
+    checkout: Checkout
+    suites: tuple[Suite | BrokenSuite, ...]
+
+    @property
+    def valid(self) -> list[Suite]:
+        """The suites without errors."""
+        return [suite for suite in self.suites if isinstance(suite, Suite)]
+
+    @property
+    def broken(self) -> list[BrokenSuite]:
+        """The suites with errors."""
+        return [suite for suite in self.suites if isinstance(suite, BrokenSuite)]
+
+    def all_valid(self) -> tuple[Suite, ...]:
+        """All suites; InvalidInput with all errors if one has errors."""
+        return checkouts.require_valid(self.suites)
+
+
+def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
+    """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
+    environ, folder = dict(os.environ), Path.cwd()
+    settings = Settings.from_environ(as_environment(inputs))
+    checkout = Checkout.at(folder, settings, environ)
+    names = checkouts.suite_paths(checkout, settings, paths)
+    suites = checkouts.load_all(checkout, settings, names, folder)
+    if not suites:
+        raise InvalidInput(
+            "there is no suite in this repository",
+            "write an EVAL.yaml, or correct `suites` and `working-directory`",
+        )
+    return LoadedSuites(folder, environ, settings, checkout, suites)

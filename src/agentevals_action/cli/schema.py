@@ -1,0 +1,19 @@
+"""`schema`: the JSON Schemas, for editors."""
+
+import json
+
+import click
+
+from agentevals_action import evaluators
+from agentevals_action.errors import ExitCode
+from agentevals_action.suites import json_schema
+
+
+@click.command()
+@click.option("--config", is_flag=True, help="Print the schema of `.agentevals.yaml` instead.")
+def schema(config: bool) -> int:
+    """Print the JSON Schema of EVAL.yaml, for editors."""
+    suites = json_schema.suite_schema(evaluators.EVALUATORS_BY_NAME)
+    found = json_schema.configuration_schema() if config else suites
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+    return ExitCode.PASSED

@@ -1,0 +1,114 @@
+"""Progress of a run on standard error: bars on a terminal, otherwise a line now and then."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Protocol
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+from agentevals_action.formatting import counted
+from agentevals_action.model.result import TestResult
+from agentevals_action.reports.terminal import printable, rich_console
+
+_INTERVAL = 10.0  # seconds between two lines of progress
+_NAME = 60  # characters
+
+
+class Progress(Protocol):
+    """Counts finished tests by side: `head`, `base`, or `tests` if there is only one side."""
+
+    def expect(self, side: str, total: int) -> None:
+        """Announces how many tests of a side run."""
+        ...
+
+    def advance(self, side: str, result: TestResult) -> None:
+        """Counts a finished test."""
+        ...
+
+    def confirm(self, tests: int, settled: int, samples: int) -> None:
+        """Shows how many of the suspects are settled, and how many fresh samples that took."""
+        ...
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Shows progress until the block ends."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    columns = (
+        TextColumn("{task.description:<7}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[last]}"),
+    )
+    with RichProgress(*columns, console=rich_console(sys.stderr), transient=True) as bars:
+        yield _Bars(bars)
+
+
+class _Bars:
+    def __init__(self, bars: RichProgress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def expect(self, side: str, total: int) -> None:
+        self._tasks[side] = self._bars.add_task(side, total=total, last="")
+
+    def advance(self, side: str, result: TestResult) -> None:
+        last = f"{result.verdict or 'error'} {printable(result.eval_id, _NAME)}"
+        self._bars.update(self._tasks[side], advance=1, last=escape(last))
+
+    def confirm(self, tests: int, settled: int, samples: int) -> None:
+        if "confirm" not in self._tasks:
+            self.expect("confirm", tests)
+        last = counted(samples, "fresh sample")
+        self._bars.update(self._tasks["confirm"], completed=settled, last=last)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._totals: dict[str, int] = {}
+        self._done: dict[str, int] = {}
+        self._printed = monotonic()
+
+    def expect(self, side: str, total: int) -> None:
+        self._totals[side], self._done[side] = total, 0
+
+    def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 # for the bars
+        self._done[side] += 1
+        is_last = self._done == self._totals
+        sides = (f"{one}: {self._done[one]} of {self._totals[one]} tests" for one in self._totals)
+        self._print(", ".join(sides), is_due=is_last)
+
+    def confirm(self, tests: int, settled: int, samples: int) -> None:
+        suspects = f"{settled} of {counted(tests, 'test')} whose verdict dropped"
+        line = f"confirmed: {suspects}, {counted(samples, 'fresh sample')}"
+        self._print(line, is_due=samples == 0 or settled == tests)
+
+    def _print(self, line: str, *, is_due: bool) -> None:
+        if is_due or monotonic() - self._printed >= _INTERVAL:
+            self._printed = monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def show_checks(total: int) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal how many targets have answered; the block calls it with each name."""
+    if not sys.stderr.isatty():
+        yield lambda _name: None
+        return
+    done = 0
+    with rich_console(sys.stderr).status(f"checking {counted(total, 'target')} …") as status:
+
+        def finish(name: str) -> None:
+            nonlocal done
+            done += 1
+            last = escape(printable(name, _NAME))
+            status.update(f"checking {counted(total, 'target')} … {done} done, the last {last}")
+
+        yield finish

@@ -1,0 +1,288 @@
+"""The page of a review: the Markdown texts that the templates show, cut to limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentevals_action import __version__
+from agentevals_action.escaping import code, inline, prose
+from agentevals_action.formatting import counted, counted_error_kinds, joined, plural, time
+from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.notices import Notices
+from agentevals_action.model.quarantine import FILE
+from agentevals_action.reports.view import verdict, waivers
+from agentevals_action.reports.view.baseline import BaselineText
+from agentevals_action.reports.view.links import linked
+from agentevals_action.reports.view.listing import Listing, cut, make_listing
+from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.suite_table import Columns, SuiteRow, columns, suite_rows
+from agentevals_action.reports.view.tests import Entry, Limits, Line, TestText
+
+MARKER = "<!-- agentevals-report -->"
+
+_OPEN_NOTICES = 4  # the others are folded
+_NOTICE = 500  # characters
+_FLAKY = "Not counted: the verdict dropped in some samples, and fresh samples did not confirm it."
+_UNDECIDED = (
+    "Not counted: the verdict dropped, "
+    "and fresh samples could not decide whether that is more than noise."
+)
+_QUARANTINE = "These tests run, but do not count until their entry in `.agentevals.yaml` expires."
+
+
+@dataclass(frozen=True)
+class Worse:
+    """Tests that need a reviewer: the first in detail, more in a line each; `left` counts more."""
+
+    title: str
+    entries: tuple[Entry, ...] = ()
+    lines: tuple[str, ...] = ()
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a template gets as `view`: escaped Markdown, nothing to compute. Absent parts are None
+    or empty.
+
+    `verdict` is one sentence; `reasons` are listed if the sentence does not contain all of them.
+    `noise` lists the origin and the differences of each suite. `shortened` states that parts are
+    left out, and where they are."""
+
+    marker: str
+    alert: str
+    verdict: str
+    reasons: tuple[str, ...]
+    columns: Columns
+    suites: tuple[SuiteRow, ...]
+    suites_left: str
+    diagnostics: Listing | None
+    regressions: Worse | None
+    failures: Worse | None
+    accepted: Worse | None
+    gone: Listing | None
+    errors: Listing | None
+    errors_open: bool
+    undecided: Listing | None
+    flaky: Listing | None
+    quarantined: Listing | None
+    improvements: Listing | None
+    changed_questions: Listing | None
+    new: Listing | None
+    removed: Listing | None
+    still_failing: Listing | None
+    not_compared: Listing | None
+    moved_scores: Listing | None
+    baseline: str
+    baseline_notes: tuple[str, ...]
+    noise: Listing | None
+    spent: str
+    selections: Listing | None
+    warnings: Listing | None
+    notices: tuple[str, ...]
+    notices_folded: Listing | None
+    shortened: str
+    footer: str
+
+
+def build_page(view: ReportView, limits: Limits) -> Page:
+    """Words a view for the templates; all untrusted text is escaped here."""
+    return _PageBuilder(view, limits).page()
+
+
+class _PageBuilder:
+    def __init__(self, view: ReportView, limits: Limits) -> None:
+        self._view = view
+        self._review = view.review
+        self._limits = limits
+        self._base = BaselineText(view.review, view.links)
+        self._text = TestText(view.links, limits, len(view.review.suites) > 1)
+
+    def page(self) -> Page:
+        view, review, limits, text = self._view, self._review, self._limits, self._text
+        rows, suites_left = suite_rows(review.suites, view.links, limits.items)
+        notices, folded_notices = self._notices()
+        removed = [one for one in view.removal.tests if one.comparison.quarantine is None]
+
+        def folded(
+            words: str, tests: Sequence[ListedTest], line: Line, note: str = ""
+        ) -> Listing | None:
+            title = counted(len(tests), "test", words)
+            return text.listing(title, tests, line, limits.folded, note)
+
+        def quiet(words: str, tests: Sequence[ListedTest], line: Line) -> Listing | None:
+            return text.listing(counted(len(tests), "test", words), tests, line, limits.quiet)
+
+        return Page(
+            marker=MARKER,
+            alert=view.alert,
+            verdict=self._verdict(),
+            reasons=self._reasons(),
+            columns=columns(review.suites),
+            suites=rows,
+            suites_left=suites_left,
+            diagnostics=self._diagnostics(review.invalid, "error", _invalid_files(review.invalid)),
+            regressions=self._worse(self._regressions_title(), view.regressions),
+            failures=self._worse(
+                f"{counted(len(view.failures), 'test')} failed with nothing to compare with",
+                view.failures,
+            ),
+            accepted=self._worse(self._accepted_title(), view.accepted),
+            gone=self._removal(),
+            errors=text.listing(self._errors_title(), view.errors, text.error_line, limits.folded),
+            errors_open=review.decision.outcome is Outcome.INCONCLUSIVE,
+            undecided=folded("undecided", view.undecided, text.evidence_line, _UNDECIDED),
+            flaky=folded("flaky", view.flaky, text.evidence_line, _FLAKY),
+            quarantined=folded(
+                "in quarantine", view.quarantined, text.quarantine_line, _QUARANTINE
+            ),
+            improvements=folded("improved", view.improved, text.line),
+            changed_questions=quiet(
+                "not compared: the question changed", view.question_changed, text.reason_line
+            ),
+            new=quiet(plural(len(view.new), "is new", "are new"), view.new, text.line),
+            removed=folded("removed", removed, text.line),
+            still_failing=quiet("still failing", view.still_failing, text.worse_line),
+            not_compared=quiet("could not be compared", view.not_compared, text.reason_line),
+            moved_scores=quiet(
+                "with another score and the same verdict", view.score_changed, text.line
+            ),
+            baseline=self._base.sentence(),
+            baseline_notes=self._base.notes(limits.items),
+            noise=self._base.details(min(limits.items, limits.folded)),
+            spent=view.spending.sentence(),
+            selections=self._selections(),
+            warnings=self._diagnostics(review.warnings, "warning", "about suites"),
+            notices=notices,
+            notices_folded=folded_notices,
+            shortened=self._shortened(),
+            footer=self._footer(),
+        )
+
+    def _verdict(self) -> str:
+        outcome = f"**{self._review.decision.outcome.capitalize()}:**"
+        waived = waivers.sentences((one.comparison for one in self._view.tests), code)
+        parts = [outcome, prose(self._view.sentence, 1000), self._view.removal.sentence, waived]
+        return " ".join(filter(None, parts))
+
+    def _reasons(self) -> tuple[str, ...]:
+        reasons = self._view.reasons
+        is_passed = self._review.decision.outcome is Outcome.PASSED
+        if is_passed or len(reasons) <= verdict.REASONS_IN_SENTENCE:
+            return ()
+        return cut([prose(reason, 500) for reason in reasons], self._limits.items)
+
+    def _regressions_title(self) -> str:
+        tests = [one.comparison for one in self._view.regressions]
+        regressed = sum(test.is_regression for test in tests)
+        gates = sum(len(waivers.failed_gates(test)) for test in tests)
+        words = [counted(regressed, "test", "regressed")] if regressed else []
+        words += [counted(gates, "required gate", "failed")] if gates else []
+        return joined(words)
+
+    def _accepted_title(self) -> str:
+        names = dict.fromkeys(code(one.comparison.accepted_by) for one in self._view.accepted)
+        number = counted(len(self._view.accepted), "regression")
+        return f"{number} accepted by {joined(list(names))}"
+
+    def _errors_title(self) -> str:
+        """Counts the errors by kind: an exhausted budget needs another action than a target."""
+        heads = [one.comparison.head for one in self._view.errors]
+        ended = [head.error for head in heads if head and head.error and not head.verdict]
+        unconfirmed = sum(head is not None and head.verdict is not None for head in heads)
+        words = []
+        if unconfirmed:
+            words.append(counted(unconfirmed, "test", "got worse and could not be confirmed"))
+        if number := len(heads) - unconfirmed:
+            by_kind = counted_error_kinds(error.kind for error in ended)
+            error = f"ended in an error{f': {inline(by_kind)}' if by_kind else ''}"
+            words.append(f"{counted(number, 'test')} {error}")
+        return joined(words)
+
+    def _worse(self, title: str, tests: Sequence[ListedTest]) -> Worse | None:
+        if not tests:
+            return None
+        limits, text = self._limits, self._text
+        detailed = tests[: limits.detailed]
+        more = tests[limits.detailed : limits.detailed + limits.lines]
+        left = len(tests) - len(detailed) - len(more)
+        is_listed = detailed or more
+        return Worse(
+            title,
+            text.entries(detailed),
+            text.lines(more, text.worse_line),
+            f"… and {counted(left, 'more test')}" if left and is_listed else "",
+        )
+
+    def _removal(self) -> Listing | None:
+        removal, name = self._view.removal, self._text.name
+        base_file = self._view.links.base_file
+        lines = [f"suite {linked(code(path), base_file(path))}" for path in removal.suites]
+        for one in removal.tests:
+            gates = [code(gate) for gate in one.comparison.gates_removed[:5]]
+            noun = plural(len(one.comparison.gates_removed), "gate")
+            with_gates = f" with its required {noun} {joined(gates)}" if gates else ""
+            lines.append(f"test {name(one.comparison)} of {code(one.suite)}{with_gates}")
+        lines += [
+            f"required gate {code(gate)} of {name(one.comparison)} in {code(one.suite)}"
+            for one, gate in removal.gates
+        ]
+        limit = min(self._limits.items, max(self._limits.folded, 5))
+        return make_listing(removal.sentence.rstrip("."), lines, limit)
+
+    def _diagnostics(
+        self, diagnostics: Sequence[Diagnostic], noun: str, where: str
+    ) -> Listing | None:
+        lines = [self._diagnostic(one) for one in diagnostics[: self._limits.items]]
+        title = f"{counted(len(diagnostics), noun)} {where}"
+        return make_listing(title, lines, self._limits.items, len(diagnostics))
+
+    def _diagnostic(self, one: Diagnostic) -> str:
+        url = self._view.links.head_file(one.location.path, one.location.line)
+        message = "; ".join(filter(None, (one.problem, one.advice)))
+        return f"{linked(code(str(one.location)), url)} {prose(message, self._limits.text)}"
+
+    def _selections(self) -> Listing | None:
+        selections = self._review.selections if self._limits.folded else ()
+        limit = min(self._limits.items, self._limits.folded)
+        lines = [
+            f"{code(one.path)}: {prose(', '.join(one.reasons[:5]), 300)}"
+            for one in selections[:limit]
+        ]
+        suites = "this suite" if len(selections) == 1 else f"these {len(selections):,} suites"
+        return make_listing(f"Why {suites} ran", lines, limit, len(selections))
+
+    def _notices(self) -> tuple[tuple[str, ...], Listing | None]:
+        """The first notices, and the others as a list; equal ones are counted."""
+        counts = Notices()
+        for notice in self._view.notices:
+            counts.add(notice)
+        notices = [prose(notice, _NOTICE) for notice in counts.told()]
+        # A list of a single notice would not save a line.
+        few = _OPEN_NOTICES if len(notices) > _OPEN_NOTICES + 1 else len(notices)
+        title = counted(len(notices) - few, "more notice")
+        return tuple(notices[:few]), make_listing(title, notices[few:], self._limits.items)
+
+    def _shortened(self) -> str:
+        if self._limits.name == "full":
+            return ""
+        run_url = self._view.links.run_url
+        where = f"the [run's summary]({run_url})" if run_url else "the report folder"
+        return f"This report is shortened. The full report is in {where}."
+
+    def _footer(self) -> str:
+        review = self._review
+        head, base = self._base.commit(review.head_sha), self._base.commit(review.base_sha)
+        parts = [
+            f"agentevals-action {__version__}",
+            f"{counted(review.samples, 'sample')} per test",
+        ]
+        parts += [f"head {head}"] if head else []
+        parts += [f"base {base}"] if base else []
+        return " · ".join([*parts, time(review.duration_ms)])
+
+
+def _invalid_files(diagnostics: Sequence[Diagnostic]) -> str:
+    in_configuration = {one.location.path == FILE for one in diagnostics}
+    where = ["in suites that the change affects"] if False in in_configuration else []
+    return joined(where + ([f"in `{FILE}`"] if True in in_configuration else []))

@@ -1,0 +1,157 @@
+"""The origin of the baseline, and differences with their intervals."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agentevals_action.model.comparison import (
+    Difference,
+    Origin,
+    Rung,
+    SuiteComparison,
+)
+from agentevals_action.reports.view import baseline
+from agentevals_action.reports.view.links import Links
+from tests.support import reviews
+
+
+def comment(*suites: SuiteComparison, **fields: Any) -> str:
+    return reviews.comment(reviews.review(*suites, **fields), Links())
+
+
+def with_differences(**fields: Any) -> SuiteComparison:
+    return replace(reviews.compared((reviews.result("a"),), (reviews.result("a"),)), **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        (
+            {"score": Difference(0.03, -0.01, 0.07, 0.1, 9, 9)},
+            "score +0.03 (−0.01 to +0.07): no change that this suite distinguishes from noise; it detects a change of 0.10 or more",
+        ),
+        (
+            {"score": Difference(-0.2, -0.31, -0.004, 0.1, 9, 9)},
+            "score −0.20 (−0.31 to −0.004): lower than on base",
+        ),
+        (
+            {"score": Difference(0.2, -0.9, 1.3, 1.6, 2, 2)},
+            "score +0.20 (−0.90 to +1.30): no change that this suite distinguishes from noise",
+        ),
+        ({"score": Difference(-0.8, -0.8, -0.8, 0.0, 9, 9)}, "score −0.80: lower than on base"),
+        (
+            {"cost": Difference(0.002, 0.001, 0.003, 0.001, 9, 9)},
+            "cost +$0.0020 (+$0.0010 to +$0.0030): more expensive than on base",
+        ),
+        (
+            {"duration": Difference(-2000.0, -3000.0, -1000.0, 1.0, 9, 9)},
+            "time −2.0 s (−3.0 s to −1.0 s): faster than on base",
+        ),
+        (
+            {"duration": Difference(400.0, 20.0, 780.0, 1.0, 9, 9)},
+            "time +0.4 s (just above 0 to +0.8 s): slower than on base",
+        ),
+        (
+            {"duration": Difference(-400.0, -780.0, -20.0, 1.0, 9, 9)},
+            "time −0.4 s (−0.8 s to just below 0): faster than on base",
+        ),
+        (
+            {"duration": Difference(400.0, -20.0, 780.0, 1.0, 9, 9)},
+            "time +0.4 s (just below 0 to +0.8 s): no change that this",
+        ),
+        (
+            {"duration": Difference(400.0, 0.0, 800.0, 1.0, 9, 9)},
+            "time +0.4 s (0.0 s to +0.8 s): no change that this suite",
+        ),
+        (
+            {"cost": Difference(0.002, 0.00001, 0.004, 0.001, 9, 9)},
+            "cost +$0.0020 (just above 0 to +$0.0040): more expensive than on base",
+        ),
+        (
+            {"score": Difference(0.01, 0.00001, 0.02, 0.1, 9, 9)},
+            "score +0.01 (just above 0 to +0.02): higher than on base",
+        ),
+    ],
+)
+def test_differences__in_words(fields: dict[str, Difference], text: str) -> None:
+    (line,) = baseline.difference_lines(with_differences(**fields))
+    assert line.startswith(text)
+
+
+def test_differences__that_no_figure_shows_are_not_shown() -> None:
+    nothing, tiny = Difference(0.0, 0.0, 0.0, 0.0, 9, 9), Difference(0.000001, -1.0, 1.0, 1.0, 9, 9)
+    assert (
+        baseline.difference_lines(with_differences(score=nothing, cost=tiny, duration=tiny)) == ()
+    )
+    sure = Difference(0.00004, 0.00001, 0.00007, 0.0, 9, 9)
+    assert baseline.difference_lines(with_differences(score=sure, cost=sure, duration=sure)) == ()
+    assert baseline.difference_lines(with_differences()) == ()
+
+
+def test_pooled__is_over_all_questions() -> None:
+    one, other = Difference(0.1, 0.0, 0.2, 0.14, 30, 30), Difference(-0.1, -0.2, 0.0, 0.14, 10, 5)
+    both = baseline.pool_differences([one, other])
+    assert both is not None
+    assert (both.pairs, both.clusters) == (40, 35)
+    assert both.mean == pytest.approx(0.05)
+    assert both.high - both.mean == pytest.approx((3**2 + 1) ** 0.5 / 40)
+    assert baseline.pool_differences([one, None]) is None
+    assert baseline.pool_differences([]) is None
+
+
+def origin_words(origin: Origin) -> str:
+    head = base = tuple(reviews.result(f"t{number}") for number in range(3))
+    lines = comment(reviews.compared(head, base, origin=origin)).splitlines()
+    return next(line for line in lines if line.startswith("Compared")).partition("UTC")[2]
+
+
+def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
+    assert (
+        origin_words(Origin("rerun", reviews.BASE, 0))
+        == ", run again in this job with the base's own files."
+    )
+    stored = Origin("branch", reviews.BASE, 0, "2025-12-31T23:00:00Z", 20)
+    assert (
+        origin_words(stored)
+        == ": stored results of that commit, at least 20 samples per test, the latest of 2025-12-31 23:00 UTC."
+    )
+    before = replace(
+        stored, commit="0ddba11" * 5, distance=1, time="2025-12-01T00:00:00Z", samples=1, stale=True
+    )
+    assert origin_words(before) == (
+        ": stored results of `0ddba11`, 1 commit before the base, at least 1 sample per test, the latest of 2025-12-01 00:00 UTC"
+        " (31 days old), **stale**: older than `baseline-max-age`."
+    )
+    assert (
+        origin_words(Origin("file", None, None, None, 3))
+        == ": the baseline file, at least 3 samples per test."
+    )
+    assert origin_words(Origin("artifact", "0ddba11", 2, "no time", 1)).startswith(
+        ": the report of an earlier run of `0ddba11`, 2 commits"
+    )
+
+
+def test_baseline__sources_that_did_not_serve_state_why() -> None:
+    tests = (reviews.result("a"),)
+    baseline = replace(
+        reviews.BASELINE, tried=(Rung("branch", "`agentevals-data` has no results of it @octocat"),)
+    )
+    text = comment(reviews.compared(tests, tests, origin=Origin("rerun")), baseline=baseline)
+    assert "<summary>Origin of the baseline</summary>" in text
+    assert (
+        "- `branch` has no usable results: `agentevals-data` has no results of it @&#8203;octocat"
+        in text
+    )
+
+
+def test_baseline__an_answer_that_is_not_stored_is_not_called_empty() -> None:
+    kept = reviews.history("a", 2, 3, answer="the latest")
+    bare = [replace(sample, candidate_answer="", output_messages=()) for sample in kept.samples]
+    base = replace(kept, candidate_answer="", samples=(*bare[:-1], kept.samples[-1]))
+    text = comment(reviews.compared((reviews.result("a", "fail"),), (base,)))
+    assert "the latest" in text
+    text = comment(
+        reviews.compared((reviews.result("a", "fail"),), (replace(base, samples=tuple(bare)),))
+    )
+    assert "*(not stored)*" in text

@@ -1,0 +1,133 @@
+"""What agents took against base, and what a run cost."""
+
+from dataclasses import replace
+
+import pytest
+
+from agentevals_action.formatting import cost, tokens
+from agentevals_action.model.comparison import (
+    Finding,
+    Origin,
+)
+from agentevals_action.reports.view.cost import Amount, Spending, compare_amounts, spent_by_review
+from agentevals_action.review.comparison.compare import Knowledge
+from tests.support import reviews
+
+UNKNOWN = Amount()
+
+
+def whole(total: float, tests: int = 4, samples: int = 1) -> Amount:
+    return Amount(total, tests * samples, tests * samples, tests)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "words"),
+    [
+        (None, whole(0.5), "$0.5000"),
+        (None, UNKNOWN, "–"),
+        (UNKNOWN, UNKNOWN, "–"),
+        (UNKNOWN, whole(0.5), "– → $0.5000"),
+        (whole(0.5), UNKNOWN, "$0.5000 → –"),
+        (whole(0.5), whole(0.6), "$0.5000 → $0.6000 (+20%)"),
+        (whole(0.5), whole(0.25), "$0.5000 → $0.2500 (−50%)"),
+        (whole(0.5), whole(0.0), "$0.5000 → $0.0000 (−100%)"),
+        (whole(0.0), whole(0.5), "$0.0000 → $0.5000"),
+        (whole(1.0), whole(1.004), "$1.00"),
+        (whole(0.5), whole(0.501), "$0.5010"),
+        (whole(0.001), whole(2.0), "$0.0010 → $2.00 (+199,900%)"),
+    ],
+)
+def test_against__unknown_is_a_dash_and_rounding_no_change(
+    base: Amount | None, head: Amount, words: str
+) -> None:
+    assert compare_amounts(cost, base, head) == words
+
+
+def test_against__another_number_of_samples_is_compared_by_the_sample() -> None:
+    assert (
+        compare_amounts(cost, whole(0.4), whole(1.5, samples=3))
+        == "$0.1000 → $0.1250 per sample (+25%)"
+    )
+    assert compare_amounts(tokens, whole(4000), whole(12_000, samples=3)) == "1k per sample"
+    assert compare_amounts(cost, whole(0.4), Amount(None, 0, 12, 4)) == "$0.4000 → –"
+
+
+def test_against__more_tests_of_as_many_samples_are_a_larger_suite() -> None:
+    assert (
+        compare_amounts(cost, whole(0.4, tests=4, samples=2), whole(0.5, tests=5, samples=2))
+        == "$0.4000 → $0.5000 (+25%)"
+    )
+
+
+def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anything() -> None:
+    half = Amount(0.2, 2, 4, 4)
+    assert compare_amounts(cost, None, half) == "≥ $0.2000"
+    assert compare_amounts(cost, whole(0.4), half) == "$0.4000 → ≥ $0.2000"
+    assert compare_amounts(cost, half, whole(0.4)) == "≥ $0.2000 → $0.4000"
+    assert compare_amounts(cost, half, Amount(0.2, 1, 4, 4)) == "≥ $0.2000"
+    assert (
+        compare_amounts(cost, Amount(0.2, 2, 4, 4), whole(0.9, samples=3))
+        == "$0.1000 → $0.0750 per sample"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spent", "words"),
+    [
+        (
+            Spending(0.314, 120, 40, 0),
+            "This run cost $0.31; 40 of 120 replies came from the cache.",
+        ),
+        (Spending(0.0123, 120, 0, 0), "This run cost $0.0123."),
+        (Spending(1234.5, 1, 0, 0), "This run cost $1,234.50."),
+        (
+            Spending(0.0, 120, 120, 0),
+            "This run cost nothing; 120 of 120 replies came from the cache.",
+        ),
+        (Spending(0.0, 1, 1, 0), "This run cost nothing; 1 of 1 reply came from the cache."),
+        (
+            Spending(0.31, 120, 0, 7),
+            "This run cost at least $0.31; the cost of 7 of 120 replies is unknown.",
+        ),
+        (Spending(None, 120, 0, 120), ""),
+        (Spending(None, 0, 0, 0), ""),
+        (
+            Spending(0.0, 4, 2, 2),
+            "The cost of 2 of 4 replies is unknown; 2 of 4 replies came from the cache.",
+        ),
+    ],
+)
+def test_words__what_is_not_known_is_not_nothing(spent: Spending, words: str) -> None:
+    assert spent.sentence() == words
+
+
+def test_words__of_something_else() -> None:
+    assert Spending(0.5, 1, 0, 0).sentence("these results") == "These results cost $0.50."
+
+
+def test_of_review__the_base_counts_where_it_was_run() -> None:
+    review = reviews.review(
+        reviews.compared(
+            (reviews.result("a", cost_usd=0.5),), (reviews.result("a", cost_usd=0.25),)
+        )
+    )
+    assert spent_by_review(review).cost_usd == 0.75
+    stored = reviews.review(
+        *review.suites, baseline=reviews.BASELINE.__class__("file", wanted=True)
+    )
+    assert spent_by_review(stored).cost_usd == 0.5
+
+
+def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None:
+    fresh = replace(reviews.result("a").samples[0], cost_usd=0.5, replies=2)
+    found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
+    head, base = (reviews.result("a", "fail", cost_usd=0.25),), (reviews.result("a", cost_usd=7.0),)
+    suite = reviews.compared(
+        head, base, knowledge=Knowledge(evidence=found), origin=Origin("branch")
+    )
+    spent = spent_by_review(
+        reviews.review(suite, baseline=replace(reviews.BASELINE, source="auto"))
+    )
+    assert spent.cost_usd == pytest.approx(1.25)
+    again = replace(suite, origin=Origin("rerun"))
+    assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)
