@@ -192,7 +192,7 @@ def _evaluators(evaluators: Sequence[ExplainedEvaluator], depth: int) -> Iterato
 
 
 def _option(name: str, value: Any, depth: int) -> Iterator[Line]:
-    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
         yield Line(depth, name)
         yield from (Line(depth + 1, f"- {_short(item)}") for item in value)
     else:
