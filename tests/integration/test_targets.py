@@ -141,7 +141,8 @@ def test_targets__of_some_suites_and_by_name(folder: Path) -> None:
     unknown = command.run(folder, "targets", "--name", "nobody")
     assert (unknown.code, unknown.out) == (2, "")
     assert (
-        "no target is called nobody\nthe suites can use canned, command, default and judge" in unknown.err
+        "no target is called nobody\nthe suites can use canned, command, default and judge"
+        in unknown.err
     )
 
 

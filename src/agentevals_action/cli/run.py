@@ -30,11 +30,11 @@ from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
-from agentevals_action.reports.conversations import number_turns
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.reports.summary_json import run_summary
 from agentevals_action.reports.terminal import printable
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.conversations import number_turns
 from agentevals_action.reports.view.models import ListedTest, ReportView, order_by_conversation
 from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_results

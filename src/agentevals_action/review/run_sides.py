@@ -17,7 +17,8 @@ from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import ResultsWriter, encode_row
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.compare_runs import Runs
-from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm, to_sample
+from agentevals_action.review.comparison.decision_rule import Evidences, Suspect, to_sample
+from agentevals_action.review.confirmation import confirm
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record

@@ -176,7 +176,9 @@ def test_expansion__over_ten_megabytes_is_refused_at_once() -> None:
 
     (said,) = refused(bomb)  # its 3e10 values would never be read
 
-    assert said.endswith("the aliases of this file expand to more than 10 MB; write out what is needed")
+    assert said.endswith(
+        "the aliases of this file expand to more than 10 MB; write out what is needed"
+    )
 
 
 def test_expansion__of_depth_is_refused() -> None:

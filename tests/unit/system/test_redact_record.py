@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.model.comparison import Change
-from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
 from agentevals_action.system.redaction import Redactor, redact_record
 from tests.support import results, reviews

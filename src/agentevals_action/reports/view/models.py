@@ -7,7 +7,7 @@ from pathlib import Path
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.comparison import Review, TestComparison
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.conversations import Turn
+from agentevals_action.reports.view.conversations import Turn
 from agentevals_action.reports.view.cost import Spending
 from agentevals_action.reports.view.links import Links
 

@@ -8,8 +8,8 @@ from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.formatting import counted, delta, error_kind, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.reports.conversations import Turn
 from agentevals_action.reports.view import confirmation, waivers
+from agentevals_action.reports.view.conversations import Turn
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.listing import Listing, make_listing
 from agentevals_action.reports.view.models import ListedTest

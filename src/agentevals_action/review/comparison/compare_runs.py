@@ -8,7 +8,7 @@ from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.results.build import extended
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison import compare
-from agentevals_action.review.comparison.confirmation import Evidences, Key, Suspect
+from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """The decision rule: a test whose verdict fell is a suspect, and fresh samples decide whether it is
 a regression. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agentevals_action.model.comparison import NOTHING, History
+from agentevals_action.model.comparison import NOTHING, Evidence, History
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.statistics import Prior, failures_needed
 
@@ -17,6 +17,11 @@ MIN_HISTORY = 5
 #: What raised the suspicion, counted as a sample of base in case nothing has changed: one failure,
 #: because a run with more samples adds no information about a single one.
 SUSPICION = History(0, 1)
+
+
+#: A suite's path on head and a test's id.
+Key = tuple[str, str]
+Evidences = Mapping[Key, Evidence]
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,28 @@ class Kept:
         """How many of the scored samples keep it."""
         scored = [kept for sample in samples if (kept := self.by(sample)) is not None]
         return History(sum(scored), len(scored))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A test whose verdict fell, with the results that raised the suspicion. `kept` is what it
+    lost. A `deterministic` test gives the same result each time, so that one sample is enough."""
+
+    suite: str
+    head: TestResult
+    base: TestResult
+    kept: Kept
+    deterministic: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The suite's path on head and the test's id."""
+        return self.suite, self.head.eval_id
+
+
+def to_sample(suspects: Sequence[Suspect], horizon: int) -> Sequence[Suspect]:
+    """The suspects about which fresh samples reveal something, at most `horizon` for each."""
+    return [suspect for suspect in suspects if not suspect.deterministic and horizon]
 
 
 def gates_kept(result: TestResult) -> frozenset[str]:

@@ -8,7 +8,7 @@ from random import Random
 from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.review.comparison.confirmation import Key
+from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.review.selftest import flakiness, simulation
 from agentevals_action.review.selftest.flakiness import Flakiness
 from agentevals_action.review.selftest.simulation import Conditions, Urn

@@ -8,8 +8,14 @@ from random import Random
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.results import scoring
-from agentevals_action.review.comparison.confirmation import Evidences, Key, Suspect, confirm
-from agentevals_action.review.comparison.decision_rule import MIN_HISTORY, find_fall
+from agentevals_action.review.comparison.decision_rule import (
+    MIN_HISTORY,
+    Evidences,
+    Key,
+    Suspect,
+    find_fall,
+)
+from agentevals_action.review.confirmation import confirm
 from agentevals_action.system import signals
 
 

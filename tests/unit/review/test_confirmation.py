@@ -8,8 +8,8 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Finding, History
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
-from agentevals_action.review.comparison.confirmation import Evidences, Suspect, confirm
-from agentevals_action.review.comparison.decision_rule import Kept
+from agentevals_action.review.comparison.decision_rule import Evidences, Kept, Suspect
+from agentevals_action.review.confirmation import confirm
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")

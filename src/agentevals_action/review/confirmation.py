@@ -3,7 +3,7 @@ regression, is cleared, or stays undecided."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
@@ -14,21 +14,21 @@ from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
     MIN_HISTORY,
     SUSPICION,
+    Evidences,
     Kept,
+    Key,
     Known,
     Plan,
     Step,
+    Suspect,
     next_step,
     steadiest,
+    to_sample,
 )
 from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
 
 #: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
 _MAX_ERRORS = 2
-
-#: A suite's path on head and a test's id.
-Key = tuple[str, str]
-Evidences = Mapping[Key, Evidence]
 
 
 class Sampler(Protocol):
@@ -42,28 +42,6 @@ class Sampler(Protocol):
         """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
         run."""
         ...
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A test whose verdict fell, with the results that raised the suspicion. `kept` is what it
-    lost. A `deterministic` test gives the same result each time, so that one sample is enough."""
-
-    suite: str
-    head: TestResult
-    base: TestResult
-    kept: Kept
-    deterministic: bool = False
-
-    @property
-    def key(self) -> Key:
-        """The suite's path on head and the test's id."""
-        return self.suite, self.head.eval_id
-
-
-def to_sample(suspects: Sequence[Suspect], horizon: int) -> Sequence[Suspect]:
-    """The suspects about which fresh samples reveal something, at most `horizon` for each."""
-    return [suspect for suspect in suspects if not suspect.deterministic and horizon]
 
 
 async def confirm(

@@ -1,7 +1,7 @@
 """Turns of conversations."""
 
-from agentevals_action.reports.conversations import Turn, number_turns
 from agentevals_action.reports.view.build import build_view
+from agentevals_action.reports.view.conversations import Turn, number_turns
 from tests.support import reviews
 
 PATH = "evals/EVAL.yaml"
