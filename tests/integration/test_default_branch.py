@@ -140,4 +140,4 @@ def test_review__a_named_branch_that_has_nothing_is_no_pass(
     flow = Workflow(tmp_path, server, {"agent.sh": RUDE})
     done = flow.review(baseline="branch")
     assert done.code == 3, done.log
-    assert "could not be had" in done.summary
+    assert "could not be obtained" in done.summary

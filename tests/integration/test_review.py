@@ -117,7 +117,7 @@ def test_review__another_grading_grades_the_base_again(repository: Repository) -
     # Neither side says it: nothing got worse by the agent, so nothing regressed.
     assert done.code == 0, done.out
     assert results(repository)["greets"]["verdict"] == "fail"
-    assert "re-graded" in done.out
+    assert "re-scored" in done.out
 
 
 def test_review__another_question_is_no_regression(repository: Repository) -> None:
@@ -144,9 +144,9 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     done = review(repository)
     assert done.code == 1, done.out
     assert "held in 5 of 5 samples on base" in done.out
-    actual = [line for line in done.err.splitlines() if line.startswith("sampled again: ")]
-    assert actual[0] == "sampled again: 0 of 1 test whose verdict fell, 0 fresh samples"
-    assert actual[-1] == "sampled again: 1 of 1 test whose verdict fell, 9 fresh samples"
+    actual = [line for line in done.err.splitlines() if line.startswith("confirmed: ")]
+    assert actual[0] == "confirmed: 0 of 1 test whose verdict dropped, 0 fresh samples"
+    assert actual[-1] == "confirmed: 1 of 1 test whose verdict dropped, 9 fresh samples"
 
     row = results(repository, "base.jsonl")["greets"]
     assert isinstance(row["samples"], list)
@@ -341,7 +341,7 @@ def test_review__a_base_whose_suites_cannot_be_read_is_not_one_without_suites(
     )
     done = review(repository, "--fail-on", "regressions")
     assert done.code == 3, done.out
-    assert "could not be had" in done.out
+    assert "could not be obtained" in done.out
 
 
 def test_review__a_folder_that_only_head_has_makes_new_suites(repository: Repository) -> None:

@@ -240,7 +240,7 @@ def invalid_suite() -> Review:
 
 
 def no_base() -> Review:
-    """Inconclusive: the base exists and could not be had."""
+    """Inconclusive: the base exists and could not be obtained."""
     problem = "`prepare` failed with exit code 1: npm ERR! 404 Not Found"
     head = (
         result("refund-over-limit", "fail"),
@@ -257,7 +257,7 @@ def nothing_touched() -> Review:
 
 
 def gone() -> Review:
-    """Green, but only because what was red is gone."""
+    """Passed only because the failing tests were removed."""
     head = (result("refund-over-limit"), result("opening-hours"))
     base = (
         result("refund-over-limit", gates=("no-unapproved-refund",)),
