@@ -11,7 +11,7 @@ from agentevals_action.model.field_errors import describe
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Price, Target
 from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.client import TargetClient
+from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.providers import PROVIDERS
 from agentevals_action.targets.variables import names_in
 

@@ -30,7 +30,7 @@ from agentevals_action.results.build import (
     test_result,
 )
 from agentevals_action.targets.base import Request
-from agentevals_action.targets.client import TargetClient
+from agentevals_action.targets.calls.client import TargetClient
 
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""Targets: the systems that answer, and the calls to them."""

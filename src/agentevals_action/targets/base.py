@@ -17,10 +17,9 @@ class Request:
     """One call of a target.
 
     `attempt` counts the samples of a test from 0, `repeat` the same question within a sample.
-    `timeout` is in seconds. `suite_folder` is the default working directory; `workspace` is the
-    folder that the agent works in, if the test has one. `suite` is the path of the suite's file
-    from the root, and `question` the digest of the test's question in its fingerprint; both are
-    empty if unknown."""
+    `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
+    `suite` is the path of the suite's file from the root, `question` the digest of the test's
+    question in its fingerprint; both are empty if unknown."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -40,10 +39,9 @@ class Request:
 class ProviderContext:
     """The environment of a provider.
 
-    `variables` resolves names (`${{ }}` and the vendor's usual key). `environment` is the scrubbed
-    environment of child processes, `allowed` the variables that the workflow passes on (a target's
-    `env` selects from them), `withheld` the names that are not passed on. `scratch` is the run's
-    folder for temporary files (None: the system's)."""
+    `variables` are those for `${{ }}` and the vendors' usual keys, `environment` is the scrubbed
+    environment of child processes, `allowed` the variables that the workflow passes on, `withheld`
+    the names of the others. `scratch` is the run's folder for temporary files."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
@@ -61,24 +59,22 @@ class Provider(Protocol):
         ...
 
     async def check(self, request: Request) -> None:
-        """The smallest call that shows whether the target would answer (one token, a health check);
-        raises as `complete` does."""
-        ...
+        """The smallest call that shows whether the target would answer; raises as `complete`
+        does."""
+        await self.complete(request)
 
     async def close(self) -> None:
-        """Closes connections."""
-        ...
+        """Closes the connections, if there are any."""
+        return
 
 
 class ProviderOptions(FileModel):
-    """The provider's own fields of a target. `${{ NAME }}` in any string is resolved before
-    `connect`.
+    """The provider's own fields of a target, with `${{ NAME }}` resolved before `connect`.
 
-    A plug-in sets `provider` and implements `connect`. `is_model`: it can judge without a
-    `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached
-    (true for a model; of an agent only the address or the command is known). `deterministic`: it
-    always answers the same, at no cost. `key_variable` is the vendor's usual variable for a key.
-    `spellings` are the alternative names of fields."""
+    `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
+    replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
+    `key_variable` is the vendor's usual variable for a key. `spellings` are the alternative names
+    of fields."""
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False

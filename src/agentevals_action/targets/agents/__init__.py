@@ -1,1 +1,1 @@
-"""What targets share that are commands: how they are run, and how their streams are read."""
+"""Agents that are commands: how they are run, and how their event streams are read."""

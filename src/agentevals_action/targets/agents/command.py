@@ -44,8 +44,14 @@ class CommandRunner:
 
     def __init__(self, env: Sequence[str] | None, context: ProviderContext) -> None:
         self._environment = _select_variables(env, context)
-        self._withheld = context.withheld
         self.scratch = context.scratch
+        #: The variables that a failed command may need; empty if none were withheld.
+        self.hint = ""
+        if context.withheld:
+            self.hint = (
+                f"variables withheld from it: {', '.join(context.withheld)} (the workflow's input "
+                "`env` lets them through)"
+            )
 
     async def run(
         self,
@@ -75,22 +81,10 @@ class CommandRunner:
     def error(self, message: str, output: str, kind: str = "target") -> AttemptError:
         """The error of a command, with the last lines of its output and the variables that it may
         need."""
-        return AttemptError(kind, with_last_lines(message, output), self.hint())
-
-    def hint(self) -> str:
-        """The variables that a failed command may need; empty if none were withheld."""
-        if not self._withheld:
-            return ""
-        return (
-            f"variables withheld from it: {', '.join(self._withheld)} (the workflow's input `env` "
-            "lets them through)"
+        lines = output.strip()[-_LAST_CHARACTERS:].splitlines()[-_LAST_LINES:]
+        return AttemptError(
+            kind, "\n".join([f"{message}:", *lines]) if lines else message, self.hint
         )
-
-
-def with_last_lines(message: str, output: str) -> str:
-    """A message, followed by the last lines of a command's output."""
-    lines = output.strip()[-_LAST_CHARACTERS:].splitlines()[-_LAST_LINES:]
-    return "\n".join([f"{message}:", *lines]) if lines else message
 
 
 def describe_end(returncode: int) -> str:

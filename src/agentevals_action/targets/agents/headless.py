@@ -15,17 +15,9 @@ from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
-from agentevals_action.targets.agents.command import (
-    CommandRunner,
-    VariableNames,
-    WorkingFolder,
-    describe_end,
-    locate,
-    named_files,
-    with_last_lines,
-)
+from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
-from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 
 #: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024
@@ -41,18 +33,14 @@ _NO_LOGIN = (
     "invalid api key",
 )
 
-Words = ListOf[str]
 
-
-def split(command: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of a command: a list unchanged, a text split like a shell does (no shell runs
-    it)."""
+def _split(command: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
 
 
 def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     try:
-        words = split(command)
+        words = _split(command)
     except ValueError as error:
         raise ValueError(f"its quotes are wrong ({error})") from None
     if not words or not words[0].strip():
@@ -60,33 +48,57 @@ def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
     return command
 
 
-Command = Annotated[str | Words, AfterValidator(_check_command)]
+#: Words, or a text that is split like a shell does; no shell runs it.
+Command = Annotated[
+    str | ListOf[str],
+    AfterValidator(_check_command),
+    Field(description="The program, with words before its options if it needs any."),
+]
+
+
+@dataclass(frozen=True)
+class Product:
+    """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
+    login, `read` converts its events. On its command line `words` follow the program, `last` are at
+    the end."""
+
+    name: str
+    package: str
+    key_hint: str
+    read: Callable[[Sequence[Event]], Outcome]
+    words: tuple[str, ...]
+    last: tuple[str, ...] = ()
 
 
 class AgentOptions(ProviderOptions):
     """The common fields of these agents' targets."""
 
+    product: ClassVar[Product]
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "command": ("executable", "binary"),
         "args": ("arguments",),
     }
 
-    command: Annotated[
-        Command, Field(description="The program, with words before its options if it needs any.")
-    ]
-    model: Annotated[
-        NonEmpty | None,
-        Field(description="The model, as the agent's own option names it; its default otherwise."),
-    ] = None
-    args: Annotated[
-        Words,
-        Field(
-            description="More words for the command line. What the agent may do is its own "
-            "default; what widens that stands here."
-        ),
-    ] = ()
-    cwd: WorkingFolder = None
-    env: VariableNames = None
+    command: Command
+    model: NonEmpty | None = Field(
+        None, description="The model, as the agent's own option names it; its default otherwise."
+    )
+    args: ListOf[str] = Field(
+        (),
+        description="More words for the command line. What the agent may do is its own default; "
+        "what widens that stands here.",
+    )
+    cwd: agent_command.WorkingFolder = None
+    env: agent_command.VariableNames = None
+
+    def flags(self) -> Mapping[str, str | None]:
+        """The options of the program with their values, if they have one."""
+        return {"--model": self.model}
+
+    def connect(self, context: ProviderContext) -> Provider:
+        """The agent with its environment; AttemptError if it names a variable that the workflow
+        does not pass on."""
+        return _Agent(self, context)
 
     def variables(self) -> Sequence[str]:
         """The names of `env`: the agent expects them."""
@@ -95,40 +107,18 @@ class AgentOptions(ProviderOptions):
     def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command that are files of the repository."""
         try:
-            return named_files((*split(self.command), *self.args), self.cwd, folder)
+            words = (*_split(self.command), *self.args)
+            return agent_command.named_files(words, self.cwd, folder)
         except ValueError:  # a folder, or quotes, with `${{ }}` in it
             return ()
 
 
-@dataclass(frozen=True)
-class Product:
-    """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
-    login, `read` converts its events."""
-
-    name: str
-    package: str
-    key_hint: str
-    read: Callable[[Sequence[Event]], Outcome]
-
-
-class AgentCli:
-    """A connected agent. `words` follow the words of the command, then come `args`, then `last`."""
-
-    def __init__(
-        self,
-        product: Product,
-        options: AgentOptions,
-        words: Sequence[str],
-        context: ProviderContext,
-        last: Sequence[str] = (),
-    ) -> None:
-        self._product, self._options = product, options
-        self._own_words, self._last = tuple(words), tuple(last)
-        self._runner = CommandRunner(options.env, context)
+class _Agent(Provider):
+    def __init__(self, options: AgentOptions, context: ProviderContext) -> None:
+        self._product, self._options = options.product, options
+        self._runner = agent_command.CommandRunner(options.env, context)
 
     async def complete(self, request: Request) -> Trace:
-        """One run. TargetDead if the agent is not installed, has no login or does not know the
-        model; other errors as every provider."""
         done = await self._run(request)
         if done.timed_out:
             message = f"no answer within {request.timeout:g} s"
@@ -138,17 +128,15 @@ class AgentCli:
             raise self._runner.error(message, done.stderr)
         lines = read_lines(done.stdout)
         outcome = self._product.read(lines.events)
-        if error := self._find_error(done, lines, outcome):
+        error = None
+        if outcome.failure is not None:
+            error = self._stream_error(outcome.failure)
+        elif problem := _find_problem(done, lines, outcome):
+            error = self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
+        if error is not None:
             error.spent = outcome.trace
             raise error
         return outcome.trace
-
-    async def check(self, request: Request) -> None:
-        """One short run: only a run shows whether it has a login and knows the model."""
-        await self.complete(request)
-
-    async def close(self) -> None:
-        """Does nothing: no connection is open."""
 
     async def _run(self, request: Request) -> process.Completed:
         try:
@@ -171,47 +159,41 @@ class AgentCli:
             ) from None
 
     def _locate(self, request: Request) -> tuple[Path, tuple[str, ...]]:
-        command, args = split(self._options.command), self._options.args
-        folder, located = locate((*command, *args), request, self._options.cwd)
-        words, end = tuple(located), len(command)
-        return folder, (*words[:end], *self._own_words, *words[end:], *self._last)
-
-    def _find_error(
-        self, done: process.Completed, lines: Lines, outcome: Outcome
-    ) -> AttemptError | None:
-        if outcome.failure is not None:
-            return self._stream_error(outcome.failure)
-        if problem := _find_problem(done, lines, outcome):
-            return self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
-        return None
+        """The folder to run in, and the complete command line."""
+        options, product = self._options, self._product
+        command = _split(options.command)
+        folder, located = agent_command.locate((*command, *options.args), request, options.cwd)
+        flags = [
+            word for name, value in options.flags().items() if value for word in (name, value)
+        ]
+        program, args = located[: len(command)], located[len(command) :]
+        return folder, (*program, *product.words, *flags, *args, *product.last)
 
     def _stream_error(self, failure: Failure) -> AttemptError:
         message = f"{self._product.name}: {failure.message}"
         if failure.severity == "dead":
             return TargetDead(message, self._login_hint())
         if failure.severity == "own":
-            return AttemptError("target", message, self._runner.hint())
+            return AttemptError("target", message, self._runner.hint)
         return TransientError(message, limited=failure.severity == "limited")
 
     def _command_error(self, problem: str, returncode: int, output: str) -> AttemptError:
-        """The error of a run that did not finish; its output outside of the stream may contain the
-        reason."""
-        message = with_last_lines(f"{self._product.name}: {problem}", output)
+        error = self._runner.error(f"{self._product.name}: {problem}", output)
         if returncode and any(words in output.lower() for words in _NO_LOGIN):
-            return TargetDead(message, self._login_hint())
-        hint = self._runner.hint()
+            return TargetDead(str(error), self._login_hint())
         if returncode == _COMMAND_NOT_FOUND:
             hint = "a program that it needs may be missing; install it in the input `setup`"
-        return AttemptError("target", message, hint)
+            return AttemptError("target", str(error), hint)
+        return error
 
     def _login_hint(self) -> str:
-        return "; ".join(filter(None, (self._product.key_hint, self._runner.hint())))
+        return "; ".join(filter(None, (self._product.key_hint, self._runner.hint)))
 
 
 def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:
     """The reason why a stream is not a complete run; empty if it is."""
     if done.returncode:
-        return f"the command {describe_end(done.returncode)}"
+        return f"the command {agent_command.describe_end(done.returncode)}"
     if lines.broken:
         return lines.broken
     if not outcome.ended:

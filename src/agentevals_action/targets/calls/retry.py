@@ -11,7 +11,7 @@ from tenacity.wait import wait_exponential
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.rate_limit import PATIENCE, RateLimit
+from agentevals_action.targets.calls.rate_limit import PATIENCE, RateLimit
 
 #: Maximum wait of our own backoff in seconds; a server may request more.
 MAX_BACKOFF = 30.0

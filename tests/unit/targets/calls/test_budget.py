@@ -3,7 +3,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.budget import Budget
+from agentevals_action.targets.calls.budget import Budget
 
 
 def reply(cost: float | None = None, cached: bool = False) -> Trace:

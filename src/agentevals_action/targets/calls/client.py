@@ -17,11 +17,11 @@ from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.budget import Budget
+from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
-from agentevals_action.targets.rate_limit import RateLimit
-from agentevals_action.targets.retry import Retries
+from agentevals_action.targets.calls.rate_limit import RateLimit
+from agentevals_action.targets.calls.retry import Retries
 from agentevals_action.targets.variables import missing_error, names_in, resolve
 
 #: Seconds after its time limit until a provider is cancelled: it can report more about a time-out

@@ -1,0 +1,1 @@
+"""Calls to targets: cached, rate-limited, retried, and counted against the budget."""
