@@ -1,8 +1,10 @@
 """Pydantic models of replies, and the error for a reply with an unexpected structure."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
+    AliasPath,
     BaseModel,
     ConfigDict,
     Field,
@@ -12,6 +14,8 @@ from pydantic import (
 )
 
 from agentevals_action.model.field_errors import dotted, field_errors
+from agentevals_action.model.suite import Message
+from agentevals_action.model.trace import Trace
 
 Item = TypeVar("Item")
 Model = TypeVar("Model", bound="ReplyModel")
@@ -34,6 +38,30 @@ def _none_if_invalid(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 IfValid = Annotated[Item | None, WrapValidator(_none_if_invalid)]
 #: A number of tokens; unknown is not zero.
 Tokens = IfValid[Annotated[int, Field(ge=0)]]
+
+
+def at(*steps: str) -> Any:
+    """A field at a path of the reply; None if the path leads to nothing."""
+    return Field(None, validation_alias=AliasPath(*steps))
+
+
+class ModelReply(ReplyModel):
+    """The reply of a model: the numbers of tokens, which each format has at other paths."""
+
+    input_tokens: Tokens = None
+    output_tokens: Tokens = None
+    cached_tokens: Tokens = None
+
+    def trace(self, messages: Sequence[Message]) -> Trace:
+        """The trace of a call that answered with these messages."""
+        return Trace(
+            messages=tuple(messages),
+            tool_calls=tuple(call for message in messages for call in message.tool_calls),
+            llm_call_count=1,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+        )
 
 
 def validate_reply(model: type[Model], data: Any, name: str) -> Model:

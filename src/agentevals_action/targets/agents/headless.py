@@ -163,9 +163,7 @@ class _Agent(Provider):
         options, product = self._options, self._product
         command = _split(options.command)
         folder, located = agent_command.locate((*command, *options.args), request, options.cwd)
-        flags = [
-            word for name, value in options.flags().items() if value for word in (name, value)
-        ]
+        flags = [word for name, value in options.flags().items() if value for word in (name, value)]
         program, args = located[: len(command)], located[len(command) :]
         return folder, (*program, *product.words, *flags, *args, *product.last)
 

@@ -11,14 +11,8 @@ from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
 
-
-def _check_command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    placeholders.check(command)
-    return command
-
-
 #: Words, or a script of `sh`, in which a prompt cannot become code.
-Command = Annotated[str | ListOf[str], AfterValidator(_check_command)]
+Command = Annotated[str | ListOf[str], AfterValidator(placeholders.check)]
 
 
 def _check_url(url: str) -> str:
@@ -28,17 +22,14 @@ def _check_url(url: str) -> str:
 class Healthcheck(FileModel):
     """A command that must succeed, or a URL that must answer, once before the target is used."""
 
-    command: Annotated[
-        Command | None, Field(description="The command: a list of words, or a script of `sh`.")
-    ] = None
-    url: Annotated[
-        Annotated[str, AfterValidator(_check_url)] | None,
-        Field(description="In place of a command: a URL whose GET must be answered with 2xx."),
-    ] = None
-    cwd: Annotated[
-        str | None, Field(description="The command's folder; the target's by default.")
-    ] = None
-    timeout_seconds: Annotated[float, Field(gt=0, description="Seconds that it may take.")] = 60
+    command: Command | None = Field(
+        None, description="The command: a list of words, or a script of `sh`."
+    )
+    url: Annotated[str, AfterValidator(_check_url)] | None = Field(
+        None, description="In place of a command: a URL whose GET must be answered with 2xx."
+    )
+    cwd: str | None = Field(None, description="The command's folder; the target's by default.")
+    timeout_seconds: float = Field(60, gt=0, description="Seconds that it may take.")
 
     @model_validator(mode="before")
     @classmethod

@@ -10,11 +10,13 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.apis.images import picture
 
 Command = str | Sequence[str]
+CommandType = TypeVar("CommandType", bound=Command)
 
 _PLACEHOLDER = re.compile(
     r"(?<![${])\{(PROMPT|PROMPT_FILE|OUTPUT_FILE|EVAL_ID|ATTEMPT|FILES|GUIDELINES)\}"
@@ -42,14 +44,12 @@ def words_of(command: Command) -> tuple[str, ...]:
 
 def uses(command: Command, name: str) -> bool:
     """Whether a command contains the placeholder `name` (`PROMPT_FILE`)."""
-    return any(
-        match[1] == name for word in words_of(command) for match in _PLACEHOLDER.finditer(word)
-    )
+    return any(name in _PLACEHOLDER.findall(word) for word in words_of(command))
 
 
-def check(command: Command) -> None:
-    """ValueError if a command is empty, contains an unknown placeholder, or could run a prompt or
-    the name of a file as code."""
+def check(command: CommandType) -> CommandType:
+    """The command itself; ValueError if it is empty, contains an unknown placeholder, or could run
+    a prompt or the name of a file as code."""
     words = words_of(command)
     if not words or not words[0].strip() or (isinstance(command, str) and not command.strip()):
         raise ValueError("the command is empty; write the program and its arguments")
@@ -67,40 +67,38 @@ def check(command: Command) -> None:
                 raise _as_code(name)
         if "{FILES}" in word and word != "{FILES}":
             raise ValueError("`{FILES}` is one word for each file; give it as a word of its own")
+    return command
 
 
-def check_format(files_format: str) -> None:
-    """ValueError if a `files_format` does not name the file, or has an unclosed quote."""
+def check_format(files_format: str) -> str:
+    """The `files_format` itself; ValueError if it does not name the file, or has an unclosed
+    quote."""
     if not _FILE_FIELD.search(files_format):
         raise ValueError("it does not name a file; write {path} or {basename}: `--file {path}`")
     try:
         shlex.split(files_format)
     except ValueError as error:
         raise ValueError(f"its quotes are wrong ({error}); {{path}} needs none") from None
+    return files_format
 
 
 def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
     """The words for `{FILES}`: each path in the format."""
+
+    def format_word(word: str, path: str) -> str:
+        fields = {"path": path, "basename": PurePath(path).name}
+        return _FILE_FIELD.sub(lambda match: fields[match[1]], word)
+
     words = shlex.split(files_format)
-    return tuple(_format_file(word, path) for path in paths for word in words)
-
-
-def _format_file(word: str, path: str) -> str:
-    fields = {"path": path, "basename": PurePath(path).name}
-    return _FILE_FIELD.sub(lambda match: fields[match[1]], word)
+    return tuple(format_word(word, path) for path in paths for word in words)
 
 
 def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...]:
     """The absolute paths of the files and pictures in messages, in order, without duplicates. A
     picture whose data is in the suite is written to `scratch`; ValueError if it is not a picture,
     OSError if it cannot be written."""
-    blocks = [
-        block
-        for message in messages
-        if not isinstance(message.content, str)
-        for block in message.content
-        if block.type in ("file", "image")
-    ]
+    contents = (one.content for one in messages if not isinstance(one.content, str))
+    blocks = [block for content in contents for block in content if block.type in ("file", "image")]
     paths = []
     for number, block in enumerate(blocks, 1):
         if block.path is not None:
@@ -132,16 +130,12 @@ def fill(
         elif word == "{FILES}":
             filled += files
         else:
-            filled.append(_fill_word(words, index, values))
+            names = _PLACEHOLDER.findall(word) if _is_code(words, index) else ()
+            for name in names:
+                if not _is_plain(name, values[name]):
+                    raise _as_code(name)
+            filled.append(_PLACEHOLDER.sub(lambda match: values[match[1]], word))
     return tuple(filled), environment
-
-
-def _fill_word(words: Sequence[str], index: int, values: Mapping[str, str]) -> str:
-    if _is_code(words, index):
-        for match in _PLACEHOLDER.finditer(words[index]):
-            if not _is_plain(match[1], values[match[1]]):
-                raise _as_code(match[1])
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], words[index])
 
 
 def rename_files(command: Command, rename: Callable[[str], str]) -> str | tuple[str, ...]:
@@ -231,12 +225,8 @@ def _fill_script(
         parts += [script[end:start], text]
         end = stop
         if text.startswith('"$'):
-            environment[_variable(name)] = values[name]
+            environment[f"AGENTEVALS_{name}"] = values[name]
     return "".join([*parts, script[end:]]), environment
-
-
-def _variable(name: str) -> str:
-    return f"AGENTEVALS_{name}"
 
 
 def _replacements(
@@ -265,7 +255,7 @@ def _replacements(
         if name == "FILES":
             yield start, stop, name, shlex.join(files)
         else:
-            yield start - len(quote), stop + len(quote), name, f'"${_variable(name)}"'
+            yield start - len(quote), stop + len(quote), name, f'"$AGENTEVALS_{name}"'
 
 
 def _quotes(script: str, starts: Collection[int]) -> Mapping[int, tuple[str, int]]:

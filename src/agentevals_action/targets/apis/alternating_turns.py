@@ -1,10 +1,10 @@
 """A conversation as alternating turns of two sides, with each tool message linked to its call."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Message, Role, ToolCall
@@ -48,15 +48,13 @@ def _link_answer(message: Message, unanswered: dict[str, ToolCall]) -> Message:
 
 
 def _outputs(unanswered: dict[str, ToolCall]) -> list[Message]:
-    return [
-        Message("tool", _text(call.output), name=call.name, tool_call_id=call.id)
-        for call in unanswered.values()
-        if call.output is not None
-    ]
-
-
-def _text(output: object) -> str:
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    outputs = []
+    for call in unanswered.values():
+        if call.output is not None:
+            text = call.output
+            text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+            outputs.append(Message("tool", text, name=call.name, tool_call_id=call.id))
+    return outputs
 
 
 def system_text(messages: Sequence[Message]) -> str:
@@ -96,12 +94,17 @@ def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Pic
             yield part
 
 
-def text_or_parts(message: Message, with_pictures: Sequence[Role]) -> str | list[str | Picture]:
-    """The content of a message: one text if it has no pictures, else its parts; raises as `parts`
-    does."""
+def text_or_parts(
+    message: Message,
+    with_pictures: Sequence[Role],
+    convert: Callable[[str | Picture], dict[str, Any]],
+) -> str | list[dict[str, Any]]:
+    """The content of a message: one text if it has no pictures, else its converted parts; raises as
+    `parts` does."""
     found = list(parts(message, with_pictures))
-    has_pictures = any(isinstance(part, Picture) for part in found)
-    return found if has_pictures else content_text(message)
+    if any(isinstance(part, Picture) for part in found):
+        return [convert(part) for part in found]
+    return content_text(message)
 
 
 def arguments(call: ToolCall) -> dict[str, object]:

@@ -4,13 +4,21 @@ https://platform.claude.com/docs/en/api/messages
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
+from agentevals_action.targets.reply_model import (
+    IfValid,
+    ModelReply,
+    ReplyModel,
+    Tokens,
+    at,
+    validate_reply,
+)
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 
@@ -58,23 +66,15 @@ class _Block(ReplyModel):
     content: Any = None
 
 
-class _StopDetails(ReplyModel):
-    category: IfValid[str] = None
-    explanation: IfValid[str] = None
-
-
-class _Usage(ReplyModel):
-    input_tokens: Tokens = None
-    output_tokens: Tokens = None
-    cache_creation_input_tokens: Tokens = None
-    cache_read_input_tokens: Tokens = None
-
-
-class _Message(ReplyModel):
+class _Message(ModelReply):
     content: list[_Block]
     stop_reason: IfValid[str] = None
-    stop_details: IfValid[_StopDetails] = None
-    usage: IfValid[_Usage] = None
+    category: IfValid[str] = at("stop_details", "category")
+    explanation: IfValid[str] = at("stop_details", "explanation")
+    input_tokens: Tokens = at("usage", "input_tokens")
+    output_tokens: Tokens = at("usage", "output_tokens")
+    cached_tokens: Tokens = at("usage", "cache_read_input_tokens")
+    written_tokens: Tokens = at("usage", "cache_creation_input_tokens")
 
 
 def read_message(data: Any) -> Trace:
@@ -86,10 +86,9 @@ def read_message(data: Any) -> Trace:
     message = validate_reply(_Message, data, "a message")
     reason = message.stop_reason
     if reason == "refusal":
-        details = message.stop_details or _StopDetails()
-        words = [part for part in (details.category, details.explanation) if part]
+        details = (f": {part}" for part in (message.category, message.explanation) if part)
         problem = "the model's vendor refused to answer (stop_reason 'refusal')"
-        raise ValueError(": ".join((problem, *words)))
+        raise ValueError(problem + "".join(details))
     if reason == "pause_turn":
         raise ValueError(
             "the vendor paused the turn before the answer was complete (pause_turn); "
@@ -100,15 +99,13 @@ def read_message(data: Any) -> Trace:
     if not text and not calls:
         advice = "; raise `max_tokens` in `config`" if reason == "max_tokens" else ""
         raise ValueError(f"the reply is empty (stop_reason {reason!r}){advice}")
-    usage = message.usage or _Usage()
-    return Trace(
-        messages=(Message("assistant", text, tool_calls=calls),),
-        tool_calls=calls,
-        llm_call_count=1,
-        input_tokens=_input_tokens(usage),
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cache_read_input_tokens,
-    )
+    trace = message.trace([Message("assistant", text, tool_calls=calls)])
+    if trace.input_tokens is None:
+        return trace
+    # A price is per input token; the API's `input_tokens` are those after the last cache
+    # breakpoint: platform.claude.com/docs/en/build-with-claude/prompt-caching
+    cached = (message.written_tokens or 0) + (message.cached_tokens or 0)
+    return replace(trace, input_tokens=trace.input_tokens + cached)
 
 
 def _calls(content: Sequence[_Block]) -> tuple[ToolCall, ...]:
@@ -125,14 +122,3 @@ def _calls(content: Sequence[_Block]) -> tuple[ToolCall, ...]:
             output = outputs.get(block.id) if block.id else None
             calls.append(ToolCall(block.name, block.input, output, block.id))
     return tuple(calls)
-
-
-def _input_tokens(usage: _Usage) -> int | None:
-    """All input tokens, since the price is per input token: the API's `input_tokens` are only those
-    after the last cache breakpoint.
-    https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
-    """
-    if usage.input_tokens is None:
-        return None
-    cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-    return usage.input_tokens + cached

@@ -5,6 +5,7 @@ https://ai.google.dev/api/generate-content
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -16,7 +17,14 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
+from agentevals_action.targets.reply_model import (
+    IfValid,
+    ModelReply,
+    ReplyModel,
+    Tokens,
+    at,
+    validate_reply,
+)
 
 #: From Gemini 3 on, a function call without the model's signature is refused. This value replaces
 #: it in a history that the model did not produce.
@@ -97,21 +105,12 @@ class _FunctionCall(_GeminiModel):
     args: Any = {}  # noqa: RUF012  # pydantic copies defaults
 
 
-class _ExecutableCode(_GeminiModel):
-    language: Any = None
-    code: Any = None
-
-
-class _ExecutionResult(_GeminiModel):
-    output: Any = None
-
-
 class _Part(_GeminiModel):
     text: IfValid[str] = None
     thought: IfValid[bool] = None
     function_call: IfValid[_FunctionCall] = None
-    executable_code: IfValid[_ExecutableCode] = None
-    code_execution_result: IfValid[_ExecutionResult] = None
+    executable_code: IfValid[dict[str, Any]] = None
+    code_execution_result: IfValid[dict[str, Any]] = None
 
 
 class _Content(_GeminiModel):
@@ -124,22 +123,15 @@ class _Candidate(_GeminiModel):
     finish_message: IfValid[str] = None
 
 
-class _PromptFeedback(_GeminiModel):
-    block_reason: IfValid[str] = None
-
-
-class _Usage(_GeminiModel):
-    prompt_token_count: Tokens = None
-    tool_use_prompt_token_count: Tokens = None
-    candidates_token_count: Tokens = None
-    thoughts_token_count: Tokens = None
-    cached_content_token_count: Tokens = None
-
-
-class _GeneratedContent(_GeminiModel):
+class _GeneratedContent(ModelReply):
     candidates: list[_Candidate] | None = None
-    prompt_feedback: IfValid[_PromptFeedback] = None
-    usage_metadata: IfValid[_Usage] = None
+    block_reason: IfValid[str] = at("promptFeedback", "blockReason")
+    # https://ai.google.dev/api/generate-content#UsageMetadata
+    input_tokens: Tokens = at("usageMetadata", "promptTokenCount")  # cached ones included
+    output_tokens: Tokens = at("usageMetadata", "candidatesTokenCount")
+    cached_tokens: Tokens = at("usageMetadata", "cachedContentTokenCount")
+    tool_tokens: Tokens = at("usageMetadata", "toolUsePromptTokenCount")
+    thought_tokens: Tokens = at("usageMetadata", "thoughtsTokenCount")
 
 
 def read_content(data: Any) -> Trace:
@@ -157,24 +149,20 @@ def read_content(data: Any) -> Trace:
     if not text and not calls:
         advice = "; raise `maxOutputTokens` in `config`" if reason == "MAX_TOKENS" else ""
         raise ValueError(f"the reply is empty (finishReason {reason!r}){advice}")
-    usage = reply.usage_metadata or _Usage()
-    tokens_in, tokens_out = _tokens(usage)
-    return Trace(
-        messages=(Message("assistant", text, tool_calls=calls),),
-        tool_calls=calls,
-        llm_call_count=1,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        cached_tokens=usage.cached_content_token_count,
-    )
+    trace = reply.trace([Message("assistant", text, tool_calls=calls)])
+    tokens_in, tokens_out = reply.input_tokens, reply.output_tokens
+    # Thoughts are paid as output, the results of the vendor's own tools as input.
+    if tokens_in is not None:
+        tokens_in += reply.tool_tokens or 0
+    if reply.thought_tokens is not None:
+        tokens_out = (tokens_out or 0) + reply.thought_tokens
+    return replace(trace, input_tokens=tokens_in, output_tokens=tokens_out)
 
 
 def _candidate(reply: _GeneratedContent) -> _Candidate:
     if not reply.candidates:
-        if reply.prompt_feedback and reply.prompt_feedback.block_reason:
-            raise ValueError(
-                f"the vendor blocked the prompt ({reply.prompt_feedback.block_reason})"
-            )
+        if reply.block_reason:
+            raise ValueError(f"the vendor blocked the prompt ({reply.block_reason})")
         raise ValueError("the reply is not generated content: `candidates[0]` is missing")
     candidate = reply.candidates[0]
     reason = candidate.finish_reason
@@ -194,17 +182,7 @@ def _calls(parts: Sequence[_Part]) -> tuple[ToolCall, ...]:
             calls.append(ToolCall(call.name, call.args, id=call.id))
         elif (code := part.executable_code) is not None:
             result = following.code_execution_result if following else None
-            arguments = {"language": code.language, "code": code.code}
-            calls.append(ToolCall("code_execution", arguments, result.output if result else None))
+            arguments = {"language": code.get("language"), "code": code.get("code")}
+            output = result.get("output") if result else None
+            calls.append(ToolCall("code_execution", arguments, output))
     return tuple(calls)
-
-
-def _tokens(usage: _Usage) -> tuple[int | None, int | None]:
-    """Tokens in and out. Thoughts are paid as output, and the results of the vendor's own tools as
-    input; `promptTokenCount` includes cached tokens.
-    https://ai.google.dev/api/generate-content#UsageMetadata"""
-    prompt, answer = usage.prompt_token_count, usage.candidates_token_count
-    tools, thoughts = usage.tool_use_prompt_token_count, usage.thoughts_token_count
-    tokens_in = None if prompt is None else prompt + (tools or 0)
-    tokens_out = None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0)
-    return tokens_in, tokens_out

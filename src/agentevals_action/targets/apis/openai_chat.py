@@ -11,7 +11,14 @@ from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
-from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
+from agentevals_action.targets.reply_model import (
+    IfValid,
+    ModelReply,
+    ReplyModel,
+    Tokens,
+    at,
+    validate_reply,
+)
 
 
 class EmptyReply(ValueError):
@@ -28,30 +35,28 @@ def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    data: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    content = alternating_turns.text_or_parts(message, ("user",), _part)
+    data: dict[str, Any] = {"role": message.role, "content": content}
     if message.role == "tool":
         data["tool_call_id"] = message.tool_call_id
     elif message.name is not None:
         data["name"] = message.name
     if message.tool_calls:
-        data["tool_calls"] = [_tool_call(call) for call in message.tool_calls]
+        data["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": encode_arguments(call)},
+            }
+            for call in message.tool_calls
+        ]
     return data
-
-
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    content = alternating_turns.text_or_parts(message, ("user",))
-    return content if isinstance(content, str) else [_part(part) for part in content]
 
 
 def _part(part: str | Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return {"type": "image_url", "image_url": {"url": part.uri}}
-
-
-def _tool_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": encode_arguments(call)}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 def encode_arguments(call: ToolCall) -> str:
@@ -118,21 +123,11 @@ class _Choice(ReplyModel):
     finish_reason: IfValid[str] = None
 
 
-class TokenDetails(ReplyModel):
-    """The details of input tokens in both formats."""
-
-    cached_tokens: Tokens = None
-
-
-class _Usage(ReplyModel):
-    prompt_tokens: Tokens = None
-    completion_tokens: Tokens = None
-    prompt_tokens_details: IfValid[TokenDetails] = None
-
-
-class _Completion(ReplyModel):
+class _Completion(ModelReply):
     choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: IfValid[_Usage] = None
+    input_tokens: Tokens = at("usage", "prompt_tokens")
+    output_tokens: Tokens = at("usage", "completion_tokens")
+    cached_tokens: Tokens = at("usage", "prompt_tokens_details", "cached_tokens")
 
 
 def read_completion(data: Any) -> Trace:
@@ -146,13 +141,4 @@ def read_completion(data: Any) -> Trace:
     calls = tuple(call.read() for call in choice.message.tool_calls or ())
     if not text and not calls:
         raise EmptyReply(f"the reply is empty (finish_reason {choice.finish_reason!r})")
-    usage = completion.usage or _Usage()
-    details = usage.prompt_tokens_details or TokenDetails()
-    return Trace(
-        messages=(Message("assistant", text, tool_calls=calls),),
-        tool_calls=calls,
-        llm_call_count=1,
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cached_tokens=details.cached_tokens,
-    )
+    return completion.trace([Message("assistant", text, tool_calls=calls)])

@@ -12,11 +12,17 @@ from agentevals_action.targets.apis import alternating_turns
 from agentevals_action.targets.apis.images import Picture
 from agentevals_action.targets.apis.openai_chat import (
     EmptyReply,
-    TokenDetails,
     decode_arguments,
     encode_arguments,
 )
-from agentevals_action.targets.reply_model import IfValid, ReplyModel, Tokens, validate_reply
+from agentevals_action.targets.reply_model import (
+    IfValid,
+    ModelReply,
+    ReplyModel,
+    Tokens,
+    at,
+    validate_reply,
+)
 
 _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 _COMPLETED = (None, "completed", "incomplete")
@@ -51,7 +57,7 @@ def conversation(messages: Sequence[Message]) -> dict[str, Any]:
 
 
 def _items(message: Message) -> Iterator[dict[str, Any]]:
-    content = _content(message)
+    content = alternating_turns.text_or_parts(message, _ROLES_WITH_PICTURES, _part)
     if message.role == "tool":
         yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": content}
         return
@@ -64,11 +70,6 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
             "name": call.name,
             "arguments": encode_arguments(call),
         }
-
-
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    content = alternating_turns.text_or_parts(message, _ROLES_WITH_PICTURES)
-    return content if isinstance(content, str) else [_part(part) for part in content]
 
 
 def _part(part: str | Picture) -> dict[str, Any]:
@@ -99,28 +100,17 @@ class _CallItem(ReplyModel):
     output: Any = None
 
 
-class _Error(ReplyModel):
-    code: IfValid[str] = None
-    message: IfValid[str] = None
-
-
-class _Incomplete(ReplyModel):
-    reason: IfValid[str] = None
-
-
-class _Usage(ReplyModel):
-    input_tokens: Tokens = None
-    output_tokens: Tokens = None
-    input_tokens_details: IfValid[TokenDetails] = None
-
-
-class _Response(ReplyModel):
+class _Response(ModelReply):
     object: Literal["response"] = "response"
     status: str | None = None
     output: list[dict[str, Any]] | None = None
-    error: IfValid[_Error] = None
-    incomplete_details: IfValid[_Incomplete] = None
-    usage: IfValid[_Usage] = None
+    error: IfValid[dict[str, Any]] = None
+    error_code: IfValid[str] = at("error", "code")
+    error_message: IfValid[str] = at("error", "message")
+    incomplete_reason: IfValid[str] = at("incomplete_details", "reason")
+    input_tokens: Tokens = at("usage", "input_tokens")
+    output_tokens: Tokens = at("usage", "output_tokens")
+    cached_tokens: Tokens = at("usage", "input_tokens_details", "cached_tokens")
 
 
 def read_response(data: Any) -> Trace:
@@ -130,36 +120,23 @@ def read_response(data: Any) -> Trace:
     Reasoning is not part of the answer. Each message of the trace has the calls that follow it;
     tools that the vendor ran itself count as tool calls."""
     response = validate_reply(_Response, data, "a response")
-    reason = response.incomplete_details.reason if response.incomplete_details else None
-    _check_completed(response, reason)
+    reason = response.incomplete_reason
+    if response.error is not None or response.status not in _COMPLETED:
+        code = response.error_code
+        details = "".join(f": {part}" for part in (code, response.error_message) if part)
+        problem = f"the response was not completed (status {response.status!r}){details}"
+        if code in _TEMPORARY:
+            raise TemporaryFailure(problem, limited=code == "rate_limit_exceeded")
+        raise ValueError(problem)
+    if reason == "content_filter":
+        raise ValueError("the reply was stopped by the vendor's content filter")
     if response.output is None:
         raise ValueError("the reply is not a response: `output` is missing")
     messages = _messages(response.output)
     if not messages:
         status = f"{response.status!r}, {reason}" if reason else repr(response.status)
         raise EmptyReply(f"the reply is empty (status {status})")
-    usage = response.usage or _Usage()
-    details = usage.input_tokens_details or TokenDetails()
-    return Trace(
-        messages=messages,
-        tool_calls=tuple(call for message in messages for call in message.tool_calls),
-        llm_call_count=1,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=details.cached_tokens,
-    )
-
-
-def _check_completed(response: _Response, incomplete_reason: str | None) -> None:
-    if response.error or response.status not in _COMPLETED:
-        error = response.error or _Error()
-        details = "".join(f": {part}" for part in (error.code, error.message) if part)
-        problem = f"the response was not completed (status {response.status!r}){details}"
-        if error.code in _TEMPORARY:
-            raise TemporaryFailure(problem, limited=error.code == "rate_limit_exceeded")
-        raise ValueError(problem)
-    if incomplete_reason == "content_filter":
-        raise ValueError("the reply was stopped by the vendor's content filter")
+    return response.trace(messages)
 
 
 def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import prompt_text
@@ -19,8 +19,8 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import command as agent_command
-from agentevals_action.targets.agents import health as agent_health
 from agentevals_action.targets.agents import placeholders
+from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.reply_envelope import read_reply
 
@@ -33,31 +33,23 @@ class Cli(ProviderOptions):
     provider: ClassVar[str] = "cli"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
-    command: Annotated[
-        agent_health.Command,
-        Field(
-            description="The command: a list of words, or a script of `sh`. Placeholders: "
-            "{PROMPT}, {PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one "
-            "for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is "
-            "standard output."
-        ),
-    ]
+    command: Command = Field(
+        description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
+        "{PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt "
+        "it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
+    )
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
-    files_format: Annotated[
-        str,
-        Field(
-            description="The form of each file in {FILES}, with {path} and {basename}, as in "
-            "`--file {path}`."
-        ),
-    ] = "{path}"
-    healthcheck: Annotated[
-        agent_health.Healthcheck | None,
-        Field(
-            description="A command that must succeed, or a URL that must answer, once before the "
-            "target is used."
-        ),
-    ] = None
+    files_format: Annotated[str, AfterValidator(placeholders.check_format)] = Field(
+        "{path}",
+        description="The form of each file in {FILES}, with {path} and {basename}, as in "
+        "`--file {path}`.",
+    )
+    healthcheck: Healthcheck | None = Field(
+        None,
+        description="A command that must succeed, or a URL that must answer, once before the "
+        "target is used.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -67,12 +59,6 @@ class Cli(ProviderOptions):
                 "`provider_batching` is not supported: each test is a separate call; leave it out"
             )
         return value
-
-    @field_validator("files_format")
-    @classmethod
-    def _check_format(cls, files_format: str) -> str:
-        placeholders.check_format(files_format)
-        return files_format
 
     def connect(self, context: ProviderContext) -> Provider:
         """The command with its environment; AttemptError if it names a variable that the workflow
@@ -85,23 +71,20 @@ class Cli(ProviderOptions):
 
     def files(self, folder: Folder) -> Sequence[str]:
         """Words of the command, or their part after `=`, that are files of the repository."""
+        command = self.command
         try:
-            words = (
-                shlex.split(self.command, comments=True)
-                if isinstance(self.command, str)
-                else self.command
-            )
+            words = shlex.split(command, comments=True) if isinstance(command, str) else command
             return agent_command.named_files(words, self.cwd, folder)
         except ValueError:  # a folder with `${{ }}`, or quotes that only a shell understands
             return ()
 
 
-class _Connected:
+class _Connected(Provider):
     def __init__(self, options: Cli, context: ProviderContext) -> None:
         self._options = options
         self._runner = agent_command.CommandRunner(options.env, context)
         self._lock = asyncio.Lock()
-        self._is_healthy = options.healthcheck is None
+        self._is_healthy = False
         self._failed_check: TargetDead | None = None
 
     async def complete(self, request: Request) -> Trace:
@@ -138,25 +121,30 @@ class _Connected:
                 "install it in the input `setup`, or fix the target's `command`",
             )
 
-    async def close(self) -> None:
-        """Holds nothing open."""
-
     async def _run(self, request: Request, scratch: Path, timeout: float) -> process.Completed:
-        folder, command = agent_command.locate(self._options.command, request, self._options.cwd)
-        prompt, files = self._inputs(request, scratch)
+        options = self._options
+        folder, command = agent_command.locate(options.command, request, options.cwd)
+        prompt_file = scratch / "prompt.txt"
+        by_file = placeholders.uses(command, "PROMPT_FILE")
+        try:
+            prompt = prompt_text(request.messages)
+            uses_files = placeholders.uses(command, "FILES")
+            paths = placeholders.attached_files(request.messages, scratch) if uses_files else ()
+        except (OSError, ValueError) as error:
+            raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
+        if by_file:
+            prompt_file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
+        stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
         values = {
             "PROMPT": prompt,
-            "PROMPT_FILE": str(scratch / "prompt.txt"),
+            "PROMPT_FILE": str(prompt_file),
             "OUTPUT_FILE": str(scratch / "output.txt"),
             "EVAL_ID": request.eval_id,
             "ATTEMPT": str(request.attempt),
         }
-        by_file = placeholders.uses(command, "PROMPT_FILE")
-        if by_file:
-            file = scratch / "prompt.txt"
-            file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
-        stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
-        words, variables = _fill(command, values, files)
+        words, variables = _fill(
+            command, values, placeholders.file_words(options.files_format, paths)
+        )
         done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
         if done.timed_out:
             problem = f"no answer within {request.timeout:g} s"
@@ -168,16 +156,6 @@ class _Connected:
             problem = f"the command wrote more than {process.OUTPUT_LIMIT // _MEGABYTE} MB"
             raise self._runner.error(problem, done.stderr)
         return done
-
-    def _inputs(self, request: Request, scratch: Path) -> tuple[str, tuple[str, ...]]:
-        """The prompt, and the words of {FILES} if the command has it."""
-        try:
-            prompt = prompt_text(request.messages)
-            uses_files = placeholders.uses(self._options.command, "FILES")
-            paths = placeholders.attached_files(request.messages, scratch) if uses_files else ()
-        except (OSError, ValueError) as error:
-            raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        return prompt, placeholders.file_words(self._options.files_format, paths)
 
     async def _start(
         self,
@@ -195,6 +173,7 @@ class _Connected:
             raise AttemptError("target", f"the command cannot be started: {error}", hint) from None
 
     async def _check_health(self, request: Request) -> None:
+        """Runs the healthcheck if it did not run yet; TargetDead if it failed."""
         check = self._options.healthcheck
         async with self._lock:
             if self._failed_check is not None:
@@ -203,7 +182,7 @@ class _Connected:
                 return
             try:
                 if check.url is not None:
-                    await agent_health.check_url_answers(check.url, check.timeout_seconds)
+                    await check_url_answers(check.url, check.timeout_seconds)
                 elif check.command is not None:
                     await self._run_healthcheck(check.command, check, request)
             except TargetDead as error:
@@ -212,7 +191,7 @@ class _Connected:
             self._is_healthy = True
 
     async def _run_healthcheck(
-        self, command: agent_health.Command, check: agent_health.Healthcheck, request: Request
+        self, command: Command, check: Healthcheck, request: Request
     ) -> None:
         values = {
             "PROMPT": "",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import regex
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
@@ -20,41 +20,35 @@ _SEARCH_SECONDS = 2.0  # the limit for the search of one pattern
 _MAX_CHARACTERS = 50_000  # of a pattern: longer ones take long to compile
 
 
+def _check_pattern(pattern: str) -> str:
+    if len(pattern) > _MAX_CHARACTERS:
+        raise ValueError(
+            f"the pattern is longer than {_MAX_CHARACTERS:,} characters; write a shorter one"
+        )
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        raise ValueError(f"the pattern is not a valid regular expression: {error}") from None
+    except RecursionError:
+        raise ValueError("the pattern is nested too deeply; write a flatter one") from None
+    return pattern
+
+
+def _check_response(response: Any) -> Any:
+    read_answers(response)
+    return response
+
+
 class Response(FileModel):
     """One answer and its pattern."""
 
-    pattern: Annotated[
-        str,
-        Field(description="Regular expression that is searched in the last user message."),
-    ]
-    response: Annotated[
-        Any,
-        Field(
-            description="The answer: a string, a list of messages, or a list of answers that are "
-            "used in turn, by sample."
-        ),
-    ]
-
-    @field_validator("pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str) -> str:
-        if len(pattern) > _MAX_CHARACTERS:
-            raise ValueError(
-                f"the pattern is longer than {_MAX_CHARACTERS:,} characters; write a shorter one"
-            )
-        try:
-            regex.compile(pattern)
-        except regex.error as error:
-            raise ValueError(f"the pattern is not a valid regular expression: {error}") from None
-        except RecursionError:
-            raise ValueError("the pattern is nested too deeply; write a flatter one") from None
-        return pattern
-
-    @field_validator("response")
-    @classmethod
-    def _check_response(cls, response: Any) -> Any:
-        read_answers(response)
-        return response
+    pattern: Annotated[str, AfterValidator(_check_pattern)] = Field(
+        description="Regular expression that is searched in the last user message."
+    )
+    response: Annotated[Any, AfterValidator(_check_response)] = Field(
+        description="The answer: a string, a list of messages, or a list of answers that are used "
+        "in turn, by sample."
+    )
 
 
 def read_answers(response: Any) -> Sequence[tuple[Message, ...]]:
@@ -85,18 +79,17 @@ class Mock(ProviderOptions):
     is_model: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
 
-    responses: Annotated[
-        ListOf[Response],
-        Field(min_length=1, description="The answers in order; the first match is used."),
-    ]
-    delay_ms: Annotated[float, Field(ge=0, description="Milliseconds until the answer.")] = 0
+    responses: ListOf[Response] = Field(
+        min_length=1, description="The answers in order; the first match is used."
+    )
+    delay_ms: float = Field(0, ge=0, description="Milliseconds until the answer.")
 
     def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The answers."""
         return _Connected(self)
 
 
-class _Connected:
+class _Connected(Provider):
     def __init__(self, options: Mock) -> None:
         self._delay = options.delay_ms / 1000
         self._answers = [
@@ -113,7 +106,12 @@ class _Connected:
         if self._delay > request.timeout:
             raise AttemptError("timeout", f"no answer within {request.timeout:g} s")
         for pattern, answers in self._answers:
-            if _matches(pattern, text):
+            try:
+                found = pattern.search(text, timeout=_SEARCH_SECONDS)
+            except TimeoutError:
+                problem = f"the mock pattern {pattern.pattern!r} ran for over {_SEARCH_SECONDS:g} s"
+                raise AttemptError("configuration", problem) from None
+            if found is not None:
                 return trace_of(answers[request.attempt % len(answers)])
         raise AttemptError(
             "target",
@@ -123,14 +121,3 @@ class _Connected:
 
     async def check(self, request: Request) -> None:
         """Always available."""
-
-    async def close(self) -> None:
-        """Holds nothing open."""
-
-
-def _matches(pattern: "regex.Pattern[str]", text: str) -> bool:
-    try:
-        return pattern.search(text, timeout=_SEARCH_SECONDS) is not None
-    except TimeoutError:
-        problem = f"the mock pattern {pattern.pattern!r} ran for over {_SEARCH_SECONDS:g} s"
-        raise AttemptError("configuration", problem) from None

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -28,18 +28,13 @@ class Replay(ProviderOptions):
     provider: ClassVar[str] = "replay"
     deterministic: ClassVar[bool] = True
 
-    path: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="The results (JSON Lines) of an earlier run, ours or AgentV's index.jsonl; "
-            "relative to the suite's folder, a leading / is the repository's root.",
-        ),
-    ]
-    source_target: Annotated[
-        NonEmpty | None,
-        Field(description="Name of the target to use, if the file has results of several."),
-    ] = None
+    path: NonEmpty = Field(
+        description="The results (JSON Lines) of an earlier run, ours or AgentV's index.jsonl; "
+        "relative to the suite's folder, a leading / is the repository's root."
+    )
+    source_target: NonEmpty | None = Field(
+        None, description="Name of the target to use, if the file has results of several."
+    )
 
     def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The results, not yet opened."""
@@ -67,7 +62,7 @@ class _Row:
 _Rows = Mapping[str, Sequence[_Row]]
 
 
-class _Connected:
+class _Connected(Provider):
     def __init__(self, options: Replay) -> None:
         self._options = options
         self._lock = asyncio.Lock()
@@ -76,7 +71,7 @@ class _Connected:
     async def complete(self, request: Request) -> Trace:
         path, rows = await self._rows(request)
         name = self._options.path
-        result = _parse(self._row(rows, request).line, path.parent, name)
+        result = _parse(self._find_row(rows, request).line, path.parent, name)
         if not _is_same_question(request, result):
             problem = f"the result of the test `{request.eval_id}` in {name} answers another "
             raise AttemptError("target", problem + "question", _RERUN)
@@ -85,9 +80,6 @@ class _Connected:
     async def check(self, request: Request) -> None:
         """Reads the file."""
         await self._rows(request)
-
-    async def close(self) -> None:
-        """Holds nothing open."""
 
     async def _rows(self, request: Request) -> tuple[Path, _Rows]:
         try:
@@ -102,27 +94,26 @@ class _Connected:
                 self._files[path] = await asyncio.to_thread(_read_rows, path, self._options.path)
         return path, self._files[path]
 
-    def _row(self, rows: _Rows, request: Request) -> _Row:
+    def _find_row(self, rows: _Rows, request: Request) -> _Row:
         name, source, eval_id = self._options.path, self._options.source_target, request.eval_id
         candidates = [row for row in rows.get(eval_id, ()) if source in (None, row.target)]
+        found = [row for row in candidates if _may_be_of_suite(row, request.suite)]
+        if len(found) == 1:
+            return found[0]
+        hint = _RERUN
         if not candidates:
             of_target = f" of the target `{source}`" if source else ""
             problem = f"{name} has no result of the test `{eval_id}`{of_target}"
-            raise AttemptError("target", problem, _RERUN)
-        found = [row for row in candidates if _may_be_of_suite(row, request.suite)]
-        if not found:
+        elif not found:
             suites = ", ".join(dict.fromkeys(f"`{row.suite}`" for row in candidates))
             problem = f"{name} has `{eval_id}` of {suites}, and not of `{request.suite}`"
-            raise AttemptError("target", problem, _RERUN)
-        if len(found) > 1:
-            sources = (f"`{row.suite}` (target `{row.target}`)" for row in found)
-            raise AttemptError(
-                "target",
-                f"{name} has {len(found)} results for `{eval_id}`: of "
-                + " and ".join(dict.fromkeys(sources)),
-                "name the target in `source_target`, or keep the results of one suite in the file",
+        else:
+            sources = dict.fromkeys(f"`{row.suite}` (target `{row.target}`)" for row in found)
+            problem = f"{name} has {len(found)} results for `{eval_id}`: of {' and '.join(sources)}"
+            hint = (
+                "name the target in `source_target`, or keep the results of one suite in the file"
             )
-        return found[0]
+        raise AttemptError("target", problem, hint)
 
 
 def _may_be_of_suite(row: _Row, suite: str) -> bool:
