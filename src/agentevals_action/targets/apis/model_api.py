@@ -8,11 +8,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
-from agentevals_action.targets.base import ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+
+#: Makes the body of a request; ValueError or OSError if the messages cannot be sent.
+MakeBody = Callable[[Sequence[Message]], dict[str, Any]]
 
 
 def _check_base_url(url: str) -> str:
@@ -44,15 +48,13 @@ class ModelOptions(ProviderOptions):
     is_defined: ClassVar[bool] = True
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"base_url": ("endpoint",)}
 
-    model: Annotated[str, Field(min_length=1, description="The model's name on the server.")]
-    base_url: Annotated[
-        Annotated[str, AfterValidator(_check_base_url)] | None,
-        Field(description="The address of the API; the vendor's by default."),
-    ] = None
-    api_key: Annotated[
-        str | None,
-        Field(description="The key, as `${{ NAME }}`; the vendor's usual variable by default."),
-    ] = None
+    model: NonEmpty = Field(description="The model's name on the server.")
+    base_url: Annotated[str, AfterValidator(_check_base_url)] | None = Field(
+        None, description="The address of the API; the vendor's by default."
+    )
+    api_key: str | None = Field(
+        None, description="The key, as `${{ NAME }}`; the vendor's usual variable by default."
+    )
 
     def variables(self) -> Sequence[str]:
         """The usual variable for the key, if neither a key nor a server is given: a private server
@@ -81,19 +83,16 @@ class ModelOptions(ProviderOptions):
 
 @dataclass(frozen=True)
 class WireFormat:
-    """A vendor's requests and replies.
-
-    `path` is below the base URL. `body` makes a request of messages (ValueError or OSError if they
-    cannot be sent), `check_body` one for the shortest answer. `read` makes the trace of a reply
-    (ValueError if it has an unexpected structure)."""
+    """A vendor's requests and replies: `check_body` is for the shortest answer, `read` raises
+    ValueError for a reply with an unexpected structure."""
 
     path: str
-    body: Callable[[Sequence[Message]], dict[str, Any]]
-    check_body: Callable[[Sequence[Message]], dict[str, Any]]
+    body: MakeBody
+    check_body: MakeBody
     read: Callable[[Any], Trace]
 
 
-class ModelApi:
+class ModelApi(Provider):
     """A connected model."""
 
     def __init__(self, service: Service, wire_format: WireFormat) -> None:
@@ -116,9 +115,7 @@ class ModelApi:
         """Closes the connections."""
         await self._client.close()
 
-    async def _post(
-        self, make_body: Callable[[Sequence[Message]], dict[str, Any]], request: Request
-    ) -> Any:
+    async def _post(self, make_body: MakeBody, request: Request) -> Any:
         try:
             body = make_body(request.messages)
         except (OSError, ValueError) as error:

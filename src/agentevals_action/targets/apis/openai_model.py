@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Message
@@ -14,16 +16,21 @@ from agentevals_action.targets.apis.model_api import ModelApi, WireFormat
 from agentevals_action.targets.base import Request
 
 ApiFormat = Literal["chat", "responses"]
+Config = Annotated[
+    dict[str, Any],
+    Field(
+        description="Fields of the request, passed on unchanged: temperature, "
+        "max_completion_tokens, tools, …"
+    ),
+]
 #: The smallest limit on tokens that every model accepts.
 _FEWEST_TOKENS = 16
-_LEAVE_OUT = "leave it out"
 
 
 @dataclass(frozen=True)
 class OpenAIFormat:
-    """One format: its `path`, the `reserved` fields of a request with advice, the `fields` that
-    carry messages, the names of its `limits` on the reply in the order to try, the reader of a
-    reply."""
+    """One format: the fields of a request that are `reserved`, with advice; the `fields` that carry
+    messages; the names of its `limits` on the reply, in the order to try."""
 
     path: str
     reserved: Mapping[str, str]
@@ -37,9 +44,7 @@ FORMATS: Mapping[ApiFormat, OpenAIFormat] = {
         path="chat/completions",
         reserved={
             "model": "use the field `model`",
-            "messages": _LEAVE_OUT,
-            "stream": _LEAVE_OUT,
-            "n": _LEAVE_OUT,
+            **dict.fromkeys(("messages", "stream", "n"), "leave it out"),
         },
         fields=lambda messages: {"messages": openai_chat.chat_messages(messages)},
         # Reasoning models refuse the older name; other servers do not know the newer one.
@@ -50,10 +55,8 @@ FORMATS: Mapping[ApiFormat, OpenAIFormat] = {
         path="responses",
         reserved={
             "model": "use the field `model`",
-            "input": _LEAVE_OUT,
             "instructions": "write a system message",
-            "stream": _LEAVE_OUT,
-            "background": _LEAVE_OUT,
+            **dict.fromkeys(("input", "stream", "background"), "leave it out"),
         },
         fields=openai_responses.conversation,
         limits=("max_output_tokens",),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -33,14 +33,12 @@ class Anthropic(model_api.ModelOptions):
     provider: ClassVar[str] = "anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
 
-    api_version: Annotated[str, Field(description="The version of the API, as a date.")] = VERSION
-    config: Annotated[
-        dict[str, Any],
-        Field(
-            description=f"Fields of the request, passed on unchanged: max_tokens ({MAX_TOKENS} by "
-            "default), temperature, thinking, tools, …"
-        ),
-    ] = Field(default_factory=dict)
+    api_version: str = Field(VERSION, description="The version of the API, as a date.")
+    config: dict[str, Any] = Field(
+        default_factory=dict,
+        description=f"Fields of the request, passed on unchanged: max_tokens ({MAX_TOKENS} by "
+        "default), temperature, thinking, tools, …",
+    )
 
     @field_validator("api_version")
     @classmethod
@@ -56,12 +54,10 @@ class Anthropic(model_api.ModelOptions):
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
+        url = (self.base_url or DEFAULT_URL).rstrip("/").removesuffix("/v1") + "/"
         key = model_api.choose_key(self, self.api_key, context)
-        service = self.service(
-            url=(self.base_url or DEFAULT_URL).rstrip("/").removesuffix("/v1") + "/",
-            key=key,
-            headers={"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})},
-        )
+        headers = {"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})}
+        service = self.service(url, key, headers)
         return model_api.ModelApi(
             service, model_api.WireFormat("v1/messages", self._body, self._check_body, read_message)
         )

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.targets.apis import model_api
 from agentevals_action.targets.apis.http_client import check_url
 from agentevals_action.targets.apis.http_errors import Service
-from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, Config, OpenAIModel
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions
 
 #: Versions of the API without a date.
@@ -33,35 +34,23 @@ class Azure(ProviderOptions):
         "api_version": ("version",),
     }
 
-    endpoint: Annotated[
-        str,
-        Field(
-            description="The resource's URL, with or without /openai or /openai/v1 at its end, or "
-            "the resource's name."
-        ),
-    ]
-    deployment: Annotated[str, Field(min_length=1, description="The deployment's name.")]
-    api_key: Annotated[
-        str | None,
-        Field(description="The key, as `${{ NAME }}`; AZURE_OPENAI_API_KEY by default."),
-    ] = None
-    api_version: Annotated[
-        str,
-        Field(
-            description="`v1`, which has no date, or the date of an earlier API (2024-10-21), "
-            "which is called by deployment."
-        ),
-    ] = "v1"
-    api_format: Annotated[
-        ApiFormat, Field(description="`chat` (chat completions) or `responses` (Responses API).")
-    ] = "chat"
-    config: Annotated[
-        dict[str, Any],
-        Field(
-            description="Fields of the request, passed on unchanged: temperature, "
-            "max_completion_tokens, tools, …"
-        ),
-    ] = Field(default_factory=dict)
+    endpoint: str = Field(
+        description="The resource's URL, with or without /openai or /openai/v1 at its end, or the "
+        "resource's name."
+    )
+    deployment: NonEmpty = Field(description="The deployment's name.")
+    api_key: str | None = Field(
+        None, description="The key, as `${{ NAME }}`; AZURE_OPENAI_API_KEY by default."
+    )
+    api_version: str = Field(
+        "v1",
+        description="`v1`, which has no date, or the date of an earlier API (2024-10-21), which is "
+        "called by deployment.",
+    )
+    api_format: ApiFormat = Field(
+        "chat", description="`chat` (chat completions) or `responses` (Responses API)."
+    )
+    config: Config = Field(default_factory=dict)
 
     @field_validator("endpoint")
     @classmethod

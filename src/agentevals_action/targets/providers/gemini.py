@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from pydantic import Field, field_validator
+from pydantic.alias_generators import to_snake
 
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.apis import model_api
@@ -17,18 +18,8 @@ DEFAULT_VERSION = "v1beta"
 _VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*$")
 #: Fields at the top level of a request; all others belong to `generationConfig`.
 #: https://ai.google.dev/api/generate-content#request-body
-_TOP_LEVEL = {
-    "tools": "tools",
-    "toolConfig": "toolConfig",
-    "tool_config": "toolConfig",
-    "safetySettings": "safetySettings",
-    "safety_settings": "safetySettings",
-    "cachedContent": "cachedContent",
-    "cached_content": "cachedContent",
-    "serviceTier": "serviceTier",
-    "service_tier": "serviceTier",
-    "store": "store",
-}
+_NAMES = ("tools", "toolConfig", "safetySettings", "cachedContent", "serviceTier", "store")
+_TOP_LEVEL = {spelling: name for name in _NAMES for spelling in (name, to_snake(name))}
 _MAX_TOKENS = ("maxOutputTokens", "max_output_tokens")
 _RESERVED = {
     "model": "use the field `model`",
@@ -47,14 +38,12 @@ class Gemini(model_api.ModelOptions):
     provider: ClassVar[str] = "gemini"
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
 
-    config: Annotated[
-        dict[str, Any],
-        Field(
-            description="Fields of the request, passed on unchanged: those of generationConfig "
-            "(temperature, maxOutputTokens, …), and tools, toolConfig, safetySettings, "
-            "cachedContent, serviceTier, store."
-        ),
-    ] = Field(default_factory=dict)
+    config: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of the request, passed on unchanged: those of generationConfig "
+        "(temperature, maxOutputTokens, …), and tools, toolConfig, safetySettings, "
+        "cachedContent, serviceTier, store.",
+    )
 
     @field_validator("config")
     @classmethod
@@ -65,11 +54,8 @@ class Gemini(model_api.ModelOptions):
         """The model, with the given key or the usual variable's."""
         key = model_api.choose_key(self, self.api_key, context)
         url = (self.base_url or DEFAULT_URL).rstrip("/")
-        service = self.service(
-            url=url + ("/" if _VERSIONED.search(url) else f"/{DEFAULT_VERSION}/"),
-            key=key,
-            headers={"x-goog-api-key": key} if key else {},
-        )
+        url += "/" if _VERSIONED.search(url) else f"/{DEFAULT_VERSION}/"
+        service = self.service(url, key, {"x-goog-api-key": key} if key else {})
         name = self.model if "/" in self.model else f"models/{self.model}"
         path = f"{quote(name)}:generateContent"
         return model_api.ModelApi(

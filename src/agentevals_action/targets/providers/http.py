@@ -85,40 +85,29 @@ class Http(ProviderOptions):
 
     provider: ClassVar[str] = "http"
 
-    url: Annotated[
-        str,
-        Field(
-            description="The service. After its host it may be a template as `body` is "
-            "(`…/ask?q={{ prompt }}`), whose values are encoded."
-        ),
-    ]
-    method: Annotated[
-        str,
-        BeforeValidator(_upper),
-        Field(
-            description="POST, PUT or PATCH, which have a body, or GET or DELETE, which have none."
-        ),
-    ] = "POST"
-    headers: Annotated[
-        dict[str, str], Field(description="Headers of the request; keys as `${{ NAME }}`.")
-    ] = Field(default_factory=dict)
-    body: Annotated[
-        Any,
-        AfterValidator(_check_body),
-        Field(
-            description="A Jinja template, or an object or a list whose strings are templates, "
-            "which is sent as JSON; there `{{ input }}` alone is the data itself. Variables: "
-            f"{', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the "
-            "conversation_id of a test that has one."
-        ),
-    ] = None
-    output_path: Annotated[
-        str | None,
-        Field(
-            description="The path of the answer in a JSON reply, as choices.0.message.content; "
-            "without it the reply is the answer."
-        ),
-    ] = None
+    url: str = Field(
+        description="The service. After its host it may be a template as `body` is "
+        "(`…/ask?q={{ prompt }}`), whose values are encoded."
+    )
+    method: Annotated[str, BeforeValidator(_upper)] = Field(
+        "POST",
+        description="POST, PUT or PATCH, which have a body, or GET or DELETE, which have none.",
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="Headers of the request; keys as `${{ NAME }}`."
+    )
+    body: Annotated[Any, AfterValidator(_check_body)] = Field(
+        None,
+        description="A Jinja template, or an object or a list whose strings are templates, which "
+        "is sent as JSON; there `{{ input }}` alone is the data itself. Variables: "
+        f"{', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id of "
+        "a test that has one.",
+    )
+    output_path: str | None = Field(
+        None,
+        description="The path of the answer in a JSON reply, as choices.0.message.content; without "
+        "it the reply is the answer.",
+    )
 
     @field_validator("url")
     @classmethod
@@ -184,7 +173,7 @@ class Http(ProviderOptions):
         return _Connected(self)
 
 
-class _Connected:
+class _Connected(Provider):
     def __init__(self, options: Http) -> None:
         self._options = options
         # Secrets often end with a newline.
@@ -220,10 +209,6 @@ class _Connected:
         except ValueError as error:
             raise self._client.reply_error(error) from None
 
-    async def check(self, request: Request) -> None:
-        """The request itself: a service offers nothing smaller."""
-        await self.complete(request)
-
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.close()
@@ -232,7 +217,14 @@ class _Connected:
 def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
     """The URL, the body and its Content-Type; ValueError or OSError if the test cannot be put into
     them."""
-    values = _values(request)
+    values = {
+        "prompt": prompt_text(request.messages),
+        "input": wire_messages(request.messages),
+        "id": request.eval_id,
+        "sample": request.attempt,
+        "conversation_id": request.conversation_id,
+        "metadata": request.metadata,
+    }
     url = options.url
     if _is_template(url):
         url = render_text(url, values, "`url`", "url")
@@ -242,7 +234,9 @@ def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, s
     if isinstance(options.body, str):
         text, content_type = _text_body(options.body, options.content_type, values)
     else:
-        body = _default_body(values)
+        body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
+        if request.conversation_id is not None:
+            body["conversation_id"] = request.conversation_id
         if options.body is not None:
             body = _fill(options.body, values, "body")
         try:
@@ -250,24 +244,6 @@ def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, s
         except TypeError as error:
             raise ValueError(f"`body` is not valid JSON with its values: {error}") from None
     return url, text.encode("utf-8", "replace"), content_type
-
-
-def _values(request: Request) -> Mapping[str, Any]:
-    return {
-        "prompt": prompt_text(request.messages),
-        "input": wire_messages(request.messages),
-        "id": request.eval_id,
-        "sample": request.attempt,
-        "conversation_id": request.conversation_id,
-        "metadata": request.metadata,
-    }
-
-
-def _default_body(values: Mapping[str, Any]) -> Any:
-    body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
-    if values["conversation_id"] is not None:
-        body["conversation_id"] = values["conversation_id"]
-    return body
 
 
 def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:

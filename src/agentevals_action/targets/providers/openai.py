@@ -1,11 +1,11 @@
 """`openai`: a model behind OpenAI's API, or a compatible server."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, OpenAIModel
+from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, Config, OpenAIModel
 from agentevals_action.targets.base import Provider, ProviderContext
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -17,20 +17,12 @@ class OpenAI(model_api.ModelOptions):
     provider: ClassVar[str] = "openai"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
 
-    api_format: Annotated[
-        ApiFormat,
-        Field(
-            description="`chat` (chat completions, which every compatible server offers) or "
-            "`responses` (the Responses API)."
-        ),
-    ] = "chat"
-    config: Annotated[
-        dict[str, Any],
-        Field(
-            description="Fields of the request, passed on unchanged: temperature, "
-            "max_completion_tokens, tools, …"
-        ),
-    ] = Field(default_factory=dict)
+    api_format: ApiFormat = Field(
+        "chat",
+        description="`chat` (chat completions, which every compatible server offers) or "
+        "`responses` (the Responses API).",
+    )
+    config: Config = Field(default_factory=dict)
 
     @field_validator("config")
     @classmethod
