@@ -1,6 +1,7 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -47,9 +48,8 @@ def read_reply(text: str) -> Trace:
     envelope = validate_reply(_Envelope, data, "a valid envelope")
     messages, calls = _answer(envelope)
     usage = envelope.token_usage or _TokenUsage()
-    return Trace(
-        messages=messages,
-        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+    return replace(
+        trace_of(messages),
         llm_call_count=calls if envelope.llm_call_count is None else envelope.llm_call_count,
         input_tokens=usage.input,
         output_tokens=usage.output,
@@ -98,7 +98,14 @@ def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
         if answer is None:
             raise ValueError("the reply has no answer: `output`, `text` and `messages` are null")
         return (Message("assistant", answer),), 1
-    messages = _messages(raw, "output" if isinstance(output, list) else "messages")
+    field = "output" if isinstance(output, list) else "messages"
+    read = []
+    for index, item in enumerate(raw):
+        try:
+            read.append(read_message(item))
+        except ValueError as error:
+            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
+    messages = tuple(read)
     last = next(
         (text_of(message) for message in reversed(messages) if message.role == "assistant"), ""
     )
@@ -106,13 +113,3 @@ def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
     if final is None:
         return messages, _llm_calls(messages)
     return (*messages, Message("assistant", final)), max(_llm_calls(messages), 1)
-
-
-def _messages(raw: Sequence[Any], field: str) -> tuple[Message, ...]:
-    messages = []
-    for index, item in enumerate(raw):
-        try:
-            messages.append(read_message(item))
-        except ValueError as error:
-            raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
-    return tuple(messages)

@@ -6,7 +6,7 @@ names that all agents share here: a command is `Bash`, a change of files `Edit`,
 `WebSearch`, a tool of a server `mcp__server__tool`."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agentevals_action.model.json_values import parse_json
@@ -52,40 +52,30 @@ def read(events: Sequence[Event]) -> Outcome:
 def _message(item: Event) -> Message | None:
     if item.type == "agent_message":
         return Message("assistant", item.text("text"))
-    if item.type not in _CALLS:
-        return None
-    name, arguments, output = _CALLS[item.type](item)
+    name, arguments, output = _call(item)
     call = ToolCall(name, arguments, output, item.text("id") or None)
     return Message("assistant", "", tool_calls=(call,)) if name else None
 
 
-def _server_tool(item: Event) -> tuple[str, Any, Any]:
-    result, error = item.object("result"), item.object("error").text("message")
-    structured = result.value("structured_content")
-    output = error or (result.value("content") if structured is None else structured)
-    return f"mcp__{item.text('server')}__{item.text('tool')}", item.value("arguments"), output
-
-
-#: Name, arguments and output of a tool call, by the type of the item.
-_CALLS: Mapping[str, Callable[[Event], tuple[str, Any, Any]]] = {
-    "command_execution": lambda item: (
-        "Bash",
-        {"command": item.value("command")},
-        item.value("aggregated_output"),
-    ),
-    "file_change": lambda item: (
-        "Edit",
-        {"changes": item.value("changes")},
-        item.value("status"),
-    ),
-    "web_search": lambda item: ("WebSearch", {"query": item.value("query")}, None),
-    "mcp_tool_call": _server_tool,
-    "collab_tool_call": lambda item: (
-        item.text("tool"),
-        {"prompt": item.value("prompt")},
-        item.value("agents_states"),
-    ),
-}
+def _call(item: Event) -> tuple[str, Any, Any]:
+    """Name, arguments and output of a tool call; no name if the item is not one."""
+    match item.type:
+        case "command_execution":
+            arguments = {"command": item.value("command")}
+            return "Bash", arguments, item.value("aggregated_output")
+        case "file_change":
+            return "Edit", {"changes": item.value("changes")}, item.value("status")
+        case "web_search":
+            return "WebSearch", {"query": item.value("query")}, None
+        case "collab_tool_call":
+            return item.text("tool"), {"prompt": item.value("prompt")}, item.value("agents_states")
+        case "mcp_tool_call":
+            result, error = item.object("result"), item.object("error").text("message")
+            structured = result.value("structured_content")
+            output = error or (result.value("content") if structured is None else structured)
+            name = f"mcp__{item.text('server')}__{item.text('tool')}"
+            return name, item.value("arguments"), output
+    return "", None, None
 
 
 def _failure(events: Sequence[Event]) -> Failure | None:

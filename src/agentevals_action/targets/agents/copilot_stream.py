@@ -24,7 +24,6 @@ from agentevals_action.targets.agents.stream import (
     failure,
     last,
     milliseconds,
-    total,
 )
 
 _NAMES: Mapping[str, str] = {
@@ -121,15 +120,15 @@ def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None
     end = (last(events, "session.shutdown") or _NOTHING).object("data")
     usages = [model.object("usage") for model in end.objects("modelMetrics")]
     usages = usages or [event.object("data") for event in events if event.type == "assistant.usage"]
+
+    def total(name: str) -> int | None:
+        known = [count for usage in usages if (count := usage.count(name)) is not None]
+        return sum(known) if known else None
+
     if usages:
-        tokens_in, cached = (
-            total([usage.count(name) for usage in usages])
-            for name in ("inputTokens", "cacheReadTokens")
-        )
-    else:
-        usages = [event.object("data") for event in events if event.type == "assistant.message"]
-        tokens_in = cached = None
-    return tokens_in, total([usage.count("outputTokens") for usage in usages]), cached
+        return total("inputTokens"), total("outputTokens"), total("cacheReadTokens")
+    usages = [event.object("data") for event in events if event.type == "assistant.message"]
+    return None, total("outputTokens"), None
 
 
 def _failure(events: Sequence[Event], result: Event | None) -> Failure | None:

@@ -16,7 +16,6 @@ from agentevals_action.model.trace import Trace
 #: retry may succeed, or only this call failed.
 Severity = Literal["dead", "limited", "transient", "own"]
 
-_TRANSIENT = frozenset({408, 409})
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
@@ -133,24 +132,16 @@ def failure(message: str, status: int | None = None, severity: Severity | None =
     """A failure; its severity is as given, else by the HTTP status of the vendor, else by a status
     in the message."""
     message = quote(message) or "the agent gave no reason"
-    if severity is None:
+    if severity is not None:
+        return Failure(message, severity)
+    if status is None:
         found = _STATUS.search(message)
-        severity = _severity(status if status is not None else int(found[1]) if found else 0)
-    return Failure(message, severity)
-
-
-def _severity(status: int) -> Severity:
+        status = int(found[1]) if found else 0
     if status in (401, 403, 404):
-        return "dead"
+        return Failure(message, "dead")
     if status == 429:
-        return "limited"
-    return "transient" if status in _TRANSIENT or status >= 500 else "own"
-
-
-def total(values: Sequence[int | None]) -> int | None:
-    """The sum of the known values; None if there are none."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+        return Failure(message, "limited")
+    return Failure(message, "transient" if status in (408, 409) or status >= 500 else "own")
 
 
 def milliseconds(start: Any, end: Any) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -22,7 +22,6 @@ from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 #: The file in the cache's folder.
 FILENAME = "agentevals-replies.sqlite"
@@ -70,10 +69,6 @@ class Limits:
     patience: float = 5.0
 
 
-class _Damaged(sqlite3.OperationalError):
-    """The file was not written by this version."""
-
-
 def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
     """InvalidInput if the folder of the cache leads out of the workspace or comes with the
     change."""
@@ -91,36 +86,33 @@ def check_folder(folder: Path, workspace: Path, tracked: bool) -> None:
     """InvalidInput if a folder must not be the cache's; it need not exist. `tracked`: git tracks a
     file in it.
 
-    The folder is in the workspace, which contains an untrusted change: a cache in the change would
-    be the change's own verdict, and a link would redirect what is written."""
-    problem, advice = _folder_problem(folder, workspace, tracked)
-    if problem:
-        raise InvalidInput(f"the cache's folder {problem}", advice)
-
-
-def _folder_problem(folder: Path, workspace: Path, tracked: bool) -> tuple[str, str]:
+    The workspace contains an untrusted change: a cache in the change would be the change's own
+    verdict, and a link would redirect what is written."""
     another = "name another one in `cache-dir`"
     inside = folder.is_relative_to(workspace) and ".." not in folder.relative_to(workspace).parts
     if not inside or folder == workspace:
-        advice = "name a folder of its own below the workspace in `cache-dir`"
-        return f"{folder} is not a folder inside the workspace", advice
-    shown, file = folder.relative_to(workspace), folder / FILENAME
-    if ".git" in shown.parts:
-        return f"{shown} is inside git's own", another
-    if tracked:
-        return (
-            f"{shown} is tracked by git, so that a change could bring its own replies",
-            f"take it out (`git rm -r --cached {shown}`), put it into .gitignore, or {another}",
+        raise InvalidInput(
+            f"the cache's folder {folder} is not a folder inside the workspace",
+            "name a folder of its own below the workspace in `cache-dir`",
         )
+    shown, file = folder.relative_to(workspace), folder / FILENAME
     steps = [workspace.joinpath(*shown.parts[:length]) for length in range(1, len(shown.parts) + 1)]
-    if link := next((step for step in (*steps, *_files(file)) if step.is_symlink()), None):
-        problem = f"{shown} has a symbolic link in it ({link.relative_to(workspace)})"
-        return problem, f"remove the link, or {another}"
+    link = next((step for step in (*steps, *_files(file)) if step.is_symlink()), None)
     no_folder = any(step.exists() and not step.is_dir() for step in steps)
-    if no_folder or (file.exists() and not file.is_file()):
-        problem = f"its path is not a folder, or its {FILENAME} is not a file"
-        return f"{shown} cannot be used: {problem}", another
-    return "", ""
+    if ".git" in shown.parts:
+        problem, advice = "is inside git's own", another
+    elif tracked:
+        problem = "is tracked by git, so that a change could bring its own replies"
+        advice = f"take it out (`git rm -r --cached {shown}`), put it into .gitignore, or {another}"
+    elif link is not None:
+        problem = f"has a symbolic link in it ({link.relative_to(workspace)})"
+        advice = f"remove the link, or {another}"
+    elif no_folder or (file.exists() and not file.is_file()):
+        problem = f"cannot be used: its path is not a folder, or its {FILENAME} is not a file"
+        advice = another
+    else:
+        return
+    raise InvalidInput(f"the cache's folder {shown} {problem}", advice)
 
 
 def _files(file: Path) -> Sequence[Path]:
@@ -133,11 +125,8 @@ class Cache:
     `notice` receives a sentence if it cannot be used: a damaged file is deleted, one that cannot be
     written is read, one that cannot be read is ignored.
 
-    `hits`, `misses` and `stored` count. `leaks` is whether a text contains a secret: such a reply
-    is not stored.
-
-    All work on the file runs in one thread, so that the event loop does not wait for another
-    process."""
+    `leaks` is whether a text contains a secret: such a reply is not stored. All work on the file
+    runs in one thread, so that the event loop does not wait for another process."""
 
     def __init__(
         self,
@@ -159,7 +148,7 @@ class Cache:
 
     async def get(self, key: str) -> Trace | None:
         """The stored reply, marked as cached; None if there is none."""
-        trace = await self._work(self._attempt, lambda database: _read_reply(database, key), None)
+        trace = await self._run(lambda database: _read_reply(database, key), None)
         if trace is None:
             self.misses += 1
         else:
@@ -178,54 +167,50 @@ class Cache:
         elif self.leaks(text):
             self._notice("A reply holds a secret, and is not stored in the cache.")
         else:
-            value = compress(text)
-            row = (key, value, int(self._clock()))
-            command = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?)"
-            self.stored += await self._work(self._write, command, [row])
+            row = (key, compress(text), int(self._clock()))
+            self.stored += await self._insert("replies VALUES (?, ?, ?)", [row])
 
     async def remember(self, figures: Mapping[str, Figures]) -> None:
-        """Keeps the figures of a run, by suite path, for the next estimate; other suites keep
-        theirs."""
+        """Keeps the figures of a run, by suite path, for the next estimate."""
         now = int(self._clock())
         rows = [
             (path, one.attempts, one.cost_usd, one.tokens, one.duration_ms, now)
             for path, one in figures.items()
         ]
         if rows:
-            command = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)"
-            await self._work(self._write, command, rows)
+            await self._insert("runs VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     async def last(self) -> Mapping[str, Figures]:
         """The remembered figures, by suite path."""
-        return await self._work(self._attempt, _read_figures, {})
+        return await self._run(_read_figures, {})
 
     async def close(self) -> None:
         """Deletes old and excess rows and leaves one file; the next use opens it again."""
-        await self._work(self._close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
 
-    async def _work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))
-
-    def _write(self, command: str, rows: Sequence[Sequence[Any]]) -> bool:
+    async def _insert(self, into: str, rows: Sequence[Sequence[Any]]) -> bool:
         def insert(database: sqlite3.Connection) -> bool:
-            database.executemany(command, rows)
+            database.executemany(f"INSERT OR REPLACE INTO {into}", rows)
             return True
 
-        return self._attempt(insert, False, writes=True)
+        return await self._run(insert, False, writes=True)
 
-    def _attempt(
+    async def _run(
         self, work: Callable[[sqlite3.Connection], T], otherwise: T, *, writes: bool = False
     ) -> T:
         """The result of `work`, or `otherwise` if the cache cannot be used for it. After an error a
         damaged file is replaced, and one that cannot be written is only read."""
-        while self._usable and (self._writable or not writes):
-            try:
-                self._database = self._database or self._connect()
-                return otherwise if self._database is None else work(self._database)
-            except (sqlite3.Error, OSError) as error:
-                self._handle(error)
-        return otherwise
+
+        def attempt() -> T:
+            while self._usable and (self._writable or not writes):
+                try:
+                    self._database = self._database or self._connect()
+                    return otherwise if self._database is None else work(self._database)
+                except (sqlite3.Error, OSError) as error:
+                    self._handle(error)
+            return otherwise
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, attempt)
 
     def _handle(self, error: sqlite3.Error | OSError) -> None:
         reason, damaged = _reason(error), _is_damage(error)
@@ -237,11 +222,10 @@ class Cache:
                     path.unlink(missing_ok=True)
             except OSError as refusal:
                 self._give_up(f"is damaged ({reason}), and cannot be removed ({_reason(refusal)})")
-            else:
-                self._notice(
-                    f"The cache was damaged ({reason}) and is deleted; this run starts an empty "
-                    "one."
-                )
+                return
+            self._notice(
+                f"The cache was damaged ({reason}) and is deleted; this run starts an empty one."
+            )
         elif damaged or not self._writable:
             self._give_up(f"{'is damaged' if damaged else 'cannot be used'} ({reason})")
         else:
@@ -298,7 +282,7 @@ class Cache:
                 database.execute("COMMIT")
             schema = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
             if dict(database.execute(schema).fetchall()) != _TABLES:
-                raise _Damaged("it has other tables")
+                raise sqlite3.OperationalError("it has other tables")
         except BaseException:
             database.close()
             raise

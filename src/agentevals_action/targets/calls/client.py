@@ -2,12 +2,12 @@
 again."""
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -73,8 +73,7 @@ class TargetClient:
         keys: CacheKeys | None = None,
         backoff: float = 1.0,
     ) -> None:
-        self._read_variables = variables
-        self._variables: dict[tuple[Path, Path], Mapping[str, str]] = {}
+        self._variables = functools.cache(variables)
         self._context = context
         self._budget = budget or Budget()
         self._cache, self._keys = cache, keys
@@ -95,10 +94,10 @@ class TargetClient:
         if key is None or self._cache is None:
             return _with_cost(await self._call(connection, request), target.price)
         async with self._lock(key):
-            if stored := await self._cache.get(key):
-                return _with_cost(stored, target.price)
-            trace = await self._call(connection, request)
-            await self._cache.put(key, trace)  # without the cost: the price may change
+            trace = await self._cache.get(key)
+            if trace is None:
+                trace = await self._call(connection, request)
+                await self._cache.put(key, trace)  # without the cost: the price may change
             return _with_cost(trace, target.price)
 
     async def check(self, target: Target, request: Request) -> None:
@@ -152,7 +151,9 @@ class TargetClient:
                     self._budget.add(target.name, _with_cost(error.spent, target.price))
                 raise
             shared.rate_limit.succeeded()
-            return _with_duration(trace, milliseconds)
+            if trace.duration_ms is not None or trace.cached:  # a replay: that of its call
+                return trace
+            return replace(trace, duration_ms=round(milliseconds, 1))
 
         async def complete(seconds: float) -> Trace:
             async with asyncio.timeout(seconds + GRACE):
@@ -172,24 +173,17 @@ class TargetClient:
         # The connection holds the target, so that no other target gets its id.
         key = id(target), request.root, request.suite_folder
         if key not in self._connections:
-            variables = self._variables_for(request)
+            variables = self._variables(request.root, request.suite_folder)
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
             options = _resolve_options(target, variables)
             shared = self._shared_state(target, options, variables)
-            if request.suite_folder not in shared.providers:
-                context = replace(self._context, variables=variables)
-                shared.providers[request.suite_folder] = options.connect(context)
-            self._connections[key] = _Connection(
-                target, options, shared, shared.providers[request.suite_folder]
-            )
+            provider = shared.providers.get(request.suite_folder)
+            if provider is None:
+                provider = options.connect(replace(self._context, variables=variables))
+                shared.providers[request.suite_folder] = provider
+            self._connections[key] = _Connection(target, options, shared, provider)
         return self._connections[key]
-
-    def _variables_for(self, request: Request) -> Mapping[str, str]:
-        key = request.root, request.suite_folder
-        if key not in self._variables:
-            self._variables[key] = self._read_variables(*key)
-        return self._variables[key]
 
     def _shared_state(
         self, target: Target, options: ProviderOptions, variables: Mapping[str, str]
@@ -199,7 +193,7 @@ class TargetClient:
         names = filter(None, (*options.variables(), options.key_variable))
         keys = {name: variables.get(name) for name in names}
         limits = (target.max_concurrency, target.requests_per_minute)
-        fields = _fields(options)
+        fields = options.model_dump(exclude_defaults=True)
         identity = json.dumps(
             [target.name, target.provider, fields, keys, limits], default=str, sort_keys=True
         )
@@ -220,7 +214,7 @@ def _resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOp
     options = target.options
     if not isinstance(options, ProviderOptions):
         raise TypeError(f"the options of {target.provider} are not those of a provider")
-    fields = _fields(options)
+    fields = options.model_dump(exclude_defaults=True)
     if not names_in(fields):
         return options
     resolved = resolve(fields, variables)
@@ -229,17 +223,6 @@ def _resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOp
     except ValidationError as error:
         problem = f"the target {target.name} is not valid with its variables filled in: "
         raise AttemptError("configuration", problem + describe(error, resolved)) from None
-
-
-def _fields(options: ProviderOptions) -> dict[str, Any]:
-    return options.model_dump(exclude_defaults=True)
-
-
-def _with_duration(trace: Trace, milliseconds: float) -> Trace:
-    """The measured duration if the reply reports none. A cached reply keeps that of its call."""
-    if trace.duration_ms is not None or trace.cached:
-        return trace
-    return replace(trace, duration_ms=round(milliseconds, 1))
 
 
 def _with_cost(trace: Trace, price: Price | None) -> Trace:

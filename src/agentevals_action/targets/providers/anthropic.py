@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.apis import model_api
@@ -27,25 +27,26 @@ _RESERVED = {
 }
 
 
+def _check_version(version: str) -> str:
+    if "${{" not in version and not _VERSION.fullmatch(version):
+        raise ValueError("write a date as 2023-06-01")
+    return version
+
+
 class Anthropic(model_api.ModelOptions):
     """A model behind Anthropic's Messages API, or a compatible server."""
 
     provider: ClassVar[str] = "anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
 
-    api_version: str = Field(VERSION, description="The version of the API, as a date.")
+    api_version: Annotated[str, AfterValidator(_check_version)] = Field(
+        VERSION, description="The version of the API, as a date."
+    )
     config: dict[str, Any] = Field(
         default_factory=dict,
         description=f"Fields of the request, passed on unchanged: max_tokens ({MAX_TOKENS} by "
         "default), temperature, thinking, tools, …",
     )
-
-    @field_validator("api_version")
-    @classmethod
-    def _check_version(cls, version: str) -> str:
-        if "${{" not in version and not _VERSION.fullmatch(version):
-            raise ValueError("write a date as 2023-06-01")
-        return version
 
     @field_validator("config")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
@@ -76,8 +76,41 @@ def _plain(value: Any, path: str) -> Any:
     return value
 
 
-def _upper(method: Any) -> Any:
-    return method.upper() if isinstance(method, str) else method
+def _check_method(method: Any) -> Any:
+    if not isinstance(method, str):
+        return method
+    if method.upper() not in _METHODS:
+        raise ValueError(f"the method is unknown; write {one_of(_METHODS)}")
+    return method.upper()
+
+
+def _check_url_template(url: str) -> str:
+    template = _check_template(url)
+    if "${{" not in url:
+        parts = urlsplit(template)
+        if _is_template(parts.netloc):
+            raise ValueError(
+                "the host cannot be a template; write it out, or give it as `${{ NAME }}`"
+            )
+        check_url(f"{parts.scheme}://{parts.netloc}/")
+    return url
+
+
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    seen = set(_RESERVED_HEADERS)
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name) or name.lower() in seen:
+            raise ValueError(f"{shown(name)} cannot be sent; leave it out")
+        text = value.strip()
+        if not (text.isascii() and text.isprintable()):  # not quoted: it may be a key
+            raise ValueError(f"{shown(name)} has characters that no header can carry; correct it")
+        seen.add(name.lower())
+    return headers
+
+
+def _check_path(path: str) -> str:
+    read_path(path)
+    return path
 
 
 class Http(ProviderOptions):
@@ -85,15 +118,15 @@ class Http(ProviderOptions):
 
     provider: ClassVar[str] = "http"
 
-    url: str = Field(
+    url: Annotated[str, AfterValidator(_check_url_template)] = Field(
         description="The service. After its host it may be a template as `body` is "
         "(`…/ask?q={{ prompt }}`), whose values are encoded."
     )
-    method: Annotated[str, BeforeValidator(_upper)] = Field(
+    method: Annotated[str, BeforeValidator(_check_method)] = Field(
         "POST",
         description="POST, PUT or PATCH, which have a body, or GET or DELETE, which have none.",
     )
-    headers: dict[str, str] = Field(
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = Field(
         default_factory=dict, description="Headers of the request; keys as `${{ NAME }}`."
     )
     body: Annotated[Any, AfterValidator(_check_body)] = Field(
@@ -103,53 +136,11 @@ class Http(ProviderOptions):
         f"{', '.join(VARIABLES)}. Without it: {{prompt, messages, id}}, and the conversation_id of "
         "a test that has one.",
     )
-    output_path: str | None = Field(
+    output_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
         None,
         description="The path of the answer in a JSON reply, as choices.0.message.content; without "
         "it the reply is the answer.",
     )
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        template = _check_template(url)
-        if "${{" not in url:
-            parts = urlsplit(template)
-            if _is_template(parts.netloc):
-                raise ValueError(
-                    "the host cannot be a template; write it out, or give it as `${{ NAME }}`"
-                )
-            check_url(f"{parts.scheme}://{parts.netloc}/")
-        return url
-
-    @field_validator("method")
-    @classmethod
-    def _check_method(cls, method: str) -> str:
-        if method not in _METHODS:
-            raise ValueError(f"the method is unknown; write {one_of(_METHODS)}")
-        return method
-
-    @field_validator("headers")
-    @classmethod
-    def _check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
-        seen = set(_RESERVED_HEADERS)
-        for name, value in headers.items():
-            if not _HEADER.fullmatch(name) or name.lower() in seen:
-                raise ValueError(f"{shown(name)} cannot be sent; leave it out")
-            text = value.strip()
-            if not (text.isascii() and text.isprintable()):  # not quoted: it may be a key
-                raise ValueError(
-                    f"{shown(name)} has characters that no header can carry; correct it"
-                )
-            seen.add(name.lower())
-        return headers
-
-    @field_validator("output_path")
-    @classmethod
-    def _check_path(cls, path: str | None) -> str | None:
-        if path is not None:
-            read_path(path)
-        return path
 
     @model_validator(mode="after")
     def _check_body_and_method(self) -> Self:
