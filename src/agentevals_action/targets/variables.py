@@ -18,10 +18,7 @@ _DOTENV_LIMIT = 1024 * 1024
 
 
 def names_in(value: Any) -> tuple[str, ...]:
-    """The names in `${{ NAME }}` in any string of the value, each once, in their order.
-
-    The text between the braces is the name: `secrets.KEY` is not the name of a variable and will be
-    missing."""
+    """The names in `${{ NAME }}` in any string of the value, each once: all text between the braces."""
     return tuple(
         dict.fromkeys(name for text in _strings(value) for name in _REFERENCE.findall(text))
     )
@@ -67,9 +64,8 @@ def missing_error(names: Sequence[str]) -> AttemptError:
 
 
 def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapping[str, str]:
-    """The variables for `${{ }}`: the environment, then the `.env` files from the root of the
-    repository to the folder; the nearest file has precedence. Empty values are left out.
-    AttemptError of kind `configuration` if a file cannot be used."""
+    """The variables for `${{ }}`: the environment, then the nearest `.env` files up to the root of
+    the repository, without empty values. AttemptError if a file cannot be used."""
     variables: dict[str, str] = {}
     for above in (*reversed(folder.relative_to(root).parents), folder.relative_to(root)):
         variables.update(_read_dotenv(root / above / ".env", root))

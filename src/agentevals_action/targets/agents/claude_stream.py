@@ -150,7 +150,6 @@ def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
 
 
 def _refusal(events: Sequence[Event]) -> Failure | None:
-    """The refusal of the API that the last message reports."""
     event = last(events, "assistant") or Event(None)
     error = event.text("error")
     if not error:

@@ -148,15 +148,12 @@ def named_files(words: Sequence[str], cwd: str | None, folder: Folder) -> tuple[
     """The words of a command, or their parts after `=`, that are files of the repository: relative
     to its root. ValueError if `cwd` is not a folder of the repository."""
     start = folder.resolve(cwd) if cwd else folder.path
-    candidates = (name for word in words for name in (word, word.rpartition("=")[2]))
-    found = (_repository_file(start, name, folder.root) for name in candidates)
-    return tuple(dict.fromkeys(path for path in found if path))
-
-
-def _repository_file(start: Path, name: str, root: Path) -> str | None:
-    try:
-        path = (start / name).resolve()
-        inside = path.is_relative_to(root) and path.is_file()
-    except (OSError, RuntimeError, ValueError):  # not a path: a script, a long text
-        return None
-    return path.relative_to(root).as_posix() if inside else None
+    found = []
+    for name in (name for word in words for name in (word, word.rpartition("=")[2])):
+        try:
+            path = (start / name).resolve()
+            if path.is_relative_to(folder.root) and path.is_file():
+                found.append(path.relative_to(folder.root).as_posix())
+        except (OSError, RuntimeError, ValueError):  # not a path: a script, a long text
+            continue
+    return tuple(dict.fromkeys(found))

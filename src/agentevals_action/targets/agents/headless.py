@@ -159,7 +159,6 @@ class _Agent(Provider):
             ) from None
 
     def _locate(self, request: Request) -> tuple[Path, tuple[str, ...]]:
-        """The folder to run in, and the complete command line."""
         options, product = self._options, self._product
         command = _split(options.command)
         folder, located = agent_command.locate((*command, *options.args), request, options.cwd)

@@ -94,9 +94,8 @@ def file_words(files_format: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...]:
-    """The absolute paths of the files and pictures in messages, in order, without duplicates. A
-    picture whose data is in the suite is written to `scratch`; ValueError if it is not a picture,
-    OSError if it cannot be written."""
+    """The absolute paths of the files and pictures in messages, each once. A picture whose data is
+    in the suite is written to `scratch`; ValueError or OSError if it cannot be."""
     contents = (one.content for one in messages if not isinstance(one.content, str))
     blocks = [block for content in contents for block in content if block.type in ("file", "image")]
     paths = []
@@ -114,10 +113,8 @@ def attached_files(messages: Sequence[Message], scratch: Path) -> tuple[str, ...
 def fill(
     command: Command, values: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The words to run, and the environment variables that they need. `values` are the values of
-    placeholders, `files` the words for `{FILES}`.
-
-    ValueError if a value cannot be inserted safely."""
+    """The words to run, and the environment variables that they need; `files` are the words for
+    `{FILES}`. ValueError if a value cannot be inserted safely."""
     words = words_of(command)
     filled: list[str] = []
     environment: dict[str, str] = {}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from agentevals_action.model import json_values
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.trace import Trace, text_of
 
 #: The meaning of a failure for later calls: every call will fail, the rate limit is reached, a
 #: retry may succeed, or only this call failed.
@@ -63,9 +63,8 @@ class Event:
     def objects(self, name: str) -> list["Event"]:
         """The objects in a list, or in an object's values."""
         value = self.value(name)
-        items = value.values() if isinstance(value, Mapping) else value
-        if not isinstance(value, Mapping | list):
-            return []
+        items = list(value.values()) if isinstance(value, Mapping) else value
+        items = items if isinstance(items, list) else []
         return [Event(item) for item in items if isinstance(item, Mapping)]
 
 
@@ -183,10 +182,7 @@ def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:
     """The messages, with the agent's final answer as one more message unless the last one already
     ends with it."""
-    spoken = (message.content for message in reversed(messages) if message.role == "assistant")
-    last_text = next(spoken, "")
-    if not answer.strip() or (
-        isinstance(last_text, str) and last_text.strip().endswith(answer.strip())
-    ):
+    answers = (text_of(message) for message in reversed(messages) if message.role == "assistant")
+    if not answer.strip() or next(answers, "").strip().endswith(answer.strip()):
         return tuple(messages)
     return (*messages, Message("assistant", answer))

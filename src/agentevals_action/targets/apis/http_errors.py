@@ -80,8 +80,8 @@ def refusal(service: Service, response: httpx.Response, body: bytes) -> AttemptE
     if status == 407 and any(_proxy(response.url)):
         return proxy_refusal(response.url, status)
     codes, message, body_wait = _vendor_error(body)
-    text = message or response.reason_phrase or _phrase(status)
-    problem = f"{host(response.url)} answered {status}: {service.quote(text)}"
+    text = service.quote(message or response.reason_phrase or _phrase(status))
+    problem = f"{host(response.url)} answered {status}: {text}"
     if status in (401, 403) or "API_KEY_INVALID" in codes:
         return TargetDead(problem, service.key_hint)
     if codes & _NO_CREDIT:

@@ -38,10 +38,7 @@ def media_type(data: bytes) -> str | None:
 
 def picture(block: Block) -> Picture:
     """An image block's picture; ValueError if it is not one or over 20 MB, OSError if its file
-    cannot be read.
-
-    The type of its bytes has precedence over that of a `data:` URI: vendors refuse a picture of a
-    different type."""
+    cannot be read. Vendors refuse a type that is not that of the bytes, so the bytes decide."""
     name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
     if block.path is not None:
         if block.path.stat().st_size > SIZE_LIMIT:
@@ -58,7 +55,6 @@ def picture(block: Block) -> Picture:
 
 
 def _inline(value: str) -> tuple[str | None, bytes]:
-    """The media type in a `data:` URI (None for bare base64) and the bytes."""
     text = "".join(value.split())  # base64 is often wrapped
     declared = None
     if text[:5].lower() == "data:":

@@ -26,11 +26,8 @@ class EmptyReply(ValueError):
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The messages of a request: every tool call has an id, and every tool message the id of its
-    call.
-
-    ValueError if a file is not text, an image is not a picture or is in a message that takes none,
-    or a tool message answers no call; OSError if a file cannot be read."""
+    """The messages of a request, with ids that link tool messages to their calls; ValueError or
+    OSError if something cannot be sent."""
     return [_message(message) for message in alternating_turns.link_calls(messages)]
 
 

@@ -66,8 +66,7 @@ FORMATS: Mapping[ApiFormat, OpenAIFormat] = {
 
 
 class OpenAIModel(ModelApi):
-    """A connected model: `model` and `config` are fields of each request, `path` is below the
-    service's URL."""
+    """A connected model: `model` and `config` are fields of each request."""
 
     def __init__(
         self,

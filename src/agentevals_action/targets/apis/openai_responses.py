@@ -43,10 +43,7 @@ class TemporaryFailure(ValueError):
 
 def conversation(messages: Sequence[Message]) -> dict[str, Any]:
     """The fields `instructions` (the system messages at the beginning) and `input` of a request;
-    the format has no field for names of participants.
-
-    ValueError if something cannot be sent (a file that is not text, a picture from the system or
-    the assistant, a tool message that answers no call), OSError if a file cannot be read."""
+    ValueError or OSError if something cannot be sent. It has no field for names of participants."""
     linked = alternating_turns.link_calls(messages)
     first = next(
         (index for index, message in enumerate(linked) if message.role != "system"), len(linked)
@@ -114,11 +111,8 @@ class _Response(ModelReply):
 
 
 def read_response(data: Any) -> Trace:
-    """The trace of a response; ValueError if it is not one, failed or was filtered, EmptyReply if
-    it has no content, TemporaryFailure if another call may succeed.
-
-    Reasoning is not part of the answer. Each message of the trace has the calls that follow it;
-    tools that the vendor ran itself count as tool calls."""
+    """The trace of a response without its reasoning: each message has the calls that follow it.
+    ValueError if it is not one, failed or was filtered; EmptyReply; TemporaryFailure."""
     response = validate_reply(_Response, data, "a response")
     reason = response.incomplete_reason
     if response.error is not None or response.status not in _COMPLETED:

@@ -68,18 +68,21 @@ class CacheKeys:
         except OSError:
             return None  # the provider that sends the file reports the error
         except ValueError as error:
-            self._notice_once(f"Replies of the target `{target.name}` are not cached: {error}.")
+            sentence = f"Replies of the target `{target.name}` are not cached: {error}."
+            if sentence not in self._noticed:
+                self._noticed.add(sentence)
+                self._notice(sentence)
             return None
         derived = _derive([*secrets, *_secrets_in(fields)])
         return hmac.digest(derived, data, "sha256").hex()
 
     def _message(self, message: Message) -> Any:
-        content = message.content
+        content: Any = message.content
+        if not isinstance(content, str):
+            content = [self._block(block) for block in content]
         return {
             "role": message.role,
-            "content": content
-            if isinstance(content, str)
-            else [self._block(block) for block in content],
+            "content": content,
             "name": message.name,
             "tool_call_id": message.tool_call_id,
             "tool_calls": [
@@ -89,14 +92,10 @@ class CacheKeys:
         }
 
     def _block(self, block: Block) -> Any:
-        return [
-            block.type,
-            block.value,
-            self._files.digest(block.path) if block.path is not None else None,
-        ]
+        digest = None if block.path is None else self._files.digest(block.path)
+        return [block.type, block.value, digest]
 
     def _behind(self, target: Target, fields: Mapping[str, Any], request: Request) -> Any:
-        """The input of an agent in addition to its definition and the messages, and its files."""
         named = fields.get("env")
         names = self._allowed if named is None else named
         return {
@@ -120,29 +119,15 @@ class CacheKeys:
         if value is None or isinstance(value, str | bool | int | float):
             return value
         if isinstance(value, Mapping):
-            return {
-                "object": [
-                    [self._plain(name, request), self._plain(item, request)]
-                    for name, item in value.items()
-                ]
-            }
+            return {"object": [self._plain(pair, request) for pair in value.items()]}
         if isinstance(value, list | tuple):
             return [self._plain(item, request) for item in value]
         if isinstance(value, set | frozenset):
             return {"set": sorted(json.dumps(self._plain(item, request)) for item in value)}
         if isinstance(value, PurePath):
-            return {
-                "file": [
-                    value.relative_to(request.root).as_posix(),
-                    self._files.digest(request.root / value),
-                ]
-            }
+            path = value.relative_to(request.root).as_posix()
+            return {"file": [path, self._files.digest(request.root / value)]}
         return {type(value).__name__: str(value)}
-
-    def _notice_once(self, sentence: str) -> None:
-        if sentence not in self._noticed:
-            self._noticed.add(sentence)
-            self._notice(sentence)
 
 
 def _secrets_in(value: Any, name: str = "") -> Iterator[str]:

@@ -226,7 +226,6 @@ def _resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOp
 
 
 def _with_cost(trace: Trace, price: Price | None) -> Trace:
-    """The cost by the target's price if the reply reports none."""
     tokens_in, tokens_out = trace.input_tokens, trace.output_tokens
     if trace.cost_usd is not None or price is None or tokens_in is None or tokens_out is None:
         return trace

@@ -52,7 +52,6 @@ def _is_template(text: str) -> bool:
 
 
 def _check_body(body: Any) -> Any:
-    """The body as plain data, with valid templates."""
     if body is not None and not isinstance(body, str | Mapping | list | tuple):
         raise ValueError("write a text, an object or a list")
     return _plain(body, "")
@@ -281,7 +280,6 @@ def _read_at(data: Any, path: str) -> Trace:
 
 
 def _existing(data: Any, steps: tuple[str, ...]) -> str:
-    """A description of the deepest value on the path that exists."""
     known = next(
         count for count in range(len(steps)) if look_up(data, steps[: count + 1]) is MISSING
     )

@@ -52,9 +52,8 @@ class Response(FileModel):
 
 
 def read_answers(response: Any) -> Sequence[tuple[Message, ...]]:
-    """The answers of a response, used in turn by sample; ValueError if it is not one.
-
-    A list of messages is one answer; a list with a string or a list of messages is several."""
+    """The answers of a response, used in turn by sample: a list of messages is one answer, a list
+    with a string or a list of messages is several. ValueError if it is not one."""
     if isinstance(response, list | tuple) and not all(
         isinstance(item, Mapping) for item in response
     ):

@@ -177,7 +177,6 @@ def _parse(line: bytes, folder: Path, name: str) -> TestResult:
 
 
 def _trace(result: TestResult, request: Request, name: str) -> Trace:
-    """The trace of the sample for this attempt, with the figures of the earlier run."""
     sample = _sample(result, request.attempt)
     of_test = f"of the test `{request.eval_id}` in {name}"
     # The answer is valid even if a judge failed. In AgentV's rows the failure of an agent may look
