@@ -1,5 +1,6 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -42,8 +43,12 @@ class _Envelope(ReplyModel):
 def read_reply(text: str) -> Trace:
     """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
     `messages`) and no other fields than its figures; ValueError if a field has a wrong type."""
-    data = _json_object(text)
-    if data is None or _ANSWER.isdisjoint(data) or not data.keys() <= _Envelope.model_fields.keys():
+    data = None
+    if text.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError):  # text that only begins like JSON
+            data = parse_json(text)
+    fields = _Envelope.model_fields.keys()
+    if not isinstance(data, dict) or _ANSWER.isdisjoint(data) or not data.keys() <= fields:
         return Trace(messages=(Message("assistant", text.rstrip("\r\n")),), llm_call_count=1)
     envelope = validate_reply(_Envelope, data, "a valid envelope")
     messages, calls = _answer(envelope)
@@ -70,16 +75,6 @@ def trace_of(messages: Sequence[Message]) -> Trace:
 
 def _llm_calls(messages: Sequence[Message]) -> int:
     return sum(message.role == "assistant" for message in messages)
-
-
-def _json_object(text: str) -> dict[str, Any] | None:
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        data = parse_json(text)
-    except ValueError:  # text that only begins like JSON
-        return None
-    return data if isinstance(data, dict) else None
 
 
 def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:

@@ -18,7 +18,7 @@ _DOTENV_LIMIT = 1024 * 1024
 
 
 def names_in(value: Any) -> tuple[str, ...]:
-    """The names in `${{ NAME }}` in any string of the value, each once: all text between the braces."""
+    """The names in `${{ NAME }}` in any string of the value, each once; a name is any text."""
     return tuple(
         dict.fromkeys(name for text in _strings(value) for name in _REFERENCE.findall(text))
     )

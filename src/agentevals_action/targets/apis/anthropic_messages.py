@@ -75,8 +75,8 @@ class _Message(ModelReply):
 
 
 def read_message(data: Any) -> Trace:
-    """The trace of a message without its thinking, with the tools that the vendor ran as tool calls;
-    ValueError if it is not a message, was refused or paused, or has no content."""
+    """The trace of a message without its thinking, with the tools that the vendor ran as tool
+    calls; ValueError if it is not a message, was refused or paused, or has no content."""
     message = validate_reply(_Message, data, "a message")
     reason = message.stop_reason
     if reason == "refusal":

@@ -45,8 +45,8 @@ _STOPPED = {
 
 
 def conversation(messages: Sequence[Message], model: str) -> dict[str, Any]:
-    """The fields `systemInstruction` and `contents` of a request to a model; ValueError or OSError if
-    something cannot be sent. The format has no field for names of participants."""
+    """The fields `systemInstruction` and `contents` of a request to a model; ValueError or OSError
+    if something cannot be sent. The format has no field for names of participants."""
     linked = alternating_turns.link_calls(messages)
     system = alternating_turns.system_text(linked)
     contents = []
@@ -130,8 +130,8 @@ class _GeneratedContent(ModelReply):
 
 
 def read_content(data: Any) -> Trace:
-    """The trace of generated content without its thoughts, with the code that the vendor ran as tool
-    calls; ValueError if it is not that, was blocked or stopped, or has no content."""
+    """The trace of generated content without its thoughts, with the code that the vendor ran as
+    tool calls; ValueError if it is not that, was blocked or stopped, or has no content."""
     reply = validate_reply(_GeneratedContent, data, "generated content")
     candidate = _candidate(reply)
     reason = candidate.finish_reason

@@ -67,8 +67,8 @@ class HttpClient:
         self._idle: list[httpx.AsyncClient] = []
 
     async def post(self, path: str, body: Any, timeout: float) -> Any:
-        """Posts a JSON body and returns the JSON reply. Raises as `send` does, and AttemptError if one
-        of them is not valid JSON."""
+        """Posts a JSON body and returns the JSON reply. Raises as `send` does, and AttemptError if
+        one of them is not valid JSON."""
         try:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except ValueError as error:

@@ -36,8 +36,8 @@ class CacheFiles:
         return known[1]
 
     def matching(self, root: Path, patterns: Sequence[str]) -> Mapping[str, str]:
-        """Digests by path of the files below `root` that the globs match (`!` excludes), as they are at
-        the first call; ValueError names a glob that cannot be used."""
+        """Digests by path of the files below `root` that the globs match (`!` excludes), as they
+        are at the first call; ValueError names a glob that cannot be used."""
         key = root, tuple(patterns)
         if key not in self._matched:
             self._matched[key] = self._read(root, key[1])

@@ -4,10 +4,10 @@ again."""
 import asyncio
 import functools
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -80,7 +80,8 @@ class TargetClient:
         self._backoff = backoff
         self._shared: dict[str, _SharedState] = {}
         self._connections: dict[tuple[int, Path, Path], _Connection] = {}
-        self._in_flight: dict[str, tuple[asyncio.Lock, list[None]]] = {}
+        #: By cache key, of calls in flight.
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     async def complete(self, target: Target, request: Request) -> Trace:
         """One answer of a target. `request.timeout`, or the target's own limit if smaller, covers
@@ -93,7 +94,9 @@ class TargetClient:
         key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
             return _with_cost(await self._call(connection, request), target.price)
-        async with self._lock(key):
+        # Head and base ask the same at the same moment: the second finds the reply of the first.
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
             trace = await self._cache.get(key)
             if trace is None:
                 trace = await self._call(connection, request)
@@ -117,20 +120,6 @@ class TargetClient:
         for state in shared.values():
             for provider in state.providers.values():
                 await provider.close()
-
-    @asynccontextmanager
-    async def _lock(self, digest: str) -> AsyncIterator[None]:
-        """One call at a time for each key: head and base ask the same at the same moment, and the
-        second call finds the first one's reply."""
-        lock, waiting = self._in_flight.setdefault(digest, (asyncio.Lock(), []))
-        waiting.append(None)
-        try:
-            async with lock:
-                yield
-        finally:
-            waiting.pop()
-            if not waiting:
-                self._in_flight.pop(digest, None)
 
     async def _call(self, connection: _Connection, request: Request) -> Trace:
         shared, target = connection.shared, connection.target
@@ -159,7 +148,7 @@ class TargetClient:
             async with asyncio.timeout(seconds + GRACE):
                 return await connection.provider.complete(replace(request, timeout=seconds))
 
-        async with shared.rate_limit.slot():
+        async with shared.rate_limit.slot:
             try:
                 trace = await retries.run(call_once)
             except TargetDead as error:

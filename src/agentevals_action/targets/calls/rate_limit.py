@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from agentevals_action.errors import AttemptError, TargetDead
 
@@ -17,20 +16,14 @@ class RateLimit:
     `requests_per_minute` begin within any 60 seconds; None is no limit."""
 
     def __init__(self, max_concurrency: int | None, requests_per_minute: int | None) -> None:
-        self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else None
+        #: Held by each of the concurrent calls.
+        self.slot: AbstractAsyncContextManager[None] = (
+            asyncio.Semaphore(max_concurrency) if max_concurrency else nullcontext()
+        )
         self._per_minute = requests_per_minute
         self._begun: deque[float] = deque()
         self._paused_until = 0.0
         self._refused_since: float | None = None
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """One of the concurrent calls."""
-        if self._slots is None:
-            yield
-            return
-        async with self._slots:
-            yield
 
     async def turn(self) -> None:
         """Waits until a call may begin, and counts it."""

@@ -11,9 +11,9 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.target import Price, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
+from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient, missing_variables
 from agentevals_action.targets.variables import read_variables
 from tests.support import targets

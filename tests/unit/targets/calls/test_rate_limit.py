@@ -55,7 +55,7 @@ def test_slot__calls_at_once_are_limited() -> None:
 
         async def call() -> None:
             nonlocal now, most
-            async with throttle.slot():
+            async with throttle.slot:
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(1)
