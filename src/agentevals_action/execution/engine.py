@@ -23,10 +23,10 @@ from agentevals_action.system import child_environment, process, redaction, temp
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
-from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.cache.file_digests import CacheFiles
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
+from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
 
 _PREFIX = "agentevals-run-"
