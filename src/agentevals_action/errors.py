@@ -1,5 +1,4 @@
-"""Everything a user can cause to go wrong: one tree, each class with its exit code and what to do
-about it."""
+"""Every failure that a user can cause: one class per exit code and cause, each with advice."""
 
 import signal
 from collections.abc import Sequence
@@ -8,17 +7,17 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller."""
+    """The exit codes of the program."""
 
     PASSED = 0
     FAILED = 1
     INVALID = 2
-    COULD_NOT_TELL = 3
+    INCONCLUSIVE = 3
     BUG = 4
 
 
 class AgentEvalsError(Exception):
-    """A failure that a user can cause or mend: `str(error)` is what happened, `hint` what to do."""
+    """A failure that a user can cause or fix: `str(error)` states the problem, `hint` the advice."""
 
     exit_code: ExitCode = ExitCode.BUG
 
@@ -28,13 +27,12 @@ class AgentEvalsError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do about it, in one."""
+        """The message and the hint in one sentence."""
         return f"{self}; {self.hint}" if self.hint else str(self)
 
 
 class InvalidInput(AgentEvalsError):
-    """Inputs, suites or targets that mean nothing; `faults` holds one line for each, all at
-    once."""
+    """Invalid inputs, suites or targets; `errors` has one line for each, all at once."""
 
     exit_code = ExitCode.INVALID
 
@@ -44,7 +42,7 @@ class InvalidInput(AgentEvalsError):
 
 
 class GitError(AgentEvalsError):
-    """Git could not do or find what was asked of it."""
+    """A git command failed, or a revision does not exist."""
 
     exit_code = ExitCode.INVALID
 
@@ -52,34 +50,33 @@ class GitError(AgentEvalsError):
 class HostError(AgentEvalsError):
     """The code host did not answer, or refused."""
 
-    exit_code = ExitCode.COULD_NOT_TELL
+    exit_code = ExitCode.INCONCLUSIVE
 
 
 class OutputError(AgentEvalsError):
-    """What a run leaves could not be written, or was changed by others before the run was over."""
+    """A file of the run could not be written, or others changed it during the run."""
 
-    exit_code = ExitCode.COULD_NOT_TELL
+    exit_code = ExitCode.INCONCLUSIVE
 
 
 class AttemptError(AgentEvalsError):
-    """One attempt or one evaluator could not be told; never a score.
+    """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
     `configuration`."""
 
-    exit_code = ExitCode.COULD_NOT_TELL
+    exit_code = ExitCode.INCONCLUSIVE
 
     def __init__(self, kind: str, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
         self.kind = kind
-        #: The `Trace` of what was done, and paid for, before it failed; None where nothing tells.
+        #: The `Trace` of the part before the failure, which has a cost; None if unknown.
         self.spent: Any = None
 
 
 class TransientError(AttemptError):
-    """A target's failure worth repeating: connection, 408, 409, 429, 5xx; `retry_after` in seconds
-    when the target said so, `limited` when it refuses for its rate limit (429), which is nobody's
-    failure."""
+    """A failure of a target that is retried: connection, 408, 409, 429, 5xx; `retry_after` in
+    seconds if the target gave it, `limited` for its rate limit (429), which does not count as a failure."""
 
     def __init__(
         self,
@@ -95,17 +92,16 @@ class TransientError(AttemptError):
 
 
 class TargetDead(AttemptError):
-    """A target that will refuse every further call: 401, 403, a model that does not exist."""
+    """A target that refuses every further call: 401, 403, a model that does not exist."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__("target", message, hint)
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM, by its name; not an `Exception`, so that nothing on the way swallows
-    it."""
+    """SIGINT or SIGTERM, by name; not an `Exception`, so that no handler of errors catches it."""
 
     @property
     def exit_code(self) -> int:
-        """As shells tell of a process that a signal ended: 128 and its number."""
+        """128 plus the number of the signal, as in shells."""
         return 128 + signal.Signals[str(self)]

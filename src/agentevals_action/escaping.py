@@ -1,5 +1,4 @@
-"""Untrusted text made safe for GitHub's Markdown: as a line of text, as code, as a fenced block;
-and for plain text."""
+"""Escaping of untrusted text for GitHub's Markdown (text, code, fenced blocks) and plain text."""
 
 import re
 
@@ -45,7 +44,7 @@ def visible(text: str) -> str:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """One line of plain text, at most `limit` characters, for places that know no markup."""
+    """One line of plain text, at most `limit` characters, for output without markup."""
     line = " ".join(visible(text[: limit * _SLACK]).split())
     if len(line) > limit or len(text) > limit * _SLACK:
         return line[: limit - 1] + "…"

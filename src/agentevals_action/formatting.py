@@ -85,7 +85,7 @@ def delta(base: float | None, head: float | None) -> str:
 def step(base: float | None, head: float | None) -> int | None:
     """From base to head in whole percent of base; 0 is a change within rounding, None is unknown or
     no share of anything."""
-    return None if not base or head is None else round((head / base - 1) * 100)
+    return None if not base or head is None else round(round((head / base - 1) * 100, 6))
 
 
 def moved(words: Callable[[float | None], str], base: float | None, head: float | None) -> str:

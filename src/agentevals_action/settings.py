@@ -1,204 +1,158 @@
-"""What the workflow asks for (`Settings`) and what its runner says of the event (`Runner`), from
-the environment, all faults at once."""
+"""The inputs and outputs of the action: one field of `Settings` for each input.
 
-import json
+`action.yml`, the options of the command line and the README's tables are derived from this module;
+tests compare them."""
+
+import difflib
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
 
-from agentevals_action import baselines, inputs
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
 from agentevals_action.errors import InvalidInput
-from agentevals_action.inputs import INPUTS as INPUTS
-from agentevals_action.inputs import OUTPUTS as OUTPUTS
+from agentevals_action.formatting import cut, plural
+from agentevals_action.model.baseline import SOURCES
+from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.model.watch import WatchRule, read_rule
 
-T = TypeVar("T")
-
-_SHOWN = 60  # characters of a wrong value that its fault repeats
+_SHOWN = 60  # characters of an invalid value in its error
+Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Every input, typed; what was not said is None or empty.
+class _Parser:
+    """Reads the text of an input; a value that is not a text is validated as it is. `parse` raises
+    ValueError with the advice to the user."""
 
-    `suites` empty means the default patterns, `fail_on` None the event's default. `timeout` is in
-    seconds, `min_pass_rate` 0-1; paths are relative, with forward slashes."""
+    kind: Kind
+    parse: Callable[[str], Any]
 
-    suites: tuple[str, ...] = ()
-    select: str = "changed"
-    watch: tuple[WatchRule, ...] = ()
-    targets: str | None = None
-    target: str | None = None
-    judge_target: str | None = None
-    samples: int = 1
-    max_concurrency: int = 8
-    timeout: float = 300.0
-    prepare: str | None = None
-    setup: str | None = None
-    max_cost_usd: float | None = None
-    cache: Literal["off", "read", "on"] = "off"
-    cache_dir: str | None = None
-    env: tuple[str, ...] = ()
-    strict: bool = False
-    fail_on: frozenset[str] | None = None
-    min_pass_rate: float | None = None
-    on_inconclusive: str = "fail"
-    comment: str = "always"
-    comment_id: str = "agentevals"
-    comment_template: str | None = None
-    check_run: bool = True
-    check_name: str = "agentevals"
-    annotation_limit: int = 100
-    report_dir: str = "agentevals-report"
-    working_directory: str = "."
-    allow_unsafe_pull_request_target: bool = False
-    baseline: str = "auto"
-    baseline_branch: str = "agentevals-data"
-    baseline_file: str | None = None
-    baseline_max_age: float = 14.0
-    confirm: int = 6
-    alpha: float = 0.05
-    accept_label: str = "agentevals:accept"
-    github_token: str | None = None
-
-    def __repr__(self) -> str:
-        """Without the token."""
-        shown = (
-            f"{name}={getattr(self, name)!r}"
-            for name in self.__dataclass_fields__
-            if name != "github_token"
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            lambda value: self.parse(value) if isinstance(value, str) else value, handler(source)
         )
-        return f"Settings({', '.join(shown)})"
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Reads `INPUT_<NAME>` of every input; InvalidInput with one fault for each that means
-        nothing."""
-        read = _Reader(environ)
-        cache_dir = read("cache-dir", _own_folder, None)
-        settings = cls(
-            suites=read("suites", inputs.items, ()),
-            select=read("select", lambda text: inputs.word(text, ("changed", "all")), "changed"),
-            watch=read("watch", _rules, ()),
-            targets=read("targets", inputs.path_inside, None),
-            target=read("target", _line, None),
-            judge_target=read("judge-target", _line, None),
-            samples=read("samples", lambda text: inputs.integer(text, 1, 100), 1),
-            max_concurrency=read("max-concurrency", lambda text: inputs.integer(text, 1, 1000), 8),
-            timeout=read("timeout", lambda text: inputs.number(text, 1, 3600), 300.0),
-            prepare=read("prepare", str, None),
-            setup=read("setup", str, None),
-            max_cost_usd=read("max-cost-usd", lambda text: inputs.number(text, 0, 1_000_000), None),
-            cache=read("cache", _cache_mode, "on" if cache_dir else "off"),
-            cache_dir=cache_dir,
-            env=read("env", _names, ()),
-            strict=read("strict", inputs.boolean, False),
-            fail_on=read("fail-on", _conditions, None),
-            min_pass_rate=read("min-pass-rate", lambda text: inputs.number(text, 0, 1), None),
-            on_inconclusive=read(
-                "on-inconclusive",
-                lambda text: inputs.word(text, ("fail", "neutral", "pass")),
-                "fail",
-            ),
-            comment=read(
-                "comment",
-                lambda text: inputs.word(text, ("always", "changes", "failures", "off")),
-                "always",
-            ),
-            comment_id=read("comment-id", _comment_id, "agentevals"),
-            comment_template=read("comment-template", inputs.path_inside, None),
-            check_run=read("check-run", inputs.boolean, True),
-            check_name=read("check-name", _line, "agentevals"),
-            annotation_limit=read(
-                "annotation-limit", lambda text: inputs.integer(text, 0, 10_000), 100
-            ),
-            report_dir=read("report-dir", _own_folder, "agentevals-report"),
-            working_directory=read("working-directory", inputs.path_inside, "."),
-            allow_unsafe_pull_request_target=read(
-                "allow-unsafe-pull-request-target", inputs.boolean, False
-            ),
-            baseline=read("baseline", lambda text: inputs.word(text, baselines.SOURCES), "auto"),
-            baseline_branch=read("baseline-branch", _branch, "agentevals-data"),
-            baseline_file=read("baseline-file", inputs.path_inside, None),
-            baseline_max_age=read(
-                "baseline-max-age", lambda text: inputs.number(text, 0, 3650), 14.0
-            ),
-            confirm=read("confirm", lambda text: inputs.integer(text, 0, 100), 6),
-            alpha=read("alpha", _level, 0.05),
-            accept_label=read("accept-label", _line, "agentevals:accept"),
-            github_token=read("github-token", str, None),
-        )
-        if settings.cache != "off" and cache_dir is None:
-            read.errors.append(
-                f"input `cache`: there is no folder for `{settings.cache}`; name one in `cache-dir`"
-            )
-        if settings.baseline == "file" and not read.said("baseline-file"):
-            read.errors.append(
-                "input `baseline`: there is no file for `file`; name one in `baseline-file`"
-            )
-        if cache_dir and _overlap(cache_dir, settings.report_dir):
-            read.errors.append(
-                "inputs `cache-dir` and `report-dir`: one lies in the other; name two folders side by side"
-            )
-        _refuse(read.errors, "input")
-        return settings
 
 
-class _Reader:
-    """Reads one input after the other and keeps what is wrong with each."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self.errors: list[str] = []
-
-    def said(self, name: str) -> bool:
-        """Whether the workflow says anything of an input, right or wrong."""
-        return bool(self._text(name))
-
-    def _text(self, name: str) -> str:
-        return self._environ.get(f"INPUT_{INPUTS[name].name.upper()}", "").strip()
-
-    def __call__(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        text = self._text(name)
-        if not text:
-            return default
-        try:
-            return parse(text)
-        except ValueError as error:
-            shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-            self.errors.append(f"input `{name}`: {shown!r} is not understood; {error}")
-            return default
+def items(text: str) -> tuple[str, ...]:
+    """A list as written, split at newlines and commas; a comma inside `{a,b}` belongs to the
+    glob."""
+    found, current, depth = [], "", 0
+    for char in text:
+        if char == "\n" or (char == "," and depth == 0):
+            found.append(current)
+            current, depth = "", 0
+            continue
+        depth = max(0, depth + (char == "{") - (char == "}"))
+        current += char
+    return tuple(dict.fromkeys(item.strip() for item in (*found, current) if item.strip()))
 
 
-def _refuse(errors: list[str], noun: str) -> None:
-    if errors:
-        count = f"{len(errors)} {noun}{' is' if len(errors) == 1 else 's are'}"
-        raise InvalidInput(f"{count} wrong, nothing was run", errors=errors)
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("write `true` or `false`")
+    return text == "true"
 
 
-def _rules(text: str) -> tuple[WatchRule, ...]:
-    return tuple(read_rule(item) for item in inputs.items(text))
+def _number(text: str) -> float:
+    is_decimal = re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text)
+    return float(text) if is_decimal else math.nan
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = inputs.items(text)
+def _integer_in(low: int, high: int) -> _Parser:
+    def parse(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,9}", text) and low <= int(text) <= high:
+            return int(text)
+        raise ValueError(f"write a whole number from {low} to {high}")
+
+    return _Parser("integer", parse)
+
+
+def _number_in(low: float, high: float) -> _Parser:
+    def parse(text: str) -> float:
+        if low <= (value := _number(text)) <= high:
+            return value
+        raise ValueError(f"write a number from {low:.15g} to {high:.15g}")
+
+    return _Parser("number", parse)
+
+
+def _probability(text: str) -> float:
+    if 0 < (value := _number(text)) < 1:
+        return value
+    raise ValueError("write a number between 0 and 1, without these")
+
+
+def _word(text: str, known: Collection[str]) -> str:
+    if text in known:
+        return text
+    nearest = difflib.get_close_matches(text, known, 1)
+    start = f"`{nearest[0]}`, or " if nearest else ""
+    raise ValueError(f"write {start}one of {', '.join(f'`{one}`' for one in known)}")
+
+
+def _choice(*known: str) -> _Parser:
+    return _Parser("text", lambda text: _word(text, known))
+
+
+def _path_inside(text: str) -> str:
+    """A relative path that stays below its start, in its shortest form."""
+    parts = PurePosixPath(text).parts
+    if text.startswith("/") or ".." in parts or "\\" in text or not text.isprintable():
+        raise ValueError("write a path relative to the workspace, without `..`")
+    return PurePosixPath(text).as_posix()
+
+
+def _own_folder(text: str) -> str:
+    path = _path_inside(text)
+    if path == "." or path.split("/")[0].lower() == ".git":
+        raise ValueError("write the name of a folder of its own")
+    return path
+
+
+def _line(text: str) -> str:
+    if not text.isprintable() or len(text) > 100:
+        raise ValueError("write one line of at most 100 characters")
+    return text
+
+
+def _variable_names(text: str) -> tuple[str, ...]:
+    names = items(text)
     for name in names:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise ValueError(
-                "write names of environment variables alone; their values come from `env:` of the step"
+                "write only names of environment variables; "
+                "their values come from `env:` of the step"
             )
         if is_never_passed(name):
             raise ValueError(
-                f"`{name}` is never handed on; give a value of your own another name in `env:` of the step"
+                f"`{name}` is never passed on; "
+                "give your own value another name in `env:` of the step"
             )
     return names
 
 
+_CONDITIONS = ("gates", "regressions", "failures", "never")
+
+
 def _conditions(text: str) -> frozenset[str]:
-    conditions = frozenset(inputs.word(item, inputs.CONDITIONS) for item in inputs.items(text))
+    conditions = frozenset(_word(item, _CONDITIONS) for item in items(text))
     if not conditions or ("never" in conditions and len(conditions) > 1):
         raise ValueError("write any of `gates`, `regressions`, `failures`, or `never` alone")
     return conditions
@@ -210,143 +164,300 @@ def _comment_id(text: str) -> str:
     return text
 
 
-def _line(text: str) -> str:
-    if not text.isprintable() or len(text) > 100:
-        raise ValueError("write one line of at most 100 characters")
+def _branch(text: str) -> str:
+    """A valid branch name: https://git-scm.com/docs/git-check-ref-format."""
+    forbidden = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|^-", text)
+    parts = text.split("/")
+    if forbidden or any(
+        not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts
+    ):
+        raise ValueError("write the name of a branch")
     return text
-
-
-def _cache_mode(text: str) -> Literal["off", "read", "on"]:
-    return cast(Literal["off", "read", "on"], inputs.word(text, ("off", "read", "on")))
 
 
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def _own_folder(text: str) -> str:
-    path = inputs.path_inside(text)
-    if path == "." or path.split("/")[0].lower() == ".git":
-        raise ValueError("write the name of a folder of its own")
-    return path
+_Texts = Annotated[tuple[str, ...], _Parser("list", items)]
+_Rules = Annotated[
+    tuple[WatchRule, ...], _Parser("list", lambda text: tuple(map(read_rule, items(text))))
+]
+_Names = Annotated[tuple[str, ...], _Parser("list", _variable_names)]
+_Boolean = Annotated[bool, _Parser("boolean", _boolean)]
+_Text = Annotated[str, _Parser("text", str)]
+_Line = Annotated[str, _Parser("text", _line)]
+_Path = Annotated[str, _Parser("path", _path_inside)]
+_OwnFolder = Annotated[str, _Parser("path", _own_folder)]
 
 
-def _branch(text: str) -> str:
-    """A branch's name as git takes it: https://git-scm.com/docs/git-check-ref-format."""
-    parts = text.split("/")
-    odd = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{", text)
-    if (
-        odd
-        or text.startswith("-")
-        or any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
-    ):
-        raise ValueError("write the name of a branch")
-    return text
+def _input(default: Any, description: str, written: str | None = None) -> Any:
+    """The field of an input. `written` is the default in `action.yml`, for an input whose default
+    depends on something else; None derives it from `default`."""
+    return Field(
+        default,
+        description=description,
+        repr="Token" not in description,
+        json_schema_extra={} if written is None else {"written": written},
+    )
 
 
-def _level(text: str) -> float:
-    try:
-        level = inputs.number(text, 0, 1)
-    except ValueError:
-        level = 0.0  # as little a level as what follows refuses
-    if level in (0, 1):
-        raise ValueError("write a number between 0 and 1, without these")
-    return level
+class Settings(BaseModel):
+    """The inputs. An input that was not given has its default, which may be None or empty.
+
+    `suites` empty means the default patterns, `fail_on` None the default of the event. `timeout` is
+    in seconds, `min_pass_rate` and `alpha` are 0-1; paths are relative, with forward slashes."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=lambda name: name.replace("_", "-"),
+        validate_by_name=True,
+        validate_default=True,
+    )
+
+    github_token: _Text | None = _input(
+        None, "Token for the comment, the check run and the API.", "${{ github.token }}"
+    )
+    suites: _Texts = _input(
+        (),
+        "Globs of the suite files; !pattern excludes. "
+        "Default: EVAL.yaml, *.eval.yaml, dataset.yaml and similar names.",
+    )
+    select: Annotated[str, _choice("changed", "all")] = _input(
+        "changed", "Suites that run: changed (those that the change affects) or all."
+    )
+    watch: _Rules = _input(
+        (),
+        "The agent's own code, one rule per line: a glob (affects all suites) or "
+        "glob => suite glob; !glob excludes.",
+    )
+    targets: _Path | None = _input(
+        None, "A targets file, used instead of the search for .agentv/targets.yaml."
+    )
+    target: _Line | None = _input(None, "Name of the target that overrides the suites' choice.")
+    judge_target: _Line | None = _input(
+        None, "Name of the target that judges where an evaluator names none."
+    )
+    samples: Annotated[int, _integer_in(1, 100)] = _input(1, "Samples per test.")
+    max_concurrency: Annotated[int, _integer_in(1, 1000)] = _input(
+        8, "Maximum concurrency over all suites."
+    )
+    timeout: Annotated[float, _number_in(1, 3600)] = _input(
+        300.0, "Time-out in seconds for a test that sets none."
+    )
+    setup: _Text | None = _input(
+        None,
+        "A command (sh -c) run once in the workspace before anything else: "
+        "install what judges and agents need into the container.",
+    )
+    prepare: _Text | None = _input(
+        None,
+        "A command (sh -c) run once in head's tree and once in each base worktree, before the "
+        "suites: install dependencies, build.",
+    )
+    max_cost_usd: Annotated[float, _number_in(0, 1_000_000)] | None = _input(
+        None,
+        "US dollars after which no further call is made; what remains is an error of kind budget.",
+    )
+    cache: Annotated[Literal["off", "read", "on"], _choice("off", "read", "on")] = _input(
+        "off", "Use of cached model replies: off, read or on. Default: on if cache-dir is set.", ""
+    )
+    cache_dir: _OwnFolder | None = _input(
+        None, "Folder of the cache, relative to the workspace; keep it with actions/cache."
+    )
+    env: _Names = _input(
+        (),
+        "Names of environment variables that judges, hooks and cli targets may see in addition to "
+        "the scrubbed environment.",
+    )
+    strict: _Boolean = _input(False, "Treat warnings about suites as errors: true or false.")
+    fail_on: Annotated[frozenset[str], _Parser("list", _conditions)] | None = _input(
+        None,
+        "Conditions that fail the job: gates, regressions, failures (a list), or never. "
+        "Default: gates,regressions on a pull request or merge group, failures elsewhere.",
+    )
+    min_pass_rate: Annotated[float, _number_in(0, 1)] | None = _input(
+        None, "Minimum pass rate over the tests that were scored, 0 to 1."
+    )
+    on_inconclusive: Annotated[str, _choice("fail", "neutral", "pass")] = _input(
+        "fail", "Result of an inconclusive run: fail (exit code 3), neutral or pass."
+    )
+    comment: Annotated[str, _choice("always", "changes", "failures", "off")] = _input(
+        "always",
+        "When to comment: always, changes (a verdict differs from base), "
+        "failures (the outcome is not passed) or off.",
+    )
+    comment_id: Annotated[str, _Parser("text", _comment_id)] = _input(
+        "agentevals", "Distinguishes the comments of several gates on one pull request."
+    )
+    comment_template: _Path | None = _input(
+        None, "A Jinja file that extends the action's comment template."
+    )
+    check_run: _Boolean = _input(True, "Write a check run: true or false.")
+    check_name: _Line = _input(
+        "agentevals", "Name of the check run; keep it stable for branch protection."
+    )
+    annotation_limit: Annotated[int, _integer_in(0, 10_000)] = _input(
+        100, "Maximum number of annotations in total."
+    )
+    report_dir: _OwnFolder = _input(
+        "agentevals-report", "Folder of the report files, relative to the workspace."
+    )
+    working_directory: _Path = _input(
+        ".", "Suites are searched below it; paths in reports stay relative to the repository."
+    )
+    allow_unsafe_pull_request_target: _Boolean = _input(
+        False,
+        "Run on pull_request_target, where code of strangers can read secrets: true or false.",
+    )
+    baseline: Annotated[str, _choice(*SOURCES)] = _input(
+        "auto",
+        "Source of the base's results: auto (the first source that has them), branch, artifact, "
+        "rerun (run it now), file or none.",
+    )
+    baseline_branch: Annotated[str, _Parser("text", _branch)] = _input(
+        "agentevals-data",
+        "The branch that keeps results of the default branch, for auto and branch.",
+    )
+    baseline_file: _Path | None = _input(
+        None,
+        "A file of results in the base's tree, written by `baseline write`, for auto and file.",
+    )
+    baseline_max_age: Annotated[float, _number_in(0, 3650)] = _input(
+        14.0, "Days after which results of the base are marked as stale."
+    )
+    confirm: Annotated[int, _integer_in(0, 100)] = _input(
+        6,
+        "Maximum number of fresh samples for each test whose verdict dropped or whose gate failed; "
+        "0 lets one sample decide.",
+    )
+    alpha: Annotated[float, _Parser("number", _probability)] = _input(
+        0.05, "Accepted probability of a false regression for a whole pull request, 0 to 1."
+    )
+    accept_label: _Line = _input(
+        "agentevals:accept",
+        "Label that accepts a pull request's regressions, not its failed gates.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _use_the_cache(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {"cache": "on", **given} if "cache-dir" in given else given
+
+    @field_validator("cache_dir")
+    @classmethod
+    def _check_cache(cls, folder: str | None, info: ValidationInfo) -> str | None:
+        if folder is None and (mode := info.data.get("cache", "off")) != "off":
+            raise _Conflict(f"input `cache`: `{mode}` needs a folder; name one in `cache-dir`")
+        return folder
+
+    @field_validator("report_dir")
+    @classmethod
+    def _check_folders(cls, folder: str, info: ValidationInfo) -> str:
+        if (cache := info.data.get("cache_dir")) and _overlap(cache, folder):
+            raise _Conflict(
+                "inputs `cache-dir` and `report-dir`: one is inside the other; "
+                "name two separate folders"
+            )
+        return folder
+
+    @field_validator("baseline_file")
+    @classmethod
+    def _check_baseline(cls, file: str | None, info: ValidationInfo) -> str | None:
+        if file is None and info.data.get("baseline") == "file":
+            raise _Conflict("input `baseline`: `file` needs a file; name one in `baseline-file`")
+        return file
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        """Reads `INPUT_<NAME>` of every input; an empty text means the default. InvalidInput holds
+        one error for each invalid input."""
+        texts = {name: environ.get(f"INPUT_{name.upper()}", "").strip() for name in INPUTS}
+        try:
+            return cls.model_validate({name: text for name, text in texts.items() if text})
+        except ValidationError as error:
+            errors = [_sentence(one) for one in error.errors(include_url=False)]
+        raise InvalidInput(
+            f"{len(errors)} {plural(len(errors), 'input is', 'inputs are')} invalid, "
+            "nothing was run",
+            errors=errors,
+        )
 
 
-#: Where GitHub itself is, for a runner that says nothing else.
-_API_URL = "https://api.github.com"
-_SERVER_URL = "https://github.com"
-_GRAPHQL_URL = "https://api.github.com/graphql"
+class _Conflict(PydanticCustomError):
+    """Inputs that do not fit each other; the message is the complete error."""
+
+    def __new__(cls, message: str) -> Self:
+        return super().__new__(cls, "conflict", "{message}", {"message": message})
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    if error["type"] == "conflict":
+        return str(error["msg"])
+    value = cut(str(error["input"]), _SHOWN)
+    return f"input `{error['loc'][0]}`: {value!r} is not valid; {error['ctx']['error']}"
 
 
 @dataclass(frozen=True)
-class Runner:
-    """What GitHub's runner says of the event; `in_actions` is False on any other machine. URLs have
-    no slash at their end."""
+class Input:
+    """One input as `action.yml`, the README and the command line describe it; `default` is the text
+    that a workflow would write."""
 
-    event_name: str
-    event_path: Path | None
-    repository: str
-    sha: str
-    ref: str
-    workspace: Path
-    api_url: str = _API_URL
-    server_url: str = _SERVER_URL
-    graphql_url: str = _GRAPHQL_URL
-    run_id: int = 0
-    run_attempt: int = 1
-    actor: str = ""
-    output_path: Path | None = None
-    summary_path: Path | None = None
-    in_actions: bool = False
-    debug: bool = False
+    name: str
+    description: str
+    default: str
+    kind: Kind
 
-    @property
-    def run_url(self) -> str | None:
-        """The page of this run and attempt, None outside of a run."""
-        run = f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
-        return f"{run}/attempts/{self.run_attempt}" if self.run_id else None
 
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> "Runner":
-        """Reads `GITHUB_*`; InvalidInput names every variable that is missing or means nothing."""
-        errors: list[str] = []
+def _described(name: str, field: FieldInfo) -> Input:
+    extra = field.json_schema_extra
+    written = extra.get("written") if isinstance(extra, dict) else None
+    return Input(
+        name.replace("_", "-"),
+        field.description or "",
+        str(written) if written is not None else _as_text(field.default),
+        _kind(field),
+    )
 
-        def take(name: str, pattern: str, default: str | None = None) -> str:
-            value = environ.get(name, "") or default
-            if value is None or not re.fullmatch(pattern, value):
-                errors.append(
-                    f"the variable {name} is {'missing' if not value else 'no such thing as GitHub sets there'}"
-                )
-                return ""
-            return value
 
-        def path(name: str) -> Path | None:
-            return Path(environ[name]) if environ.get(name) else None
+def _as_text(default: object) -> str:
+    if default is None or default == ():
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
-        url, count = r"https?://[^\s]+", r"[0-9]{1,19}"
-        texts = {
-            "event_name": take("GITHUB_EVENT_NAME", r"[a-z_]+"),
-            "repository": take("GITHUB_REPOSITORY", r"[^\s/]+/[^\s/]+"),
-            "sha": take("GITHUB_SHA", r"[0-9a-f]{40}|[0-9a-f]{64}"),
-            "ref": take("GITHUB_REF", r"[^\s]*", ""),
-            "api_url": take("GITHUB_API_URL", url, _API_URL).rstrip("/"),
-            "server_url": take("GITHUB_SERVER_URL", url, _SERVER_URL).rstrip("/"),
-            "graphql_url": take("GITHUB_GRAPHQL_URL", url, _GRAPHQL_URL).rstrip("/"),
-            "actor": environ.get("GITHUB_ACTOR", ""),
-        }
-        workspace = Path(take("GITHUB_WORKSPACE", r"/.*"))
-        run_id, attempt = take("GITHUB_RUN_ID", count, "0"), take("GITHUB_RUN_ATTEMPT", count, "1")
-        if errors:
-            hint = "the command `action` is run by GitHub Actions; on your own machine use `review --base REV` or `run`"
-            raise InvalidInput(
-                "the environment is not that of a GitHub runner", hint, errors=errors
-            )
-        return cls(
-            **texts,
-            event_path=path("GITHUB_EVENT_PATH"),
-            workspace=workspace,
-            run_id=int(run_id),
-            run_attempt=int(attempt),
-            output_path=path("GITHUB_OUTPUT"),
-            summary_path=path("GITHUB_STEP_SUMMARY"),
-            in_actions=environ.get("GITHUB_ACTIONS") == "true",
-            debug=environ.get("RUNNER_DEBUG") == "1",
-        )
 
-    def payload(self) -> Mapping[str, Any]:
-        """The event as GitHub sent it; InvalidInput when the file is missing or holds no JSON
-        object."""
-        hint = "the runner writes it and names it in GITHUB_EVENT_PATH"
-        if self.event_path is None:
-            raise InvalidInput("there is no event file", hint)
-        try:
-            payload = json.loads(self.event_path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"the event file {self.event_path} cannot be read: {error}", hint
-            ) from error
-        if not isinstance(payload, dict):
-            raise InvalidInput(f"the event file {self.event_path} holds no object", hint)
-        return payload
+def _kind(field: FieldInfo) -> Kind:
+    """The kind that the field's parser has: it is metadata of the type, or of its first option."""
+    options = getattr(field.annotation, "__args__", ())
+    metadata = (*field.metadata, *(getattr(options[0], "__metadata__", ()) if options else ()))
+    return next(one.kind for one in metadata if isinstance(one, _Parser))
+
+
+#: Every input by its name.
+INPUTS: Mapping[str, Input] = {
+    one.name: one for one in (_described(*field) for field in Settings.model_fields.items())
+}
+
+#: Every output by its name, with its description.
+OUTPUTS: Mapping[str, str] = {
+    "outcome": "passed, failed, inconclusive or invalid.",
+    "passed": "Number of head's tests that passed.",
+    "borderline": "Number of head's tests that are borderline.",
+    "failed": "Number of head's tests that failed.",
+    "errored": "Number of head's tests that ended in an error.",
+    "regressions": (
+        "Number of tests that are worse than on base, without accepted and quarantined ones."
+    ),
+    "improvements": "Number of tests that are better than on base.",
+    "pass-rate": "Share of scored tests that passed, 0 to 1; empty when none was scored.",
+    "cost-usd": "Known cost of the run in US dollars.",
+    "comment-url": "The comment on the pull request.",
+    "check-run-url": "The check run.",
+    "report-dir": "Folder of the report files, relative to the workspace.",
+    "results-path": "The results (JSON Lines), relative to the workspace.",
+    "base-sha": "The commit that head was compared with.",
+    "head-sha": "The commit that was reviewed.",
+}

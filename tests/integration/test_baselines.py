@@ -12,23 +12,23 @@ from typing import Any
 import pytest
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
-from agentevals_action.baselines.artifact import ArtifactStore
-from agentevals_action.baselines.auto import Auto
-from agentevals_action.baselines.base import BaseTree
-from agentevals_action.baselines.branch import BranchStore
-from agentevals_action.baselines.file import FileStore
-from agentevals_action.baselines.rerun import Rerun
+from agentevals_action.baselines.artifact import ArtifactBaseline
+from agentevals_action.baselines.auto import AutoBaseline
+from agentevals_action.baselines.base import BaseTree, EarlierRun
+from agentevals_action.baselines.branch import BranchBaseline
+from agentevals_action.baselines.file import FileBaseline
+from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.api import GitHubApi, RunContext
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import BaseRun, ChangedFile
-from agentevals_action.model.past import PastRun
+from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.review import base_tree as trees
-from agentevals_action.review.unchanged_since import UnchangedSince
+from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
 from agentevals_action.system.git import GitRepository
@@ -277,7 +277,7 @@ def test_runs_and_archives__that_do_not_exist_are_asked_for_once(server: GitHubS
     history = GitHubHost(target(server), waits.append).history
     server.history.add_run(900, "0" * 40, event="pull_request", head_branch="feature")
     assert history.runs("main") == ()
-    assert list(history.archives(PastRun(900, "0" * 40))) == []
+    assert list(history.archives(EarlierRun(900, "0" * 40))) == []
     assert waits == []
     assert len(server.routes("/runs$")) == len(server.routes("/artifacts$")) == 1
 
@@ -295,8 +295,8 @@ class World:
     ancestry: Ancestry
 
     @cached_property
-    def untouched(self) -> UnchangedSince:
-        return UnchangedSince(
+    def untouched(self) -> ChangedSince:
+        return ChangedSince(
             self.tree.suites,
             (),
             self.ancestry.changes,
@@ -304,28 +304,28 @@ class World:
         )
 
     @property
-    def artifact(self) -> ArtifactStore:
-        return ArtifactStore(
+    def artifact(self) -> ArtifactBaseline:
+        return ArtifactBaseline(
             self.tree,
             base_tree.FRESH,
             self.source,
             "main",
-            lambda: self.ancestry.lineage,
+            self.ancestry,
             self.untouched,
         )
 
-    def branch(self, memory: DataBranch) -> BranchStore:
+    def branch(self, memory: DataBranch) -> BranchBaseline:
         lineage = self.ancestry
-        return BranchStore(
+        return BranchBaseline(
             self.tree,
             base_tree.FRESH,
             memory,
             "agentevals-data",
-            lambda: lineage.lineage,
+            lineage,
             self.untouched,
         )
 
-    def rerun(self, *failing: str, refusal: str = "") -> Rerun:
+    def rerun(self, *failing: str, refusal: str = "") -> RerunBaseline:
         async def prepare(_: Path) -> None:
             if refusal:
                 raise InvalidInput(refusal, "mend it")
@@ -338,15 +338,15 @@ class World:
             ]
             return [results.run(*rows, path=suite.path) for suite, rows in given]
 
-        return Rerun(self.tree.info, self.root, prepare, run, self.tree.suites)
+        return RerunBaseline(self.tree.info, self.root, prepare, run, self.tree.suites)
 
     @property
-    def file(self) -> FileStore:
-        return FileStore(self.tree, base_tree.FRESH, self.root, "baseline.jsonl")
+    def file(self) -> FileBaseline:
+        return FileBaseline(self.tree, base_tree.FRESH, self.root, "baseline.jsonl")
 
     def climb(self, **rungs: Any) -> BaseRun:
         return asyncio.run(
-            Auto(self.tree.info, tuple(rungs.items())).results(
+            AutoBaseline(self.tree.info, tuple(rungs.items())).results(
                 base_tree.select(A, B, C, "new/EVAL.yaml")
             )
         )
@@ -388,7 +388,7 @@ def test_ladder__each_suite_from_the_first_that_has_it(
         C: ("artifact", old, 2),
     }
     assert run.missing == {"new/EVAL.yaml": "the suite is new"}
-    (rung,) = run.info.tried
+    (rung,) = run.info.incomplete
     # The nearest run is asked first, and what it lacks is the reason that is told.
     assert (rung.source, rung.problem) == (
         "artifact",
@@ -422,7 +422,7 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
     tree = base_tree.at(origin.path, *paths.values(), commit=origin.head())
     source = past(server)
     here = World(origin.path, tree, source, Ancestry(origin.head(), (source,)))
-    ladder = Auto(
+    ladder = AutoBaseline(
         tree.info,
         (
             ("branch", here.branch(memory)),
@@ -444,7 +444,7 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
         "e": ("rerun", base, 0),
     }
     touched = f"of {old[:12]}: the base has changed it since (changed: d/EVAL.yaml)"
-    assert [(rung.source, rung.problem) for rung in run.info.tried] == [
+    assert [(rung.source, rung.problem) for rung in run.info.incomplete] == [
         (
             "branch",
             "`c/EVAL.yaml`: `agentevals-data` has no results of it; "
@@ -470,7 +470,7 @@ def test_ladder__git_is_asked_before_github_where_it_has_the_history(
     origin.commit("docs", {"docs.md": "1"})
     here = world(origin, server, GitHistory(GitRepository(origin.path)), past(server))
     run = here.climb(artifact=here.artifact)
-    assert (set(run.suites), run.info.source, run.info.tried) == ({A, B, C}, "artifact", ())
+    assert (set(run.suites), run.info.source, run.info.incomplete) == ({A, B, C}, "artifact", ())
     assert server.routes("compare|commits") == []
 
 
@@ -483,9 +483,9 @@ def test_ladder__what_is_watched_keeps_an_old_result_away(
     origin.commit("a worse agent", {"src/agent.py": "worse"})
     here = world(origin, server)
     rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch
-    untouched = UnchangedSince(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
-    store = ArtifactStore(
-        here.tree, base_tree.FRESH, here.source, "main", lambda: here.ancestry.lineage, untouched
+    untouched = ChangedSince(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
+    store = ArtifactBaseline(
+        here.tree, base_tree.FRESH, here.source, "main", here.ancestry, untouched
     )
     run = asyncio.run(store.results(base_tree.select(A)))
     assert run.problems == {A: "the base has changed it since (watch: src/agent.py)"}
@@ -501,9 +501,9 @@ def test_ladder__down_to_the_file(origin: Repository, server: GitHubServer) -> N
     )
     assert (run.suites, run.info.wanted, run.info.problem) == ({}, True, "")
     assert run.problems == dict.fromkeys((A, B, C), "on base, `prepare` failed; mend it")
-    assert [rung.source for rung in run.info.tried] == ["artifact", "rerun", "file"]
-    assert "Add `actions: read`" in run.info.tried[0].problem
-    assert run.info.tried[2].problem.startswith("there is no `baseline.jsonl` on base")
+    assert [rung.source for rung in run.info.incomplete] == ["artifact", "rerun", "file"]
+    assert "Add `actions: read`" in run.info.incomplete[0].problem
+    assert run.info.incomplete[2].problem.startswith("there is no `baseline.jsonl` on base")
 
 
 def test_ladder__github_is_down(origin: Repository, server: GitHubServer) -> None:
@@ -511,7 +511,7 @@ def test_ladder__github_is_down(origin: Repository, server: GitHubServer) -> Non
     here = world(origin, server)
     run = here.climb(artifact=here.artifact, rerun=here.rerun())
     assert run.info.source == "rerun"
-    assert "GitHub did not respond correctly" in run.info.tried[0].problem
+    assert "GitHub did not respond correctly" in run.info.incomplete[0].problem
 
 
 # The file
@@ -544,7 +544,9 @@ def of_file(made: Repository, name: str = "baseline.jsonl") -> BaseRun:
     settings = Settings()
     checkout = wiring.Checkout.at(made.path, settings, {})
     found = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), made.path)
-    store = FileStore(base_tree.tree(*found, commit=made.head()), base_tree.FRESH, made.path, name)
+    store = FileBaseline(
+        base_tree.tree(*found, commit=made.head()), base_tree.FRESH, made.path, name
+    )
     return asyncio.run(store.results(base_tree.select(*(suite.path for suite in found))))
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
-from agentevals_action.baselines.branch import BranchStore
+from agentevals_action.baselines.branch import BranchBaseline
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.data_branch import DataBranch
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import BaseRun, Origin
+from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.suite import Suite
-from agentevals_action.review.unchanged_since import UnchangedSince
+from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.system.git import GitRepository
 from tests.support import base_tree, results
 from tests.support.github_server import GitHubServer
@@ -119,10 +119,8 @@ def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -
 def given(server: GitHubServer, repository: Repository, base: str, suite: Suite) -> BaseRun:
     tree = base_tree.tree(suite, commit=base)
     ancestry = Ancestry(base, [GitHistory(GitRepository(repository.path, environ={}))])
-    untouched = UnchangedSince(tree.suites, (), ancestry.changes, lambda _: {})
-    store = BranchStore(
-        tree, base_tree.FRESH, memory(server), BRANCH, lambda: ancestry.lineage, untouched
-    )
+    untouched = ChangedSince(tree.suites, (), ancestry.changes, lambda _: {})
+    store = BranchBaseline(tree, base_tree.FRESH, memory(server), BRANCH, ancestry, untouched)
     return asyncio.run(store.results(base_tree.select()))
 
 
@@ -142,7 +140,7 @@ def test_base__is_read_from_what_the_default_branch_wrote(
 
     found = given(server, repository, second, suite)
     assert found.origins == {
-        PATH: Origin("branch", second, 0, "2026-01-09T00:00:00.000Z", 2, stale=False)
+        PATH: BaselineOrigin("branch", second, 0, "2026-01-09T00:00:00.000Z", 2, stale=False)
     }
     assert [one.verdict for one in found.suites[PATH].results[1].samples] == ["pass", "fail"]
 

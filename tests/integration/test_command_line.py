@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action import __version__
-from agentevals_action.inputs import INPUTS
+from agentevals_action.settings import INPUTS
 from tests.support import command
 
 COMMANDS = (

@@ -83,7 +83,7 @@ def test_image__holds_no_build_tools_and_nothing_of_the_history(image: str) -> N
 
 
 def test_image__holds_templates_examples_and_schemas(image: str) -> None:
-    code = "from agentevals_action import resources; print(*(len(list(resources.folder(n).rglob('*'))) for n in ('templates', 'examples', 'schemas')))"
+    code = "from agentevals_action import templating; print(*(len(list(templating.packaged_folder(n).rglob('*'))) for n in ('templates', 'examples', 'schemas')))"
     counts = run(
         image, "-I", "-c", code, options=("--entrypoint", "/opt/agentevals/bin/python")
     ).split()

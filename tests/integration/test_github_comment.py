@@ -8,8 +8,8 @@ import pytest
 
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.report import CommentReport
+from agentevals_action.model.review import Outcome
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import ACTIONS, Account, Comment

@@ -14,8 +14,8 @@ import pytest
 
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import ChangedFile, Outcome
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
+from agentevals_action.model.review import ChangedFile, Outcome
 from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import CheckRun, file

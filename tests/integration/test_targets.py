@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.results.rows import RESULT
+from agentevals_action.results.jsonl import RESULT
 from tests.conftest import Golden
 from tests.support import command, results, suites
 from tests.support.agent_server import AgentServer, Answer

@@ -2,14 +2,16 @@
 results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agentevals_action.baselines.base import BaseTree, Freshness
+from agentevals_action.baselines.base import BaseTree, Freshness, Lineage
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.model.comparison import BaselineInfo, Selection
+from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.review import Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.results.jsonl import encode_row
 from tests.support import results, suites
@@ -31,6 +33,20 @@ PATH = "evals/EVAL.yaml"
 BASE = "b" * 40
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 FRESH = Freshness(NOW, 14.0)
+
+
+@dataclass(frozen=True)
+class KnownHistory:
+    """A history that is known from the start; the changes are not."""
+
+    known: Lineage
+
+    def lineage(self, commit: str) -> Lineage:
+        assert self.known.distances.get(commit, 0) == 0
+        return self.known
+
+    def changes(self, ancestor: str, commit: str) -> str:
+        return f"unknown from {ancestor} to {commit}"
 
 
 def fingerprints(suite: Suite) -> dict[str, Fingerprint]:

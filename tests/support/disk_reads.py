@@ -32,7 +32,7 @@ class Watch:
 
 
 if __name__ == "__main__":
-    from agentevals_action.__main__ import main
+    from agentevals_action.cli.app import main
 
     watch = Watch()
     sys.addaudithook(watch)

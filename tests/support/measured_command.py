@@ -3,7 +3,7 @@ error (Linux)."""
 
 from pathlib import Path
 
-from agentevals_action.__main__ import main
+from agentevals_action.cli.app import main
 
 if __name__ == "__main__":
     import sys

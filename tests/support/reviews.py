@@ -6,17 +6,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import (
     NOTHING,
-    BaselineInfo,
     Evidence,
     Finding,
     History,
-    Origin,
-    Outcome,
-    Review,
-    Rung,
-    Selection,
     SuiteComparison,
     TestComparison,
 )
@@ -24,6 +19,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
+from agentevals_action.model.review import Outcome, Review, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
@@ -322,10 +318,10 @@ def hostile() -> Review:
         base,
         path=path,
         knowledge=Knowledge(evidence=found),
-        origin=Origin(line, line, 2, line, 3, stale=True),
+        origin=BaselineOrigin(line, line, 2, line, 3, stale=True),
     )
     other = compared(
-        (result("z"),), (result("z"),), path=line, origin=Origin("file", None, None, line)
+        (result("z"),), (result("z"),), path=line, origin=BaselineOrigin("file", None, None, line)
     )
     return review(
         waived(
@@ -334,7 +330,7 @@ def hostile() -> Review:
             {waived_[1]: line},
         ),
         other,
-        baseline=replace(BASELINE, source=line, tried=(Rung(line, line),)),
+        baseline=replace(BASELINE, source=line, incomplete=(IncompleteSource(line, line),)),
         gone_suites=(line,),
         warnings=(Diagnostic(Location(line, 1, 1), line, line),),
         notices=(line,),
@@ -473,7 +469,9 @@ def believable() -> Review:
             Finding.ERROR, History(20, 20), NOTHING, reason="`max-cost-usd` (0.02) is reached"
         ),
     }
-    ancestor = Origin("branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True)
+    ancestor = BaselineOrigin(
+        "branch", "0ddba11" + "0" * 33, 3, "2025-12-15T09:30:00Z", 2, stale=True
+    )
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=ancestor)
     calm = tuple(result(f"tone-{number}", path=path, line=number * 3) for number in range(1, 7))
     worse = (
@@ -492,18 +490,20 @@ def believable() -> Review:
         date(2026, 3, 1),
     )
     tone = waived(
-        compared(worse, were, path=path, origin=Origin("rerun", BASE, 0)),
+        compared(worse, were, path=path, origin=BaselineOrigin("rerun", BASE, 0)),
         {"german": held, "french": held},
         {"upsells": "ada"},
     )
     tried = (
-        Rung(
+        IncompleteSource(
             "branch",
             f"`{path}`: the results on `agentevals-data` of 0ddba1100000: 2 tests were run with another agent than the base has",
         ),
-        Rung("artifact", "the artifacts of earlier runs cannot be read; grant `actions: read`"),
+        IncompleteSource(
+            "artifact", "the artifacts of earlier runs cannot be read; grant `actions: read`"
+        ),
     )
-    return review(support, tone, baseline=replace(BASELINE, source="auto", tried=tried))
+    return review(support, tone, baseline=replace(BASELINE, source="auto", incomplete=tried))
 
 
 def waived_alone() -> Review:
@@ -525,7 +525,7 @@ def waived_alone() -> Review:
         "greets-by-name": evidence(Finding.CLEARED, (45, 50), (5, 6), chance=0.6),
         "sums-up": open_,
     }
-    stored = Origin("branch", BASE, 0, "2025-12-31T06:00:00Z", 30)
+    stored = BaselineOrigin("branch", BASE, 0, "2025-12-31T06:00:00Z", 30)
     support = compared(head, base, knowledge=Knowledge(evidence=found), origin=stored)
     return review(
         support, replace(suite, origin=stored), baseline=replace(BASELINE, source="branch")

@@ -1,26 +1,10 @@
-"""Inputs as a workflow writes them, and the runner's facts: typed, with every fault at once."""
-
-import json
-from pathlib import Path
+"""Inputs as a workflow writes them: typed, with every error at once."""
 
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.model.watch import WatchRule
-from agentevals_action.settings import INPUTS, Runner, Settings
-
-RUNNER = {
-    "GITHUB_ACTIONS": "true",
-    "GITHUB_EVENT_NAME": "pull_request",
-    "GITHUB_EVENT_PATH": "/github/workflow/event.json",
-    "GITHUB_REPOSITORY": "acme/agent",
-    "GITHUB_SHA": "a" * 40,
-    "GITHUB_REF": "refs/pull/7/merge",
-    "GITHUB_WORKSPACE": "/github/workspace",
-    "GITHUB_RUN_ID": "42",
-    "GITHUB_RUN_ATTEMPT": "3",
-    "GITHUB_ACTOR": "ada",
-}
+from agentevals_action.model.path_patterns import WatchRule
+from agentevals_action.settings import INPUTS, Settings
 
 
 def read(**inputs: str) -> Settings:
@@ -50,7 +34,7 @@ def test_settings__an_empty_text_means_the_default() -> None:
 
 
 def test_settings__every_input_has_its_field() -> None:
-    assert {name.replace("-", "_") for name in INPUTS} == set(Settings.__dataclass_fields__)
+    assert {name.replace("-", "_") for name in INPUTS} == set(Settings.model_fields)
 
 
 def test_settings__typed() -> None:
@@ -96,13 +80,13 @@ def test_settings__watch_rules() -> None:
 
 @pytest.mark.parametrize("rule", ["=> evals/**", "src/** =>", "a => b => c", "!"])
 def test_settings__a_watch_rule_without_a_side(rule: str) -> None:
-    assert errors(watch=rule)[0].endswith("write `glob` or `glob => suite glob`, one a line")
+    assert errors(watch=rule)[0].endswith("write `glob` or `glob => suite glob`, one per line")
 
 
 @pytest.mark.parametrize("text", ["True", "yes", "1", "on", "TRUE", "falsex"])
 def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> None:
     assert errors(strict=text) == (
-        f"input `strict`: {text!r} is not understood; write `true` or `false`",
+        f"input `strict`: {text!r} is not valid; write `true` or `false`",
     )
 
 
@@ -153,23 +137,23 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         (
             "env",
             "KEY=value",
-            "write names of environment variables alone; their values come from `env:` of the step",
+            "write only names of environment variables; their values come from `env:` of the step",
         ),
         (
             "env",
             "GITHUB_TOKEN",
-            "`GITHUB_TOKEN` is never handed on; give a value of your own another name in `env:` of the step",
+            "`GITHUB_TOKEN` is never passed on; give your own value another name in `env:` of the step",
         ),
         (
             "env",
             "ACTIONS_RUNTIME_TOKEN",
-            "`ACTIONS_RUNTIME_TOKEN` is never handed on; give a value of your own another name in `env:` of the step",
+            "`ACTIONS_RUNTIME_TOKEN` is never passed on; give your own value another name in `env:` of the step",
         ),
     ],
 )
 def test_settings__a_value_that_means_nothing(name: str, text: str, advice: str) -> None:
     assert errors(**{name: text}) == (
-        f"input `{name.replace('_', '-')}`: {text!r} is not understood; {advice}",
+        f"input `{name.replace('_', '-')}`: {text!r} is not valid; {advice}",
     )
 
 
@@ -188,53 +172,23 @@ def test_settings__the_token_is_in_no_representation() -> None:
     assert "ghs_secret" not in repr(settings)
 
 
-def test_runner__facts() -> None:
-    runner = Runner.from_environ(
-        {**RUNNER, "GITHUB_SERVER_URL": "https://ghe.example/", "RUNNER_DEBUG": "1"}
-    )
-    assert (runner.event_name, runner.sha, runner.run_attempt, runner.in_actions, runner.debug) == (
-        "pull_request",
-        "a" * 40,
-        3,
-        True,
-        True,
-    )
-    assert runner.run_url == "https://ghe.example/acme/agent/actions/runs/42/attempts/3"
-    assert runner.api_url == "https://api.github.com"
-    assert runner.output_path is None
-
-
-def test_runner__another_machine() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Runner.from_environ({"PATH": "/bin"})
-    assert "the variable GITHUB_EVENT_NAME is missing" in caught.value.errors
-    assert len(caught.value.errors) == 4
-    assert "review --base" in caught.value.hint
-
-
-def test_runner__a_commit_that_is_none() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Runner.from_environ({**RUNNER, "GITHUB_SHA": "--upload-pack=touch x"})
-    assert caught.value.errors == ("the variable GITHUB_SHA is no such thing as GitHub sets there",)
-
-
-def test_payload__the_event(tmp_path: Path) -> None:
-    (tmp_path / "event.json").write_text(json.dumps({"action": "opened"}))
-    runner = Runner.from_environ({**RUNNER, "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})
-    assert runner.payload() == {"action": "opened"}
-
-
-@pytest.mark.parametrize("content", [None, "{", "[]", b"\xff"])
-def test_payload__unreadable(tmp_path: Path, content: str | bytes | None) -> None:
-    path = tmp_path / "event.json"
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InvalidInput, match="the event file"):
-        Runner.from_environ({**RUNNER, "GITHUB_EVENT_PATH": str(path)}).payload()
-
-
 def test_settings__a_baseline_of_a_file_needs_one() -> None:
     assert errors(baseline="file") == (
-        "input `baseline`: there is no file for `file`; name one in `baseline-file`",
+        "input `baseline`: `file` needs a file; name one in `baseline-file`",
     )
     assert read(baseline="file", baseline_file="evals/base.json").baseline_file == "evals/base.json"
+
+
+def test_settings__a_cache_needs_a_folder() -> None:
+    assert errors(cache="read") == (
+        "input `cache`: `read` needs a folder; name one in `cache-dir`",
+    )
+    assert read(cache="off").cache == "off"
+    assert (read(cache_dir="c").cache, read(cache_dir="c", cache="read").cache) == ("on", "read")
+
+
+@pytest.mark.parametrize("folder", ["agentevals-report", "agentevals-report/cache"])
+def test_settings__the_cache_is_outside_of_the_report(folder: str) -> None:
+    assert errors(cache_dir=folder) == (
+        "inputs `cache-dir` and `report-dir`: one is inside the other; name two separate folders",
+    )

@@ -1,3 +1,1 @@
-"""The stores of base results: one file each; a new one is its file and its line here."""
-
-SOURCES = ("auto", "branch", "artifact", "rerun", "file", "none")
+"""The sources of the base's results: one module for each, and the formats of stored results."""

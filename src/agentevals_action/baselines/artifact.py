@@ -1,151 +1,121 @@
-"""What the last successful runs of this workflow on the base branch left as artifacts, through the
-host."""
+"""Results that successful runs of this workflow on the base branch left as artifacts."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from agentevals_action.baselines.ancestry import Ancestry
 from agentevals_action.baselines.artifact_archive import ReportArchive, read_archive
-from agentevals_action.baselines.base import BaseTree, Freshness, origin, sorted_out
-from agentevals_action.baselines.stored_run import whole_run
+from agentevals_action.baselines.base import (
+    EarlierRun,
+    EarlierRuns,
+    Found,
+    StoredBaseline,
+    origin_of,
+)
+from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.errors import HostError
-from agentevals_action.model.comparison import BaseRun, Origin, Selection
-from agentevals_action.model.past import Archive, Lineage, PastRun
-from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.suite import Suite
 
-#: Runs whose artifacts are looked into, and runs that are thought of, at most.
+#: Runs whose artifacts are downloaded, and runs that are considered, at most.
 _OPENED = 4
-_LOOKED_AT = 20
-
-
-class Runs(Protocol):
-    """The host's knowledge of earlier runs; HostError when it does not say."""
-
-    def runs(self, branch: str) -> Sequence[PastRun]:
-        """Runs that succeeded on a branch, newest first."""
-        ...
-
-    def archives(self, run: PastRun) -> Iterator[Archive]:
-        """What a run left."""
-        ...
+_CONSIDERED = 20
 
 
 @dataclass(frozen=True)
-class ArtifactStore:
-    """Results of commits that are the base or lie before it with nothing changed since that touches
-    the suite. `branch` is the base's, empty for the default branch; `lineage` gives the base's
-    ancestors, `untouched` says True of an ancestor and a suite, or why not."""
+class ArtifactBaseline(StoredBaseline):
+    """Results of the base, or of an ancestor if nothing that affects the suite changed since then.
+    `branch` is the base's, empty for the default branch; `changed_since` gives the reason why
+    results of an ancestor do not hold for a suite, empty if they hold."""
 
-    tree: BaseTree
-    freshness: Freshness
-    source: Runs
+    source: ClassVar[str] = "artifact"
+
+    earlier: EarlierRuns
     branch: str
-    lineage: Callable[[], Lineage]
-    untouched: Callable[[str, str], bool | str]
+    ancestry: Ancestry
+    changed_since: Callable[[str, str], str]
 
-    reruns: ClassVar[bool] = False
+    def _find(self, suites: Mapping[str, Suite]) -> Mapping[str, Found]:
+        found: dict[str, Found] = {}
+        # The first reason of a suite counts: it is about the commit nearest to the base.
+        reasons: dict[str, str] = {}
+        try:
+            self._search(suites, found, reasons)
+        except HostError as error:
+            reasons = {**dict.fromkeys(suites, str(error)), **reasons}
+        unknown = "no run of this workflow has its results"
+        return {path: found.get(path) or reasons.get(path, unknown) for path in suites}
 
-    async def results(self, selections: Sequence[Selection]) -> BaseRun:
-        """Results by the suite's path on head."""
-        return await asyncio.to_thread(self._results, selections)
-
-    def _results(self, selections: Sequence[Selection]) -> BaseRun:
-        info = replace(self.tree.info, source="artifact")
-        found = sorted_out(self.tree.suites, selections)
-        search = _Search(dict(found.wanted))
-        if search.open:
-            try:
-                self._search(search)
-            except HostError as error:
-                search.refuse(search.open, str(error))
-        return BaseRun(info, search.runs, found.missing, search.open_reasons(), search.origins)
-
-    def _search(self, search: "_Search") -> None:
-        lineage = self.lineage()
-        on = f"on `{self.branch}`" if self.branch else "on the default branch"
-        runs = self.source.runs(self.branch)
-        before = sorted(
-            (run for run in runs if run.commit in lineage.distances),
-            key=lambda run: lineage.distances[run.commit],
-        )
-        if not before:
-            cut = f" ({lineage.problem})" if lineage.problem else ""
-            what = f"is of the base or a commit shortly before it{cut}" if runs else "is there"
-            search.refuse(search.open, f"no successful run of this workflow {on} {what}")
+    def _search(
+        self, suites: Mapping[str, Suite], found: dict[str, Found], reasons: dict[str, str]
+    ) -> None:
+        runs = self.earlier.runs(self.branch)
+        distances = self.ancestry.lineage.distances
+        ancestors = [run for run in runs if run.commit in distances]
+        if not ancestors:
+            reasons.update(dict.fromkeys(suites, self._no_ancestor(bool(runs))))
         opened = 0
-        for run in before[:_LOOKED_AT]:
-            distance = lineage.distances[run.commit]
-            able = {
-                path: suite
-                for path, suite in search.open.items()
-                if self._holds(search, path, suite, run.commit, distance)
-            }
-            if able and opened < _OPENED:
-                opened += 1
-                self._open(search, run, distance, able)
+        for run in sorted(ancestors, key=lambda run: distances[run.commit])[:_CONSIDERED]:
+            usable: dict[str, Suite] = {}
+            for path in [path for path in suites if path not in found]:
+                changed = distances[run.commit] and self.changed_since(
+                    run.commit, suites[path].path
+                )
+                if changed:
+                    reasons.setdefault(path, changed)
+                else:
+                    usable[path] = suites[path]
+            if not usable or opened == _OPENED:
+                continue
+            opened += 1
+            for path, given in self._open(run, usable):
+                if isinstance(given, str):
+                    reasons.setdefault(path, f"the run {run.id} on {run.commit[:12]}: {given}")
+                else:
+                    found[path] = given
 
-    def _holds(
-        self, search: "_Search", path: str, suite: Suite, commit: str, distance: int
-    ) -> bool:
-        answer = self.untouched(commit, suite.path) if distance else True
-        if answer is not True:
-            search.refuse(
-                (path,), answer if isinstance(answer, str) else "the base has changed it since"
+    def _no_ancestor(self, are_runs: bool) -> str:
+        on = f"on `{self.branch}`" if self.branch else "on the default branch"
+        if not are_runs:
+            return f"no successful run of this workflow {on} exists"
+        problem = self.ancestry.lineage.problem
+        return (
+            f"no successful run of this workflow {on} is of the base or a commit shortly before it"
+            + (f" ({problem})" if problem else "")
+        )
+
+    def _open(self, run: EarlierRun, suites: Mapping[str, Suite]) -> Iterable[tuple[str, Found]]:
+        report = self._report(run, {suite.path for suite in suites.values()})
+        for path, suite in suites.items():
+            if isinstance(report, str):
+                yield path, report
+                continue
+            given = complete_run(
+                suite, report.results.get(suite.path, ()), self.tree.expected(suite)
             )
-        return answer is True
-
-    def _open(self, search: "_Search", run: PastRun, distance: int, able: dict[str, Suite]) -> None:
-        report = self._report(run, {suite.path for suite in able.values()})
-        if isinstance(report, str):
-            search.refuse(able, f"the run {run.id} on {run.commit[:12]}: {report}")
-            return
-        for path, suite in able.items():
-            whole = whole_run(suite, report.results.get(suite.path, ()), self.tree.expected(suite))
-            if isinstance(whole, str):
-                search.refuse((path,), f"the run {run.id} on {run.commit[:12]}: {whole}")
+            if isinstance(given, str):
+                yield path, given
             else:
-                search.take(
-                    path, whole, origin("artifact", whole, run.commit, distance, self.freshness)
+                distance = self.ancestry.lineage.distances[run.commit]
+                yield (
+                    path,
+                    (
+                        given,
+                        origin_of(self.source, given, run.commit, distance, self.freshness),
+                    ),
                 )
 
-    def _report(self, run: PastRun, suites: set[str]) -> ReportArchive | str:
-        reasons = []
-        for archive in self.source.archives(run):
-            read = archive.problem or read_archive(archive.content, suites)
-            if not isinstance(read, str) and read.commit != run.commit:
-                read = f"its results are of {read.commit[:12]}"
-            if not isinstance(read, str):
-                return read
-            reasons.append(
-                f"the artifact `{archive.name}` {read}"
-                if archive.problem
-                else f"the artifact `{archive.name}`: {read}"
-            )
-        return reasons[0] if reasons else "it left no artifact"
-
-
-@dataclass
-class _Search:
-    """The suites that are still looked for, by their path on head, and what was found; of the
-    reasons for each the first is told, which is of the commit nearest to the base."""
-
-    open: dict[str, Suite]
-    runs: dict[str, SuiteRun] = field(default_factory=dict)
-    origins: dict[str, Origin] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
-
-    def refuse(self, paths: Sequence[str] | dict[str, Suite], reason: str) -> None:
-        for path in paths:
-            self.reasons.setdefault(path, reason)
-
-    def take(self, path: str, run: SuiteRun, where: Origin) -> None:
-        self.runs[path], self.origins[path] = run, where
-        del self.open[path]
-
-    def open_reasons(self) -> dict[str, str]:
-        return {
-            path: self.reasons.get(path, "no run of this workflow had its results")
-            for path in self.open
-        }
+    def _report(self, run: EarlierRun, suites: set[str]) -> ReportArchive | str:
+        """The first readable report of the run, else the problem of its first artifact."""
+        problems = []
+        for archive in self.earlier.archives(run):
+            if archive.problem:
+                problems.append(f"the artifact `{archive.name}` {archive.problem}")
+                continue
+            report = read_archive(archive.content, suites)
+            if not isinstance(report, str) and report.commit == run.commit:
+                return report
+            if not isinstance(report, str):
+                report = f"its results are of {report.commit[:12]}"
+            problems.append(f"the artifact `{archive.name}`: {report}")
+        return problems[0] if problems else "it has no artifact"

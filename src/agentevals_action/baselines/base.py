@@ -1,18 +1,27 @@
-"""What a store of base results is to a review, and what its stores share."""
+"""The interfaces of the sources of base results, and the code that they share."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Selection
+from agentevals_action.errors import HostError
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, BaseRun
+from agentevals_action.model.history import Remembered
 from agentevals_action.model.result import Fingerprint, SuiteRun
+from agentevals_action.model.review import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
+
+#: Commits between a baseline and the base, at most.
+MOST_BACK = 50
 
 
 class Baseline(Protocol):
-    """Gives the base's results for the selected suites; what it cannot give it says in the run's
-    `problems`, it does not raise."""
+    """A source of the base's results for the selected suites. It does not raise: a suite whose
+    results cannot be obtained is in `problems` of the run."""
 
     @property
     def reruns(self) -> bool:
@@ -25,9 +34,96 @@ class Baseline(Protocol):
 
 
 @dataclass(frozen=True)
+class NoBaseline:
+    """Gives no results; `info` states the reason."""
+
+    info: BaselineInfo
+    reruns: ClassVar[bool] = False
+
+    async def results(self, selections: Sequence[Selection]) -> BaseRun:
+        """An empty run."""
+        return BaseRun(self.info)
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """A commit and its ancestors: `distances` are the fewest steps back by SHA, nearest first, the
+    commit itself 0. `problem` states why ancestors are missing."""
+
+    distances: Mapping[str, int]
+    problem: str = ""
+
+
+def build_lineage(commit: str, parents: Mapping[str, Sequence[str]], problem: str = "") -> Lineage:
+    """The ancestors of a commit over all its parents, at most `MOST_BACK` back; `parents` may hold
+    more commits, or fewer."""
+    distances = {commit: 0}
+    waiting = deque([commit])
+    while waiting:
+        current = waiting.popleft()
+        if distances[current] == MOST_BACK:
+            continue
+        for parent in parents.get(current, ()):
+            if parent not in distances:
+                distances[parent] = distances[current] + 1
+                waiting.append(parent)
+    return Lineage(distances, problem)
+
+
+class CommitHistory(Protocol):
+    """The history before a commit. HostError or GitError when it is not available at all."""
+
+    def lineage(self, commit: str) -> Lineage:
+        """The commit's ancestors, as far back as a baseline may be."""
+        ...
+
+    def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
+        """The change between two commits, or the reason why it is unknown."""
+        ...
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """A successful run of the workflow on a commit, and its page."""
+
+    id: int
+    commit: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class RunArchive:
+    """An artifact of a run: a ZIP, or the problem why it could not be downloaded."""
+
+    name: str
+    content: bytes = b""
+    problem: str = ""
+
+
+class EarlierRuns(Protocol):
+    """The earlier runs of the workflow; HostError when the host does not answer."""
+
+    def runs(self, branch: str) -> Sequence[EarlierRun]:
+        """Runs that succeeded on a branch, newest first."""
+        ...
+
+    def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
+        """The artifacts of a run."""
+        ...
+
+
+class ResultStore(Protocol):
+    """The stored results of the default branch."""
+
+    def read(self, suites: Collection[str]) -> Remembered:
+        """The stored results of these suites (paths); HostError when they cannot be read."""
+        ...
+
+
+@dataclass(frozen=True)
 class BaseTree:
-    """The base as its own tree has it: `suites` by path, and the fingerprints (by test id) that
-    results of one of them must have to be results of that tree."""
+    """The base's own tree: `suites` by path, and the fingerprints (by test id) that results of a
+    suite must have to be results of that tree."""
 
     info: BaselineInfo
     suites: Mapping[str, Suite | BrokenSuite]
@@ -36,29 +132,22 @@ class BaseTree:
 
 @dataclass(frozen=True)
 class Freshness:
-    """From what age results are stale: `days` before `now` (with a time zone)."""
+    """The age from which results are stale: `days` before `now` (with a time zone)."""
 
     now: datetime
     days: float = 14.0
 
     def is_stale(self, time: str | None) -> bool:
-        """Whether a time (ISO 8601) lies further back; one that is unknown does not."""
-        moment = instant(time)
+        """Whether a time (ISO 8601) is older; an unknown time is not."""
+        moment = parse_time(time)
         return moment is not None and (self.now - moment).total_seconds() > self.days * 86_400
 
 
-@dataclass(frozen=True)
-class Sorted:
-    """The base's suites by their path on head, and why others are rightly not there."""
-
-    wanted: Mapping[str, Suite] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-
-
-def sorted_out(
+def split_selections(
     suites: Mapping[str, Suite | BrokenSuite], selections: Sequence[Selection]
-) -> Sorted:
-    """Which of the selected suites the base has, renamed ones under their name there."""
+) -> tuple[dict[str, Suite], dict[str, str]]:
+    """The base's suites of the selections, and the reasons for those that the base does not have;
+    both by path on head."""
     wanted: dict[str, Suite] = {}
     missing: dict[str, str] = {}
     for selection in selections:
@@ -71,37 +160,71 @@ def sorted_out(
             )
         else:
             wanted[selection.path] = suite
-    return Sorted(wanted, missing)
+    return wanted, missing
 
 
-def origin(
+def origin_of(
     source: str,
     run: SuiteRun,
     commit: str | None,
     distance: int | None = None,
     freshness: Freshness | None = None,
-) -> Origin:
-    """Where a suite's results come from, with the time of the latest and the samples of the test
-    that has fewest."""
-    times = [result.timestamp for result in run.results if instant(result.timestamp)]
-    time = max(
-        times, key=lambda one: instant(one) or datetime.min.replace(tzinfo=UTC), default=None
-    )
+) -> BaselineOrigin:
+    """The origin of a suite's results, with the time of the latest and the samples of the test
+    with the fewest."""
+    times = {
+        moment: result.timestamp
+        for result in run.results
+        if (moment := parse_time(result.timestamp))
+    }
+    time = times[max(times)] if times else None
     samples = min((len(result.samples) for result in run.results), default=0)
-    return Origin(
-        source,
-        commit,
-        distance,
-        time,
-        samples,
-        stale=freshness is not None and freshness.is_stale(time),
-    )
+    is_stale = freshness is not None and freshness.is_stale(time)
+    return BaselineOrigin(source, commit, distance, time, samples, is_stale)
 
 
-def instant(time: str | None) -> datetime | None:
-    """A time (ISO 8601) as such, in UTC where it names no zone; None for what is no time."""
+def parse_time(text: str | None) -> datetime | None:
+    """A time (ISO 8601), in UTC where it names no zone; None for anything else."""
     try:
-        moment = datetime.fromisoformat(time) if time else None
+        moment = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+
+
+#: The stored results of one suite and their origin, or the reason why there are none.
+Found = tuple[SuiteRun, BaselineOrigin] | str
+
+
+@dataclass(frozen=True)
+class StoredBaseline(ABC):
+    """A source that reads results of earlier runs."""
+
+    source: ClassVar[str]
+    reruns: ClassVar[bool] = False
+
+    tree: BaseTree
+    freshness: Freshness
+
+    async def results(self, selections: Sequence[Selection]) -> BaseRun:
+        """Results by the suite's path on head."""
+        return await asyncio.to_thread(self._results, selections)
+
+    def _results(self, selections: Sequence[Selection]) -> BaseRun:
+        suites, missing = split_selections(self.tree.suites, selections)
+        try:
+            found = self._find(suites) if suites else {}
+        except HostError as error:
+            found = dict.fromkeys(suites, str(error))
+        stored = {path: given for path, given in found.items() if not isinstance(given, str)}
+        return BaseRun(
+            replace(self.tree.info, source=self.source),
+            suites={path: run for path, (run, _) in stored.items()},
+            missing=missing,
+            problems={path: given for path, given in found.items() if isinstance(given, str)},
+            origins={path: origin for path, (_, origin) in stored.items()},
+        )
+
+    @abstractmethod
+    def _find(self, suites: Mapping[str, Suite]) -> Mapping[str, Found]:
+        """The results of the base's suites, by path on head; HostError applies to all of them."""

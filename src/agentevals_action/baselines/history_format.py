@@ -1,4 +1,4 @@
-"""The file in which a suite's history is remembered: JSON, read strictly, written within bounds."""
+"""The file format of a suite's stored history: JSON, validated strictly, written within bounds."""
 
 import hashlib
 import json
@@ -12,14 +12,15 @@ from pydantic_core import to_jsonable_python
 
 from agentevals_action.baselines import history
 from agentevals_action.baselines.history import Bounds
+from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.history import PastAnswer, PastSample, Series, SuiteHistory
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 from agentevals_action.results import scoring
 
-#: Bytes that a suite's file may take.
+#: Bytes of a suite's file, at most.
 FILE_BYTES = 16 * 1024 * 1024
-#: What is let go of, step by step, in a suite that is too large, and in what words.
+#: The reductions of a suite that is too large, step by step, and their descriptions.
 _STEPS = (
     (Bounds(), ""),
     (Bounds(fingerprints=1), "results of earlier versions of its tests"),
@@ -37,13 +38,11 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 _SLUG = 60
 
 
-#: What is wrong with a file, in characters: a name or a value in it may be of any length.
-_PROBLEM = 200
-
-
 def _check_time(time: str) -> str:
-    """Rejects a time that does not exist, such as one on the 31st of February."""
-    datetime.fromisoformat(time)
+    try:
+        datetime.fromisoformat(time)
+    except ValueError:
+        raise ValueError("this time does not exist") from None
     return time
 
 
@@ -53,20 +52,20 @@ Time = Annotated[
     Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"),
     AfterValidator(_check_time),
 ]
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1)]
 _Index = Annotated[int, Field(ge=0)]
 
 
-class Strict(BaseModel):
+class StoredModel(BaseModel):
     """Base of the models of the stored files: exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class _Row(Strict):
-    """A sample: `r` its run, `n` its place there, `s` score, `v` verdict, `g` gates that failed,
-    `c` US dollars, `t` milliseconds, `k` whether it came out of a cache. Short names, since there
-    are many of them."""
+class _Row(StoredModel):
+    """A sample: `r` index of its run, `n` its own index there, `s` score, `v` verdict, `g` failed
+    gates, `c` US dollars, `t` milliseconds, `k` whether the answer is a cached one. The names are
+    short because there are many samples."""
 
     r: _Index
     n: _Index
@@ -78,7 +77,7 @@ class _Row(Strict):
     k: bool = False
 
 
-class _Answer(Strict):
+class _Answer(StoredModel):
     r: _Index
     n: _Index
     messages: tuple[dict[str, Any], ...]
@@ -86,7 +85,7 @@ class _Answer(Strict):
     changes: str | None = None
 
 
-class _Series(Strict):
+class _Series(StoredModel):
     question: str
     grading: str
     agent: str
@@ -95,7 +94,7 @@ class _Series(Strict):
     answer: _Answer | None = None
 
 
-class _File(Strict):
+class _File(StoredModel):
     version: Literal[1]
     suite: str
     name: str
@@ -104,47 +103,32 @@ class _File(Strict):
 
 
 class _Versioned(BaseModel):
-    """A file of any version, and what else is JSON."""
-
     version: Any = None
 
 
 def file_name(path: str) -> str:
-    """The file of a suite (`path` relative to the repository): safe everywhere, readable, another
-    for every path."""
+    """The name of a suite's file: readable, valid on every system, unique for each path."""
     slug = _UNSAFE.sub("-", path.lower()).strip("-")[:_SLUG].strip("-") or "suite"
-    return f"suites/{slug}-{hashlib.sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.json"
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"suites/{slug}-{digest[:16]}.json"
 
 
-def decoded(text: str, path: str) -> SuiteHistory | str:
-    """What a file says of the suite with that path; as a phrase why it is not believed."""
+def read_history(text: str, path: str) -> SuiteHistory | str:
+    """The history in the file of the suite with that path, or the reason why it is damaged."""
+    if not text:
+        return "it is empty, too large or not a text"
     try:
-        return _read(text, path)
+        # The version first: a later version may differ in everything else.
+        version = _Versioned.model_validate_json(text).version
+        if version != 1:
+            return f"it is of version {version!r:.20}, not 1"
+        return _history(_File.model_validate_json(text), path)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return _cut(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": "))
+        return invalid_json(error, text)
     except ValueError as error:
         return str(error)
-    except RecursionError:
-        return "it is nested too deeply"
-    except OverflowError as error:
-        return f"it is not as it was written ({type(error).__name__})"
-
-
-def _cut(problem: str) -> str:
-    # What was expected stands at the beginning, where it is at the end.
-    half = _PROBLEM // 2
-    return problem if len(problem) <= _PROBLEM else f"{problem[: half - 1]}…{problem[-half:]}"
-
-
-def _read(text: str, path: str) -> SuiteHistory:
-    if not text:
-        raise ValueError("it is empty, too large or no text")
-    # The version alone first: a later one may differ in anything else.
-    version = _Versioned.model_validate_json(text).version
-    if version != 1:
-        raise ValueError(f"it is of version {version!r:.20}, not 1")
-    return _history(_File.model_validate_json(text), path)
+    except OverflowError:
+        return "a time in it is out of range"
 
 
 def _history(file: _File, path: str) -> SuiteHistory:
@@ -157,41 +141,44 @@ def _history(file: _File, path: str) -> SuiteHistory:
 
 
 def _series(file: _File, series: _Series) -> Series:
-    print_ = Fingerprint(question=series.question, grading=series.grading, agent=series.agent)
+    fingerprint = Fingerprint(question=series.question, grading=series.grading, agent=series.agent)
     samples = tuple(_sample(file, row) for row in series.samples)
     return Series(
-        print_, samples, series.used, _read_answer(file, series.answer) if series.answer else None
+        fingerprint,
+        samples,
+        series.used,
+        _read_answer(file, series.answer) if series.answer else None,
     )
 
 
 def _sample(file: _File, row: _Row) -> PastSample:
     if row.v != scoring.verdict_of(row.s, row.g):
-        raise ValueError(f"a verdict is {row.v} at a score of {row.s}")
+        raise ValueError(f"a verdict is `{row.v}` with a score of {row.s:g}")
     return PastSample(*_run(file, row.r), row.n, row.s, row.v, row.g, row.c, row.t, row.k)
 
 
 def _read_answer(file: _File, answer: _Answer) -> PastAnswer:
     for message in answer.messages:
-        read_message(message)  # ValueError for what could not be graded again
+        read_message(message)  # ValueError for a message that could not be scored again
     past = PastAnswer(
         (*_run(file, answer.r), answer.n), answer.messages, answer.trace, answer.changes
     )
-    if not history.can_be_kept(past):
+    if not history.can_be_stored(past):
         raise ValueError(
-            "an answer is larger or deeper than those that are kept, or holds what is no JSON"
+            "an answer is too large, nested too deeply, or contains values that are not JSON"
         )
     return past
 
 
 def _run(file: _File, number: int) -> tuple[str, str]:
     if number >= len(file.runs):
-        raise ValueError("a sample is of no run")
+        raise ValueError("a sample belongs to no run")
     return file.runs[number]
 
 
-def encoded(kept: SuiteHistory, limit: int = FILE_BYTES) -> tuple[str | None, str]:
-    """A suite's file of at most `limit` bytes, and in words what had to be left out for that; None
-    when nothing was enough."""
+def format_history(kept: SuiteHistory, limit: int = FILE_BYTES) -> tuple[str | None, str]:
+    """A suite's file of at most `limit` bytes (None: impossible), and a description of the parts
+    that are left out."""
     for bounds, words in _STEPS:
         text = _text(history.within(kept, bounds))
         if len(text.encode()) <= limit:
@@ -218,17 +205,17 @@ def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, A
         "samples": rows,
     }
     if answer := series.answer:
-        time, commit, place = answer.at
+        time, commit, index = answer.at
         figures = _known(answer.trace_summary) if answer.trace_summary else None
-        whole = {
+        values = {
             "messages": answer.output_messages,
             "trace": figures,
             "changes": answer.file_changes,
         }
         data["answer"] = {
             "r": numbers[time, commit],
-            "n": place,
-            **{key: value for key, value in whole.items() if value is not None},
+            "n": index,
+            **{key: value for key, value in values.items() if value is not None},
         }
     return data
 
@@ -240,7 +227,7 @@ def _known(figures: TraceSummary) -> dict[str, Any]:
 def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     row = {
         "r": numbers[sample.time, sample.commit],
-        "n": sample.place,
+        "n": sample.index,
         "s": sample.score,
         "v": sample.verdict,
     }
@@ -254,7 +241,7 @@ def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str
 
 
 def json_text(data: Any) -> str:
-    """Compact JSON on one line that any file can hold."""
-    # Halves of surrogate pairs, which an agent's JSON can spell, fit in no file.
+    """Compact JSON on one line, in valid Unicode."""
+    # Lone surrogates, which the JSON of an agent can contain, cannot be encoded.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"

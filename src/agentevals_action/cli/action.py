@@ -21,16 +21,16 @@ from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.loading import load_all
-from agentevals_action.model.comparison import Review
+from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.model.report import CheckReport, Published
+from agentevals_action.model.review import Review
 from agentevals_action.reports import write_reports
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import base_tree, pipeline, publish
 from agentevals_action.review.workspace import Workspace
-from agentevals_action.settings import Runner, Settings
+from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_record
 
@@ -51,14 +51,13 @@ def action() -> int:
     """Gate the event that the runner's environment describes. This is the container's entry
     point."""
     environ = os.environ
-    runner = Runner.from_environ(environ)
+    runner = RunnerEnvironment.from_environ(environ)
     try:
         settings = Settings.from_environ(environ)
         job = _job(runner, settings)
     except AgentEvalsError as error:
         job_log.report_invalid(error, runner.summary_path)
         return error.exit_code
-    load_all()  # before code of a pull request can change what lies on the disk
     workspace = Workspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
@@ -68,7 +67,7 @@ def action() -> int:
         _restore_owner(workspace)
 
 
-def _job(runner: Runner, settings: Settings) -> Job:
+def _job(runner: RunnerEnvironment, settings: Settings) -> Job:
     event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
     options = events.JobOptions(
         settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
@@ -84,7 +83,7 @@ class _Gate:
     workspace: Workspace
     repository: GitRepository
     host: GitHubHost
-    runner: Runner
+    runner: RunnerEnvironment
 
     def run(self) -> int:
         """Reviews, publishes, and gives the exit code."""
@@ -121,7 +120,7 @@ class _Gate:
         except AgentEvalsError as error:
             errors = error.errors if isinstance(error, InvalidInput) else ()
             reasons = (*errors, error.sentence)
-            is_inconclusive = error.exit_code is ExitCode.COULD_NOT_TELL
+            is_inconclusive = error.exit_code is ExitCode.INCONCLUSIVE
             ended = (
                 pipeline.inconclusive_review(job, workspace.settings, reasons)
                 if is_inconclusive
@@ -163,7 +162,7 @@ class _Gate:
         return self.host.data_branch(settings.baseline_branch).store(runs, self.job.head_sha, now)
 
 
-def _host(job: Job, settings: Settings, runner: Runner) -> GitHubHost:
+def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:
     return GitHubHost(
         RunContext(
             repository=runner.repository,

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from agentevals_action.baselines import baseline_file_format
-from agentevals_action.baselines.base import instant
+from agentevals_action.baselines.base import parse_time
 from agentevals_action.baselines.baseline_file_format import StoredSuite
 from agentevals_action.cli.options import CommandGroup, as_environment, input_options
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
@@ -62,7 +62,7 @@ def write(file: Path, results: Path | None, **inputs: str | None) -> int:
     source = _read(results or folder / settings.report_dir / "results.jsonl", repository)
     suites = {name: one for name, one in stored.items() if (repository.root / name).is_file()}
     suites |= {name: _to_store(name, rows, source) for name, rows in source.suites.items()}
-    text, cut = baseline_file_format.written(suites.values())
+    text, cut = baseline_file_format.format_suites(suites.values())
     try:
         write_atomically(path, text)
     except OutputError as error:
@@ -77,7 +77,7 @@ def _stored_suites(path: Path, file: Path) -> dict[str, StoredSuite]:
     if not path.exists():
         return {}
     try:
-        suites = baseline_file_format.read(path.read_bytes().decode("utf-8"))
+        suites = baseline_file_format.read_suites(path.read_bytes().decode("utf-8"))
         return {suite.path: suite for suite in suites}
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -90,10 +90,10 @@ def _stored_suites(path: Path, file: Path) -> dict[str, StoredSuite]:
 def _read(path: Path, repository: GitRepository) -> _Source:
     suites: dict[str, dict[str, TestResult]] = {}
     errors = []
-    for result in read_results(path, whole=True):
+    for result in read_results(path, is_complete=True):
         known = suites.setdefault(result.eval_path, {})
         is_twice = result.eval_id in known
-        why = "it occurs twice" if is_twice else baseline_file_format.storable(result)
+        why = "it occurs twice" if is_twice else baseline_file_format.why_not_storable(result)
         known[result.eval_id] = result
         if why:
             errors.append(printable(f"{result.eval_path}: {result.eval_id}: {why}", 500))
@@ -127,7 +127,7 @@ def _commit(results: Path) -> str | None:
 def _to_store(path: str, rows: Mapping[str, TestResult], source: _Source) -> StoredSuite:
     results = tuple(rows.values())
     times = [
-        (moment, result.timestamp) for result in results if (moment := instant(result.timestamp))
+        (moment, result.timestamp) for result in results if (moment := parse_time(result.timestamp))
     ]
     latest = max(times)[1] if times else ""
     return StoredSuite(path, results[0].dataset, source.commit, latest, results)

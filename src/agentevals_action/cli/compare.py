@@ -8,8 +8,10 @@ import click
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import counted, joined, plural
-from agentevals_action.model.comparison import BaselineInfo, Change, Review, SuiteComparison
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import Change, SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.review import Review
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.jsonl import read_results
@@ -67,7 +69,7 @@ def _compare_files(base: Path, head: Path) -> tuple[SuiteComparison, ...]:
 
 def _runs(path: Path) -> dict[str, SuiteRun]:
     by_suite: dict[str, dict[str, TestResult]] = {}
-    for result in read_results(path, whole=True):
+    for result in read_results(path, is_complete=True):
         known = by_suite.setdefault(result.eval_path, {})
         if other := known.get(result.eval_id):
             targets = joined([f"`{one}`" for one in dict.fromkeys((other.target, result.target))])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action import resources
+from agentevals_action import templating
 from agentevals_action.cli.review import review_folder
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.system import process
@@ -37,7 +37,7 @@ def demo() -> int:
 
 def _create_repository(folder: Path) -> None:
     """Creates a repository whose `main` is the base and whose current branch is the change."""
-    steps = resources.folder("examples") / "demo"
+    steps = templating.packaged_folder("examples") / "demo"
     shutil.copytree(steps / "base", folder, dirs_exist_ok=True)
     (folder / ".gitignore").write_text("/agentevals-report/\n__pycache__/\n", encoding="utf-8")
     _git(folder, "init", "--quiet", "--initial-branch=main")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.inputs import INPUTS
+from agentevals_action.settings import INPUTS
 
 #: The inputs of commands that only read suites.
 READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")

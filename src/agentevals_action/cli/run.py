@@ -19,15 +19,11 @@ from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.resume import RequestedTests
 from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import counted, plural
-from agentevals_action.model.comparison import (
-    BaselineInfo,
-    Change,
-    Review,
-    SuiteComparison,
-    TestComparison,
-)
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.review import Review
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress

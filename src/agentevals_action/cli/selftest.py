@@ -84,7 +84,7 @@ def selftest(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str
         print(json.dumps(_document(found, settings.alpha), indent=2, allow_nan=False))
     else:
         _print(found, settings.alpha)
-    return ExitCode.COULD_NOT_TELL if found.unscored else ExitCode.PASSED
+    return ExitCode.INCONCLUSIVE if found.unscored else ExitCode.PASSED
 
 
 @dataclass(frozen=True)

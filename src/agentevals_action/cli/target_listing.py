@@ -14,7 +14,6 @@ from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Price, Target
-from agentevals_action.results.build import agent_name
 
 #: Options that identify an agent or a model; the first one that is set is shown.
 _IDENTIFYING = ("model", "deployment", "url", "command", "path")
@@ -140,7 +139,7 @@ def without_tests(suite: BrokenSuite, root: Path) -> Suite:
 
 def _note_uses(suite: Suite, own: Mapping[str, FoundTarget]) -> None:
     for test in suite.tests:
-        agent = agent_name(suite, test)
+        agent = suite.target_of(test)
         if agent is not None and agent in own:
             own[agent].agent_of[suite.path] = None
             own[agent].first = own[agent].first or (suite, test)

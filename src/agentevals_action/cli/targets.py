@@ -186,7 +186,7 @@ def _exit_code(listed: Sequence[ListedTarget]) -> int:
     failed = [one.check for one in listed if one.check and not one.check.answers]
     if any(check.kind == "configuration" for check in failed):
         return ExitCode.INVALID
-    return ExitCode.COULD_NOT_TELL if failed else ExitCode.PASSED
+    return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
 
 
 def _print_checks(listed: Sequence[ListedTarget]) -> None:

@@ -17,7 +17,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.estimate import Figures, Tally, sentence
+from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.redaction import Redactor
@@ -54,7 +54,7 @@ class Engine:
         )
         self._variables = functools.cache(functools.partial(variables.read_variables, environ))
         self._notices = Notices()
-        self._tally = Tally()
+        self._tally = EstimateTally()
         self._budget = Budget(settings.max_cost_usd)
         self._cache, keys = self._open_cache(workspace, allowed)
         self.calls = TargetClient(
@@ -77,7 +77,7 @@ class Engine:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
-        return (*self._budget.notices(), *self._notices.told())
+        return (*self._budget.notices(), *self._notices.sentences())
 
     def _open_cache(
         self, workspace: Path, allowed: Mapping[str, str]

@@ -11,10 +11,10 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.model.messages import wire_message
+from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
 from agentevals_action.model.target import Target
-from agentevals_action.model.watch import WatchRule, rule_for
 from agentevals_action.system.redaction import looks_secret
 from agentevals_action.targets.variables import names_in
 

@@ -10,7 +10,6 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Suite, Test
 from agentevals_action.model.target import Target
-from agentevals_action.results.build import agent_name
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.base import ProviderOptions
 
@@ -21,7 +20,7 @@ Key = tuple[str, str]
 def is_deterministic(suite: Suite, test: Test) -> bool:
     """Whether the agent and all evaluators of a test give the same result each time, so that one
     sample is enough. A model does not, whatever its temperature; nor does a program that judges."""
-    agent = suite.targets.targets.get(agent_name(suite, test) or "")
+    agent = suite.targets.targets.get(suite.target_of(test) or "")
     inside = (inner for evaluator in test.evaluators for inner in walk(evaluator))
     return _is_target_deterministic(agent) and all(
         _is_evaluator_deterministic(suite, agent, evaluator) for evaluator in inside

@@ -20,15 +20,8 @@ from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
-from agentevals_action.results.build import (
-    Tally,
-    Work,
-    agent_name,
-    error_result,
-    sample_result,
-    stored_work,
-    test_result,
-)
+from agentevals_action.results.build import CostTally, error_result, sample_result, test_result
+from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.calls.client import TargetClient
 
@@ -65,7 +58,7 @@ class _Sample:
     number: int
     workspaces: Workspaces
     fingerprint: Fingerprint
-    tally: Tally = field(default_factory=Tally)
+    tally: CostTally = field(default_factory=CostTally)
 
 
 @dataclass
@@ -143,7 +136,7 @@ class Runner:
         for number, stored in enumerate(base.samples):
             if stored.output_messages:
                 async with self._slots:
-                    one = replace(sample, number=number, tally=Tally.of(stored))
+                    one = replace(sample, number=number, tally=CostTally.of(stored))
                     samples[number] = await _or_error(one, self._grade(one, stored_work(stored)))
             elif stored.error:
                 samples[number] = stored
@@ -195,7 +188,7 @@ class Runner:
 
     async def _call_agent(self, sample: _Sample, workspace: Path | None = None) -> Trace:
         test = sample.test
-        target = _target(sample.suite, agent_name(sample.suite, test), "target")
+        target = _target(sample.suite, sample.suite.target_of(test), "target")
         request = replace(
             self._request(sample, test.input),
             workspace=workspace,
@@ -309,7 +302,7 @@ def _shared_by(sample: _Sample) -> list[Hashable]:
 
 def _judge(sample: _Sample, evaluator: Evaluator) -> Target:
     suite = sample.suite
-    name = suite.targets.judge(evaluator.target, agent_name(suite, sample.test))
+    name = suite.targets.judge(evaluator.target, suite.target_of(sample.test))
     return _target(suite, name, "judge")
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import IO
 
-from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
+from agentevals_action.model.review import ChangedFile
 
 
 class Host:

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import Comment, Pull
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.report import CommentReport
+from agentevals_action.model.review import Outcome
 
 #: Author of what GITHUB_TOKEN writes, for a token that GraphQL names no account of.
 _ACTIONS_BOT = "github-actions[bot]"

@@ -66,7 +66,7 @@ class DataBranch:
             reason = self._api.context.without_secrets
             words = error.explain(problem, "contents: read", reason)
             raise HostError(words.rstrip(".")) from error
-        read = {path: history_format.decoded(text, path) for path, text in texts.items()}
+        read = {path: history_format.read_history(text, path) for path, text in texts.items()}
         return Remembered(
             {path: found for path, found in read.items() if isinstance(found, SuiteHistory)},
             {path: found for path, found in read.items() if isinstance(found, str)},
@@ -93,7 +93,7 @@ class DataBranch:
                     "rejected",
                     "the branch contains something else; name another one in `baseline-branch`",
                 )
-            update = history_branch.updated(
+            update = history_branch.update_files(
                 state.files, partial(self._named, state), runs, commit, time
             )
             if not update.files:

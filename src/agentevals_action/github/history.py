@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from agentevals_action.baselines.base import EarlierRun, Lineage, RunArchive, build_lineage
 from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import (
@@ -20,8 +21,7 @@ from agentevals_action.github.replies import (
     WorkflowRun,
 )
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.past import Archive, Lineage, PastRun, lineage
+from agentevals_action.model.review import ChangedFile
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class GitHubHistory:
             return {one.sha: tuple(parent.sha for parent in one.parents) for one in commits}
 
         parents = self._ask("the base's ancestors could not be read", "contents: read", read)
-        return lineage(commit, parents)
+        return build_lineage(commit, parents)
 
     def changes(self, ancestor: str, commit: str) -> Sequence[ChangedFile] | str:
         """What changed between two commits; the reason if GitHub does not list all of it."""
@@ -78,7 +78,7 @@ class GitHubHistory:
             return f"GitHub cannot write the name of a file that has changed since {since}"
         return files
 
-    def runs(self, branch: str = "") -> Sequence[PastRun]:
+    def runs(self, branch: str = "") -> Sequence[EarlierRun]:
         """The latest successful runs of this workflow on a branch (default: the default branch),
         newest first."""
         run_id = self._api.context.run_id
@@ -101,10 +101,10 @@ class GitHubHistory:
         problem = "earlier runs of this workflow could not be read"
         found = self._ask(problem, "actions: read", read)
         return tuple(
-            PastRun(run.id, run.head_sha, run.html_url) for run in found if self._is_trusted(run)
+            EarlierRun(run.id, run.head_sha, run.html_url) for run in found if self._is_trusted(run)
         )
 
-    def archives(self, run: PastRun) -> Iterator[Archive]:
+    def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
         """The artifacts of a run, each downloaded when it is asked for: the most likely first."""
 
         def read() -> list[Artifact]:
@@ -118,9 +118,9 @@ class GitHubHistory:
         for artifact in found[:_ARTIFACTS]:
             yield self._archive(artifact)
 
-    def _archive(self, artifact: Artifact) -> Archive:
+    def _archive(self, artifact: Artifact) -> RunArchive:
         if artifact.expired:
-            return Archive(artifact.name, problem="has expired")
+            return RunArchive(artifact.name, problem="has expired")
         content = None
         if artifact.size_in_bytes <= ARCHIVE_BYTES:
             content = self._ask(
@@ -129,8 +129,8 @@ class GitHubHistory:
                 lambda: self._api.repeat(lambda: self._download(artifact)),
             )
         if content is None:
-            return Archive(artifact.name, problem=f"is larger than {ARCHIVE_BYTES >> 20} MiB")
-        return Archive(artifact.name, content)
+            return RunArchive(artifact.name, problem=f"is larger than {ARCHIVE_BYTES >> 20} MiB")
+        return RunArchive(artifact.name, content)
 
     def _download(self, artifact: Artifact) -> bytes | None:
         """The archive, None if it is too large. Its address is on another server, which needs no

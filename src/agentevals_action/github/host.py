@@ -12,9 +12,9 @@ from agentevals_action.github.history import GitHubHistory, changed_file
 from agentevals_action.github.labels import Labels
 from agentevals_action.github.replies import Comparison, File, Pull
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
+from agentevals_action.model.review import ChangedFile
 
 
 class GitHubHost(Host):

@@ -111,7 +111,7 @@ def _write_notices(notices: Iterable[str]) -> None:
     counted = Notices()
     for notice in notices:
         counted.add(notice)
-    for number, notice in enumerate(counted.told()):
+    for number, notice in enumerate(counted.sentences()):
         if number < limits.COMMANDS_PER_STEP:
             print(commands.command("warning", notice))
         else:

@@ -1,11 +1,11 @@
-"""Where a thing stands in a file, and what is wrong with it there."""
+"""Locations in files, and errors and warnings about them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
 class Location:
-    """A place in a file: `path` relative to the repository (POSIX), `line` and `column` from 1."""
+    """A position in a file: `path` relative to the repository, `line` and `column` from 1."""
 
     path: str
     line: int = 1
@@ -17,7 +17,7 @@ class Location:
 
 @dataclass(frozen=True, order=True)
 class Diagnostic:
-    """One thing wrong with a suite or targets file; `str()` is the line that a user reads."""
+    """An error or a warning with its location; `str()` is the line that a user reads."""
 
     location: Location
     problem: str

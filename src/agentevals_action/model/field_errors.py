@@ -1,5 +1,6 @@
 """The errors of a `pydantic.ValidationError` as plain sentences about the data of a file."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from agentevals_action.formatting import cut
 from agentevals_action.model.file_model import Steps
+from agentevals_action.model.json_values import parse_json
+
+_LINE = 200  # characters of an error of a stored file
 
 #: Errors that are converted: the memory for hostile data is limited.
 _MOST = 25_000
@@ -61,6 +66,23 @@ def describe(error: ValidationError, data: Any) -> str:
     return "; ".join(map(str, field_errors(error, data)))
 
 
+def invalid_json(error: ValidationError, text: str | bytes) -> str:
+    """The first error of `model_validate_json` in one line: location and expected value."""
+    try:
+        data = parse_json(text)
+    except (json.JSONDecodeError, UnicodeDecodeError) as invalid:
+        return f"it is not valid JSON: {invalid}"
+    except ValueError as invalid:
+        return str(invalid)
+    details = error.errors(include_url=False, include_input=False)[0]
+    if details["type"] == "json_invalid":
+        return f"it is not valid JSON: {details['ctx']['error']}"
+    first = field_errors(error, data)[0]
+    problem = "it is missing" if first.is_missing else first.message
+    problem = problem or f"expected {' or '.join(first.expected) or 'another value'}"
+    return cut(f"`{dotted(first.steps)}`: {problem}" if first.steps else problem, _LINE)
+
+
 def dotted(steps: Steps) -> str:
     """The path to a value as it is written: `tests[0].id`."""
     text = ""
@@ -83,7 +105,7 @@ def _follow(data: Any, details: ErrorDetails) -> tuple[FieldError, Steps | None]
             data = steps[-1]
         else:
             union = (*steps,)
-    if is_missing and isinstance(data, Mapping):
+    if is_missing and isinstance(data, Mapping | list | tuple):
         return FieldError((*steps, details["loc"][-1]), None, is_missing=True), union
     return _field_error((*steps,), data, details), union
 
@@ -95,6 +117,8 @@ def _has(data: Any, step: str | int) -> bool:
 
 
 def _field_error(steps: Steps, value: Any, details: ErrorDetails) -> FieldError:
+    if details["type"] == "extra_forbidden":
+        return FieldError(steps, value, message="the field is unknown")
     context = details.get("ctx", {})
     if details["type"] == "value_error":
         return FieldError(steps, value, message=str(context["error"]))
@@ -110,7 +134,14 @@ def _number(name: str, words: str) -> Callable[[Mapping[str, Any]], str]:
 
 _EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     **dict.fromkeys(
-        ("dict_type", "model_type", "model_attributes_type", "is_instance_of"),
+        (
+            "dict_type",
+            "mapping_type",
+            "model_type",
+            "model_attributes_type",
+            "dataclass_type",
+            "is_instance_of",
+        ),
         lambda _: "an object",
     ),
     **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),

@@ -1,4 +1,4 @@
-"""What is remembered of a suite's earlier runs: samples by test and fingerprint, and the latest
+"""The stored history of a suite: samples of earlier runs by test and fingerprint, and the latest
 answer of each."""
 
 from collections.abc import Mapping
@@ -7,20 +7,20 @@ from typing import Any
 
 from agentevals_action.model.result import Fingerprint, TraceSummary, Verdict
 
-#: The run that a sample is of, and its number there: time, commit, place.
-Place = tuple[str, str, int]
+#: A sample of an earlier run: time and commit of the run, and the index of the sample in it.
+SampleKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
 class PastSample:
     """One sample of an earlier run. `time` (UTC, ISO 8601 to the millisecond with `Z`, so that it
-    sorts as text) and `commit` (SHA) are the run's, `place` is its number among the test's samples
-    in that run (from 0). `score` is 0-1; `cost_usd` (US dollars) and `duration_ms` (milliseconds)
-    are the agent's, None where unknown. `cached` says that the answer was a stored one."""
+    sorts as text) and `commit` (SHA) are those of the run, `index` counts the test's samples in
+    that run from 0. `score` is 0-1; `cost_usd` (US dollars) and `duration_ms` (milliseconds) are
+    the agent's, None if unknown. `cached`: the answer is a cached one."""
 
     time: str
     commit: str
-    place: int
+    index: int
     score: float
     verdict: Verdict
     gates_failed: tuple[str, ...] = ()
@@ -29,17 +29,17 @@ class PastSample:
     cached: bool = False
 
     @property
-    def at(self) -> Place:
-        """Where it belongs in time."""
-        return self.time, self.commit, self.place
+    def at(self) -> SampleKey:
+        """The key of the sample; keys sort by time."""
+        return self.time, self.commit, self.index
 
 
 @dataclass(frozen=True)
 class PastAnswer:
-    """What the agent answered in the sample `at`, so that it can be graded again: messages in wire
-    form, figures, unified diff."""
+    """The answer of the sample `at`, so that it can be scored again: messages in wire form, trace
+    summary, unified diff."""
 
-    at: Place
+    at: SampleKey
     output_messages: tuple[Mapping[str, Any], ...]
     trace_summary: TraceSummary | None = None
     file_changes: str | None = None
@@ -47,9 +47,8 @@ class PastAnswer:
 
 @dataclass(frozen=True)
 class Series:
-    """The samples of one test with one fingerprint, oldest first, and the latest answer among them
-    that was small enough to be kept. `used` is the time of the latest run that had results with it,
-    be they out of a cache."""
+    """The samples of one test with one fingerprint, oldest first, and the latest answer that was
+    small enough. `used` is the time of the latest run with it, cached results included."""
 
     fingerprint: Fingerprint
     samples: tuple[PastSample, ...]
@@ -59,8 +58,7 @@ class Series:
 
 @dataclass(frozen=True)
 class SuiteHistory:
-    """What is remembered of one suite: by test id its series, the one used last first. `path` is
-    the suite's, relative to the repository."""
+    """The history of the suite at `path`: the series of each test by id, the last used first."""
 
     path: str
     name: str
@@ -69,14 +67,16 @@ class SuiteHistory:
     def samples(self) -> tuple[PastSample, ...]:
         """All samples of all tests."""
         return tuple(
-            sample for kept in self.tests.values() for series in kept for sample in series.samples
+            sample
+            for several in self.tests.values()
+            for series in several
+            for sample in series.samples
         )
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What a store had of the suites that were asked for, by path: histories, and why what is there
-    of others is not to be used."""
+    """The stored histories of suites by path, and for damaged ones the reason."""
 
     histories: Mapping[str, SuiteHistory] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)

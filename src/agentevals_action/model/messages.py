@@ -11,8 +11,8 @@ BLOCK_TYPES: tuple[str, ...] = get_args(BlockType)
 
 
 def read_message(data: Any) -> Message:
-    """One message in either wire form; files in it are not looked up. ValueError says what is wrong
-    with it."""
+    """One message in either wire form; files in it are not read. ValueError for an invalid
+    message."""
     if not isinstance(data, Mapping) or data.get("role") not in ROLES:
         raise ValueError(f"a message is an object with a role of {', '.join(ROLES)}")
     calls = data.get("tool_calls", data.get("toolCalls"))

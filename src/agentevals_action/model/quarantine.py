@@ -1,18 +1,17 @@
-"""What does not count against a change though it fails: tests in quarantine, and regressions that
-somebody accepted."""
+"""Waivers: tests in quarantine, and accepted regressions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 
-#: Where it stands, at the repository's root.
+#: The file of the quarantine, at the root of the repository.
 FILE = ".agentevals.yaml"
 
 
 @dataclass(frozen=True)
 class Quarantine:
-    """One entry of the file: tests that are run and told, and do not block until `expires` is over
+    """One entry of the file: tests that run, are reported and do not block until `expires` is over
     (that day included, UTC).
 
     `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both
@@ -23,7 +22,7 @@ class Quarantine:
     reason: str
     expires: date
     suites: tuple[str, ...] = ()
-    location: Location = Location(FILE)
+    location: Location = field(default_factory=lambda: Location(FILE))
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Quarantines:
     both, a test is in quarantine when each side covers it, so that no change puts its own test
     there; `base` None means that head's alone decide.
 
-    `faults` are of head's file, expired entries included; `warnings` of either."""
+    `errors` are of head's file, expired entries included; `warnings` of either."""
 
     head: tuple[Quarantine, ...] = ()
     base: tuple[Quarantine, ...] | None = None
@@ -42,8 +41,8 @@ class Quarantines:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Somebody takes the regressions of a change on: the login of who put `label` on the pull
-    request, for the head as it is now."""
+    """The acceptance of the regressions of the current head: the login of the user who put `label`
+    on the pull request."""
 
     by: str
     label: str

@@ -1,4 +1,4 @@
-"""What came out of a test, as it stands in a results file (JSONL, camelCase)."""
+"""Results of tests, as in a results file (JSONL, camelCase)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Record(BaseModel):
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class ErrorInfo:
-    """Why something could not be told; kinds as in `errors.AttemptError`."""
+    """The error of something that could not be scored; `kind` as in `errors.AttemptError`."""
 
     kind: str
     message: str
@@ -38,7 +38,7 @@ class ErrorInfo:
 class EvaluatorResult:
     """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's
     threshold or False; `passed` whether it reached its threshold (0.8 for one that is no gate) with
-    no gate inside it failed, None when it cannot be told. `gates_failed` are gate names from this
+    no gate inside it failed, None if unknown. `gates_failed` are gate names from this
     evaluator down, its own and those inside it, which may be known beside an `error`; a closed
     `safety_gate` has its score of 0 even then. `best` is the score that it might have if what the
     trace lacks were known, not set when nothing is unknown."""
@@ -61,7 +61,7 @@ class EvaluatorResult:
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class TraceSummary:
-    """The figures of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
+    """The summary of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
     in milliseconds."""
 
     event_count: int = 0
@@ -97,12 +97,11 @@ class GateRecord:
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class SampleResult:
-    """One attempt and its grading. `output_messages` (wire form) keep the answer so that it can be
-    graded again, `file_changes` (unified diff, None without a workspace) what the agent did to its
-    files. `cached` says that the answer is a stored one. `cost_usd` is what the agent and the
+    """One scored attempt. `output_messages` (wire form) keep the answer so that it can be
+    scored again, `file_changes` (unified diff, None without a workspace) what the agent did to its
+    files. `cached`: the answer is a cached one. `cost_usd` is what the agent and the
     judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all
-    of them, `cached_replies` those out of the cache, `unpriced_replies` those of which nobody knows
-    what they cost."""
+    of them, `cached_replies` those from the cache, `unpriced_replies` those with unknown cost."""
 
     score: float | None = None
     verdict: Verdict | None = None
@@ -128,10 +127,10 @@ class TestResult:
     file, a JSONL row). `hits`, `misses`, `evaluator_results`, `candidate_answer` and
     `trace_summary` are those of the sample that the verdict is shown by: the first whose verdict is
     the test's, else the first. `cost_usd` and the numbers of replies are sums over the samples.
-    `confirming` says how many of the samples, the last ones, were taken to confirm a suspicion:
-    they say what became of this test, and are no part of the suite's mean."""
+    `confirming` is the number of the last samples that belong to a confirmation: they count for
+    this test, not for the suite's mean."""
 
-    __test__ = False  # pytest: a noun of ours, no test case
+    __test__ = False  # pytest: not a test case
 
     timestamp: str
     eval_id: str
@@ -163,8 +162,8 @@ class TestResult:
 
     @property
     def main_samples(self) -> tuple[SampleResult, ...]:
-        """The samples of the run itself, without those taken to confirm a suspicion: these were
-        taken because of what the first ones were, and would pull a mean to where it fell."""
+        """The samples of the run itself, without those of a confirmation: these depend on the
+        result of the first ones and would bias a mean."""
         return self.samples[: max(len(self.samples) - max(self.confirming, 0), 0)]
 
 
@@ -185,9 +184,8 @@ class SuiteSummary:
     samples, None when nothing was scored; `average_score` is over the run's own samples alone.
     `cost_usd` is what the run cost (cached replies nothing). `agent_cost_usd`, `input_tokens` and
     `output_tokens` sum the traces of all samples, cached or not, so that two runs can be compared;
-    None when no trace tells them. Of `samples` in all, `samples_with_cost` and
-    `samples_with_tokens` (both kinds of them) tell theirs: where these are fewer, the sums are of a
-    part."""
+    None when no trace has them. Of all `samples`, `samples_with_cost` have a cost and
+    `samples_with_tokens` both token counts: if these are fewer, the sums are partial."""
 
     eval_path: str
     dataset: str
@@ -215,12 +213,11 @@ class SuiteSummary:
 
 @dataclass(frozen=True)
 class Score:
-    """What an evaluator type gives: `value` 0-1; `gates_failed` names gates inside it (`safe`),
-    without its own name (empty for itself); `children` are the results of a composite, `error` what
-    kept one of them from being told: then `value` is None unless it is known all the same. `known`
-    is False where the trace lacks what was asked for: a miss that `negate` does not turn into a
-    pass; `best` is the value if it had it, where that is not 1. ValueError when there is neither a
-    value nor an error."""
+    """The score of an evaluator type: `value` 0-1; `gates_failed` names gates inside it (`safe`),
+    without its own name (empty for itself); `children` are the results of a composite, `error` the
+    error of one of them: then `value` is None unless it is known without it. `known` is False where
+    the trace lacks the data: a miss that `negate` does not turn into a pass; `best` is the value
+    with that data, if that is not 1. ValueError without a value and an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()
@@ -235,7 +232,7 @@ class Score:
 
     def __post_init__(self) -> None:
         if self.value is None and self.error is None:
-            raise ValueError("a score needs a value, or the error that kept it from being told")
+            raise ValueError("a score needs a value or an error")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a suite means once its dialect is gone: tests, messages, evaluators, gates."""
+"""A suite without its dialect: tests, messages, evaluators, gates."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -121,8 +121,8 @@ class Hook:
 class Workspace:
     """The folder that an agent works in, effective for one test (its own fields over the suite's).
 
-    All tests share the suite's folder, one after another in suite order; a test that says something
-    of it itself (`own`) has one of its own. `per_test` makes a fresh folder for each sample.
+    All tests share the suite's folder, one after another in suite order; a test with workspace
+    fields (`own`) has its own. `per_test` makes a fresh folder for each sample.
     `template` is absolute. `reset` is what happens to the folder after each test, `reset_before`
     before each. `files` are those that make it: of the template, of repositories that lie in this
     one, of all hooks."""
@@ -146,7 +146,7 @@ class Test:
     """One test, effective: the suite's messages and evaluators are already in it, in the order of
     the specification's section 2."""
 
-    __test__ = False  # pytest: a noun of ours, no test case
+    __test__ = False  # pytest: not a test case
 
     id: str
     location: Location
@@ -171,7 +171,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite that has no fault.
+    """A suite without errors.
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
     `tests` may be iterated again and again and holds no more than one row of a JSONL file in memory
@@ -194,11 +194,15 @@ class Suite:
     test_count: int = 0
     used_targets: tuple[str, ...] = ()
 
+    def target_of(self, test: Test) -> str | None:
+        """Name of the target that answers a test."""
+        return self.targets.agent(test.target or self.default_target)
+
 
 @dataclass(frozen=True)
 class BrokenSuite:
-    """A suite file that cannot be used: its faults, what files could be seen to be named by it, and
-    the targets that it sees, as far as they have no faults."""
+    """A suite file that cannot be used: its errors, the files that it names as far as they could be
+    read, and the valid targets that it sees."""
 
     path: str
     errors: tuple[Diagnostic, ...]

@@ -1,4 +1,4 @@
-"""A configured agent or model, and how a test finds its own."""
+"""Configured targets, and the choice of a target for a test or a judge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Target:
 
     `options` is the provider's own validated part (may still hold `${{ NAME }}` in its strings),
     `definition` the whole entry as written, for fingerprints. `variables` are the names it needs.
-    `is_model` says that it can judge. `timeout_seconds` and `max_concurrency` are None when the
+    With `is_model` it can judge. `timeout_seconds` and `max_concurrency` are None when the
     target sets none, `requests_per_minute` likewise; `retries` counts repetitions after the first
     call. `cache_key` are globs (relative to the repository root) of the files that what is behind
     the target is made of."""
@@ -67,7 +67,7 @@ class TargetTable:
     default_target: str | None = None
 
     def agent(self, wanted: str | None) -> str | None:
-        """Name of the agent's target: override, what the test or its suite says, config default,
+        """Name of the agent's target: override, choice of the test or its suite, config default,
         `default`; None if there is none."""
         return self.agent_choice(wanted).name
 

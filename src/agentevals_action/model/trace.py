@@ -1,4 +1,4 @@
-"""What one attempt of an agent left behind. What a provider cannot know is None, never zero."""
+"""The trace of one attempt of an agent. Unknown figures are None, never zero."""
 
 import json
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Trace:
     """One attempt: the messages that the agent produced, and its figures.
 
     `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are
-    counts, `cost_usd` US dollars, `duration_ms` milliseconds. `cached` says that the reply comes
-    from the cache: its figures are those of the call that was made then."""
+    counts, `cost_usd` US dollars, `duration_ms` milliseconds. `cached`: the reply comes
+    from the cache, and the figures are those of the original call."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from agentevals_action import formatting
-from agentevals_action.model.comparison import Change, Decision
+from agentevals_action.model.comparison import Change
 from agentevals_action.model.result import SuiteSummary, TestResult
+from agentevals_action.model.review import Decision
 from agentevals_action.reports.terminal import (
     Column,
     Styled,

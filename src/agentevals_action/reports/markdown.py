@@ -9,8 +9,8 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import plural
 from agentevals_action.model import github_limits as limits
-from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.model.github_limits import count_characters
+from agentevals_action.model.review import Decision, Outcome, Review
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.page import MARKER, build_page

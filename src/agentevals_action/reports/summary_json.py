@@ -12,7 +12,6 @@ from pydantic_core import to_jsonable_python
 from agentevals_action import __version__
 from agentevals_action.model.comparison import (
     Change,
-    Decision,
     Difference,
     Evidence,
     SuiteComparison,
@@ -21,6 +20,7 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
+from agentevals_action.model.review import Decision
 from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
@@ -44,7 +44,7 @@ def review_summary(view: ReportView) -> str:
             "commitTime": base.commit_time,
             "reason": base.reason,
             "problem": base.problem,
-            "tried": [{"source": one.source, "problem": one.problem} for one in base.tried],
+            "tried": [{"source": one.source, "problem": one.problem} for one in base.incomplete],
         },
         "samples": review.samples,
         "durationMs": review.duration_ms,

@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""Results of tests: how they are built, scored, summarized, estimated, written and read."""

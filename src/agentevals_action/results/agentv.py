@@ -1,4 +1,4 @@
-"""AgentV's snake_case `index.jsonl` rows, read leniently as results of ours."""
+"""Rows of AgentV's `index.jsonl` (snake_case), read leniently as results."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def is_agentv_row(data: object) -> bool:
 
 def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
     """One row as a result; `folder` is that of the index, below which the files of answers lie.
-    ValueError says what is wrong.
+    ValueError for an invalid row.
 
     A row that ended in an execution error, or has no score, is an error. AgentV keeps no gates by
     name: a row of good score that it counts as failed is a fail."""
@@ -87,9 +87,8 @@ def _score(data: Mapping[str, Any]) -> float | None:
 
 
 def _error(data: Mapping[str, Any], score: float | None) -> ErrorInfo | None:
-    said = data.get("error")
-    if said:
-        return ErrorInfo(kind="target", message=said if isinstance(said, str) else str(said))
+    if message := data.get("error"):
+        return ErrorInfo(kind="target", message=str(message))
     if data.get("execution_status") == "execution_error":
         return ErrorInfo(
             kind="target",
@@ -101,9 +100,8 @@ def _error(data: Mapping[str, Any], score: float | None) -> ErrorInfo | None:
 
 
 def _verdict(data: Mapping[str, Any], score: float | None) -> Verdict:
-    said = _VERDICTS.get(_text(data, "verdict"))
-    if said:
-        return said
+    if known := _VERDICTS.get(_text(data, "verdict")):
+        return known
     verdict = verdict_of(score or 0.0)
     return (
         "fail"
@@ -123,8 +121,7 @@ def _answer(data: Mapping[str, Any], folder: Path) -> str:
 
 
 def _answer_file(folder: Path, relative: str) -> str:
-    """The text of an answer's file, empty when it is not there any more or does not lie below the
-    index."""
+    """The text of an answer's file, empty if it does not exist or is outside of the folder."""
     try:
         path = (folder / relative).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
@@ -132,7 +129,7 @@ def _answer_file(folder: Path, relative: str) -> str:
         with path.open("rb") as file:
             return file.read(_ANSWER_LIMIT).decode("utf-8", "replace").rstrip()
     except (OSError, ValueError):
-        return ""  # an answer is shown, never graded here: the row stands without it
+        return ""  # the answer is only shown: the row is valid without it
 
 
 def _evaluator(data: Mapping[str, Any]) -> EvaluatorResult:
@@ -151,9 +148,9 @@ def _evaluator(data: Mapping[str, Any]) -> EvaluatorResult:
 
 
 def _assertions(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    told = [one for one in _list(data, "assertions") if isinstance(one, Mapping)]
-    hits = [_text(one, "text") for one in told if one.get("passed") is True]
-    misses = [_text(one, "text") for one in told if one.get("passed") is not True]
+    checks = [one for one in _list(data, "assertions") if isinstance(one, Mapping)]
+    hits = [_text(one, "text") for one in checks if one.get("passed") is True]
+    misses = [_text(one, "text") for one in checks if one.get("passed") is not True]
     hits += [one for one in _list(data, "hits") if isinstance(one, str)]
     misses += [one for one in _list(data, "misses") if isinstance(one, str)]
     return tuple(hits), tuple(misses)

@@ -1,4 +1,4 @@
-"""Pure: what a run is likely to cost and to take, by what earlier runs did."""
+"""The estimated cost and time of a run, from the results of earlier runs."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -13,9 +13,9 @@ from agentevals_action.results.jsonl import read_results
 
 @dataclass(frozen=True)
 class Figures:
-    """What attempts of one suite took together: `attempts` at least 1, US dollars and tokens (None
-    where no reply tells), and milliseconds, all at least 0. ValueError for anything else: they are
-    read back from files that others may have written."""
+    """The totals of the attempts of one suite: `attempts` at least 1, US dollars and tokens (None
+    if unknown), and milliseconds, all at least 0. ValueError for anything else: they are read from
+    files that others may have written."""
 
     attempts: int
     cost_usd: float | None
@@ -39,15 +39,15 @@ class _Sum:
 
 
 @dataclass
-class Tally:
-    """Adds up results as they come. Of a test with a reply out of the cache, or an error, it takes
-    nothing: neither tells what the next run will cost. The samples of a test run side by side, so
-    that each counts with the test's whole duration."""
+class EstimateTally:
+    """Adds up results as they come. A test with a cached reply or an error is left out: it does not
+    predict the next run. The samples of a test run concurrently, so that each counts with the full
+    duration of the test."""
 
     _suites: dict[str, _Sum] = field(default_factory=dict)
 
     def add(self, result: TestResult) -> None:
-        """One more test."""
+        """Adds a test."""
         if (
             result.cached_replies
             or result.error is not None
@@ -65,7 +65,7 @@ class Tally:
                 suite.tokens = (suite.tokens or 0) + sample.trace_summary.total_tokens
 
     def figures(self) -> Mapping[str, Figures]:
-        """By suite path; a suite of which nothing can be told is not in it."""
+        """By suite path, without unknown suites."""
         return {
             path: Figures(one.attempts, one.cost_usd, one.tokens, one.duration_ms)
             for path, one in self._suites.items()
@@ -73,8 +73,8 @@ class Tally:
 
 
 def tally(results: Iterable[TestResult]) -> Mapping[str, Figures]:
-    """The figures of results that are all there, as those of an earlier results file."""
-    added = Tally()
+    """The figures of complete results, as of an earlier results file."""
+    added = EstimateTally()
     for result in results:
         added.add(result)
     return added.figures()
@@ -90,12 +90,14 @@ def sentence(
     limit: float | None = None,
 ) -> str:
     """The estimate for the log. `tests` are the numbers of tests by suite path, `sides` is 2 when
-    the base is run as well, `at_once` how many attempts run side by side, `last` what is known by
-    suite path, `limit` the input `max-cost-usd`."""
+    the base is run as well, `at_once` the concurrency, `last` the figures of earlier runs by suite
+    path, `limit` the input `max-cost-usd`."""
     number = sum(tests.values())
     each = samples * sides
     known = {path: last[path] for path in tests if path in last}
-    words = f"Estimate: {counted(number, 'test')}{f' × {samples} samples' if samples > 1 else ''}{' on head and base' if sides > 1 else ''}"
+    words = f"Estimate: {counted(number, 'test')}"
+    words += f" × {samples} samples" if samples > 1 else ""
+    words += " on head and base" if sides > 1 else ""
     words = f"{words}: {counted(number * each, 'attempt')}"
     if not known or not number:
         return f"{words}; what they cost and take is not known before they have run once"
@@ -105,7 +107,8 @@ def sentence(
         f"{time(_wall(total, at_once))} at {at_once} at once",
     ]
     one = _Sum(1, _each(total.cost_usd, total), None, total.duration_ms / max(total.attempts, 1))
-    words = f"{words}, {', '.join(parts)} (by the last run: {' and '.join(filter(None, (_worth(one), time(one.duration_ms))))} an attempt)"
+    each_attempt = " and ".join(filter(None, (_worth(one), time(one.duration_ms))))
+    words = f"{words}, {', '.join(parts)} (by the last run: {each_attempt} an attempt)"
     if strange := number - sum(tests[path] for path in known):
         words = (
             f"{words}, without the {counted(strange, 'test')} of suites that have not run before"
@@ -113,12 +116,12 @@ def sentence(
     if unpriced := sum(tests[path] for path, before in known.items() if before.cost_usd is None):
         words = f"{words}; what {counted(unpriced, 'test')} cost is not known"
     if total.cost_usd is not None and limit is not None and total.cost_usd > limit:
-        words = f"{words}; that is above `max-cost-usd` ({dollars(limit)}), so that some will not be made"
+        words += f"; that is above `max-cost-usd` ({dollars(limit)}), so that some will not be made"
     return words
 
 
 def _scaled(attempts: Mapping[str, int], known: Mapping[str, Figures]) -> _Sum:
-    """What so many attempts of each suite take, if each takes what it took before."""
+    """The totals of a number of attempts of each suite, if each is like the earlier ones."""
     total = _Sum()
     for path, number in attempts.items():
         before = known[path]
@@ -133,7 +136,7 @@ def _scaled(attempts: Mapping[str, int], known: Mapping[str, Figures]) -> _Sum:
 
 
 def _wall(total: _Sum, at_once: int) -> float:
-    """Milliseconds on the clock: all slots are busy, and no attempt is shorter than one."""
+    """Milliseconds of wall time with all slots in use."""
     return total.duration_ms / max(min(at_once, total.attempts), 1)
 
 

@@ -1,6 +1,5 @@
-"""Pure: weights, gates and verdicts (specification, section 4)."""
+"""Weights, gates and verdicts (specification, section 4)."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from agentevals_action.model.result import (
@@ -13,30 +12,23 @@ from agentevals_action.model.result import (
 
 
 def reaches(score: float, threshold: float) -> bool:
-    """Whether a score is at or over a threshold, both rounded to 9 decimals so that float noise
-    decides nothing."""
+    """Whether a score is at least a threshold, both rounded to 9 decimals against float noise."""
     return round(score, 9) >= round(threshold, 9)
 
 
 def weighted_mean(scores: Sequence[tuple[float, float]]) -> float:
     """Mean of (score, weight) pairs: sum(score * weight) / sum(weight), the plain mean if all
     weights are 0; at least one pair."""
-    largest = max(weight for _, weight in scores)
-    if largest == 0:
+    total = sum(weight for _, weight in scores)
+    if total == 0:
         return sum(score for score, _ in scores) / len(scores)
-    # A power of two makes the largest about 1, so that no weight is too large or too small for the
-    # sums, and changes no digit.
-    scale = -math.frexp(largest)[1]
-    weights = [math.ldexp(weight, scale) for _, weight in scores]
-    return sum(score * weight for (score, _), weight in zip(scores, weights, strict=True)) / sum(
-        weights
-    )
+    return sum(score * weight for score, weight in scores) / total
 
 
 def verdict_of(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
     """`pass` from 0.8, `borderline` from 0.6, else `fail`; one failed gate makes it `fail` whatever
     the score."""
-    if any(True for _ in gates_failed):
+    if tuple(gates_failed):
         return "fail"
     if reaches(score, PASS_SCORE):
         return "pass"
@@ -46,10 +38,10 @@ def verdict_of(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
 def score_sample(
     results: Sequence[EvaluatorResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
-    """Score, verdict and failed gates of one graded answer.
+    """Score, verdict and failed gates of one attempt.
 
-    A failed gate is `fail` even beside an evaluator that could not tell, with the mean of those
-    that scored (None if none did); else one error leaves the sample without score and verdict."""
+    A failed gate is `fail` even if another evaluator ended in an error; the score is then the mean
+    of the others (None without any). Else one error leaves the sample without score and verdict."""
     scored = [(result.score, result.weight) for result in results if result.score is not None]
     gates = tuple(dict.fromkeys(gate for result in results for gate in result.gates_failed))
     errored = any(result.error for result in results) or not scored
@@ -64,9 +56,9 @@ def combine_samples(
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
     """Score, verdict and failed gates of a test over its samples.
 
-    The score is the mean, the verdict follows from it; a gate has failed when it failed in more
-    than half of the samples. A sample that could not be told leaves the test so, unless a gate has
-    failed in more than half of all samples already."""
+    The score is the mean, the verdict follows from it; a gate fails if it failed in more
+    than half of the samples. A sample that could not be scored leaves the test without score and
+    verdict, unless a gate failed in more than half of all samples."""
     names = dict.fromkeys(gate for sample in samples for gate in sample.gates_failed)
     counts = {name: sum(name in sample.gates_failed for sample in samples) for name in names}
     gates = tuple(name for name, count in counts.items() if 2 * count > len(samples))

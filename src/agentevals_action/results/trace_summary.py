@@ -1,11 +1,26 @@
-"""Pure: the figures of a trace, as results and judges get them."""
+"""The summary of an attempt's trace as results store it, and the attempt that a stored sample is
+of."""
 
-from agentevals_action.model.result import TraceSummary
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentevals_action.model.messages import read_message
+from agentevals_action.model.result import SampleResult, TraceSummary
 from agentevals_action.model.trace import Trace
 
 
+@dataclass(frozen=True)
+class Work:
+    """The work of an agent: its trace, and with a workspace the folder (None for a stored sample)
+    and the diff."""
+
+    trace: Trace
+    folder: Path | None = None
+    changes: str | None = None
+
+
 def summary_of(trace: Trace) -> TraceSummary:
-    """The figures of a trace; what it does not know stays None."""
+    """The summary of a trace; unknown values are None."""
     calls = trace.tool_calls
     both = trace.input_tokens is not None and trace.output_tokens is not None
     return TraceSummary(
@@ -19,3 +34,20 @@ def summary_of(trace: Trace) -> TraceSummary:
         cost_usd=trace.cost_usd,
         duration_ms=trace.duration_ms,
     )
+
+
+def stored_work(sample: SampleResult) -> Work:
+    """The work of a stored sample, without its folder."""
+    messages = tuple(read_message(data) for data in sample.output_messages)
+    summary = sample.trace_summary or TraceSummary()
+    calls = tuple(call for message in messages for call in message.tool_calls)
+    trace = Trace(
+        messages=messages,
+        tool_calls=None if summary.tool_call_count is None else calls,
+        llm_call_count=summary.llm_call_count,
+        input_tokens=summary.input_tokens,
+        output_tokens=summary.output_tokens,
+        cost_usd=summary.cost_usd,
+        duration_ms=summary.duration_ms,
+    )
+    return Work(trace, changes=sample.file_changes)

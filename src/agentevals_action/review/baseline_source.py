@@ -6,19 +6,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
-from agentevals_action.baselines.artifact import ArtifactStore
-from agentevals_action.baselines.auto import Auto
-from agentevals_action.baselines.base import Baseline, BaseTree, Freshness
-from agentevals_action.baselines.branch import BranchStore
-from agentevals_action.baselines.file import FileStore
-from agentevals_action.baselines.none import NoBaseline
-from agentevals_action.baselines.rerun import Rerun
+from agentevals_action.baselines.artifact import ArtifactBaseline
+from agentevals_action.baselines.auto import AutoBaseline
+from agentevals_action.baselines.base import Baseline, BaseTree, Freshness, NoBaseline
+from agentevals_action.baselines.branch import BranchBaseline
+from agentevals_action.baselines.file import FileBaseline
+from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import BaselineInfo
+from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.review.base_tree import Base, links_among
 from agentevals_action.review.run_sides import Sides
-from agentevals_action.review.unchanged_since import UnchangedSince
+from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -50,7 +49,7 @@ def find_baseline(
     if name != "auto":
         return sources[name]()
     names = [name for name in sources if name != "file" or settings.baseline_file]
-    return Auto(info, [(name, sources[name]()) for name in names])
+    return AutoBaseline(info, [(name, sources[name]()) for name in names])
 
 
 def _sources(
@@ -66,7 +65,7 @@ def _sources(
     info, branch = tree.info, settings.baseline_branch
     past = github.history if github else None
     ancestry = Ancestry(info.commit or "", (GitHistory(repository), *((past,) if past else ())))
-    unchanged = UnchangedSince(
+    changed_since = ChangedSince(
         tree.suites, settings.watch, ancestry.changes, lambda paths: links_among(paths, (root,))
     )
     fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
@@ -75,21 +74,21 @@ def _sources(
         if github is None:
             return NoBaseline(replace(info, source="branch", problem=_NO_HOST))
         memory = github.data_branch(branch)
-        return BranchStore(tree, fresh, memory, branch, lambda: ancestry.lineage, unchanged)
+        return BranchBaseline(tree, fresh, memory, branch, ancestry, changed_since)
 
     def from_artifact() -> Baseline:
         if past is None:
             return NoBaseline(replace(info, source="artifact", problem=_NO_HOST))
         base_ref = job.pull.base_ref if job.pull else ""
-        return ArtifactStore(tree, fresh, past, base_ref, lambda: ancestry.lineage, unchanged)
+        return ArtifactBaseline(tree, fresh, past, base_ref, ancestry, changed_since)
 
     def from_rerun() -> Baseline:
         rerun = replace(info, source="rerun")
-        return Rerun(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
+        return RerunBaseline(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
 
     return {
         "branch": from_branch,
         "artifact": from_artifact,
         "rerun": from_rerun,
-        "file": lambda: FileStore(tree, fresh, root, settings.baseline_file or ""),
+        "file": lambda: FileBaseline(tree, fresh, root, settings.baseline_file or ""),
     }

@@ -5,17 +5,11 @@ from dataclasses import dataclass, replace
 
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import (
-    BaselineInfo,
-    Change,
-    Decision,
-    Finding,
-    Outcome,
-    SuiteComparison,
-    TestComparison,
-)
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import Change, Finding, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.review import waivers
 
 #: Digits to which pass rates are compared.
@@ -69,7 +63,7 @@ def invalid_decision(reasons: Sequence[str]) -> Decision:
 def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decision:
     """The decision when something is unknown; `on_inconclusive` as in the policy."""
     exit_code, conclusion = {
-        "fail": (ExitCode.COULD_NOT_TELL, "failure"),
+        "fail": (ExitCode.INCONCLUSIVE, "failure"),
         "neutral": (ExitCode.PASSED, "neutral"),
         "pass": (ExitCode.PASSED, "success"),
     }[on_inconclusive]

@@ -19,9 +19,9 @@ from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
-from agentevals_action.model.comparison import ChangedFile, Review, Selection
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantines
+from agentevals_action.model.review import ChangedFile, Review, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress

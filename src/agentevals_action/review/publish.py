@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agentevals_action.github.base import Host
-from agentevals_action.model.comparison import Change, Outcome
+from agentevals_action.model.comparison import Change
 from agentevals_action.model.report import CheckReport, CommentReport, Published
+from agentevals_action.model.review import Outcome
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.view.models import ReportView

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from agentevals_action.model.comparison import ChangedFile, Selection
+from agentevals_action.model.path_patterns import WatchRule, rule_for
+from agentevals_action.model.review import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
-from agentevals_action.model.watch import WatchRule, rule_for
 
 #: Reasons for one suite that are listed; the others are counted.
 _MAX_REASONS = 20

@@ -4,9 +4,9 @@ still valid."""
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from agentevals_action.model.comparison import ChangedFile
+from agentevals_action.model.path_patterns import WatchRule
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.model.watch import WatchRule
 from agentevals_action.review.selection import Change, select_suites
 
 #: The changes from a commit to the base, or the reason why they are unknown.
@@ -15,9 +15,9 @@ Changes = Callable[[str], Sequence[ChangedFile] | str]
 Links = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
 
 
-class UnchangedSince:
-    """Answers for an ancestor's SHA and the path of a suite: True, or the reason why not. `suites`
-    are those of base, by path."""
+class ChangedSince:
+    """The reason why results of an ancestor (SHA) do not hold for the suite at a path, empty if they
+    do. `suites` are those of base, by path."""
 
     def __init__(
         self,
@@ -30,8 +30,8 @@ class UnchangedSince:
         self._changes, self._links = changes, links
         self._change = cache(self._find_change)
 
-    def __call__(self, ancestor: str, path: str) -> bool | str:
-        """Whether the suite is the same at the ancestor and at the base."""
+    def __call__(self, ancestor: str, path: str) -> str:
+        """The reason for one ancestor and one suite."""
         suite = self._suites.get(path)
         if suite is None:
             return "the base has no such suite"
@@ -40,7 +40,7 @@ class UnchangedSince:
             return change
         found = select_suites((suite,), change, self._watch)
         if not found.selections and not found.broken:
-            return True
+            return ""
         reasons = [reason for selection in found.selections for reason in selection.reasons]
         return f"the base has changed it since ({reasons[0] if reasons else 'the suite is broken'})"
 

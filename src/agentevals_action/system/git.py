@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import GitError
-from agentevals_action.model.comparison import ChangedFile
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.system import process
 
 _LOCAL_SECONDS = 120.0

@@ -15,8 +15,8 @@ from agentevals_action.errors import OutputError
 
 #: Advice for a file that cannot be written.
 WRITE_ADVICE = (
-    "check that the disk has free space and that the folder is writable, "
-    "or name another folder, and run again"
+    "check that the disk has free space and that the folder is writable, or name another folder, "
+    "and run again"
 )
 _GIT = ".git"
 

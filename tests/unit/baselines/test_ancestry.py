@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
+from agentevals_action.baselines.base import MOST_BACK, Lineage, build_lineage
 from agentevals_action.errors import HostError
-from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.past import MOST_BACK, Lineage, lineage
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.system.git import GitRepository
 from tests.support.repositories import Repository, pull_request
 
@@ -45,7 +45,7 @@ def test_lineage__is_by_the_fewest_steps_over_all_parents() -> None:
         "main": ("old",),
         "old": ("older",),
     }
-    assert list(lineage("top", parents).distances.items()) == [
+    assert list(build_lineage("top", parents).distances.items()) == [
         ("top", 0),
         ("main", 1),
         ("side1", 1),
@@ -57,7 +57,7 @@ def test_lineage__is_by_the_fewest_steps_over_all_parents() -> None:
 
 def test_lineage__ends_where_a_baseline_is_too_far() -> None:
     parents = {str(number): (str(number + 1),) for number in range(200)}
-    assert list(lineage("0", parents).distances.values()) == list(range(MOST_BACK + 1))
+    assert list(build_lineage("0", parents).distances.values()) == list(range(MOST_BACK + 1))
 
 
 def test_lineage__the_first_that_knows_all_is_enough() -> None:
@@ -70,9 +70,7 @@ def test_lineage__the_first_that_knows_all_is_enough() -> None:
 def test_lineage__the_one_that_knows_most_and_what_each_lacks() -> None:
     found = Ancestry("x", (Place(Lineage({"x": 0, "y": 1}, "shallow")), Place())).lineage
     assert (found.distances, found.problem) == ({"x": 0, "y": 1}, "shallow; forbidden")
-    assert Ancestry("x", ()).lineage == Lineage(
-        {"x": 0}, "there is nothing to ask for the base's ancestors"
-    )
+    assert Ancestry("x", ()).lineage == Lineage({"x": 0}, "no source knows the base's ancestors")
 
 
 def test_changes__of_the_next_place_where_the_first_cannot_tell() -> None:
@@ -81,7 +79,7 @@ def test_changes__of_the_next_place_where_the_first_cannot_tell() -> None:
         Ancestry("x", (Place(files="not in the clone"), Place(files="too much"))).changes("y")
         == "too much"
     )
-    assert Ancestry("x", ()).changes("y") == "there is nothing to ask for what changed since"
+    assert Ancestry("x", ()).changes("y") == "no source knows the changes since then"
 
 
 def test_changes__a_place_that_failed_is_not_asked_again() -> None:
@@ -96,7 +94,7 @@ def test_changes__are_bounded() -> None:
     ancestry = Ancestry("x", (place,))
     told = [ancestry.changes(str(number)) for number in range(40)]
     assert told.count(FILE) == len(place.asked) == 30
-    assert told[-1] == "more than 30 commits would have to be looked at"
+    assert told[-1] == "the changes since more than 30 commits would be needed"
 
 
 def test_git_past__of_a_whole_clone(tmp_path: Path) -> None:
@@ -130,4 +128,4 @@ def test_git_past__of_no_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("commit", ["x", "0" * 40])
 def test_lineage__of_a_commit_that_nobody_knows(commit: str) -> None:
-    assert lineage(commit, {}).distances == {commit: 0}
+    assert build_lineage(commit, {}).distances == {commit: 0}

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.baselines.artifact import ArtifactStore
+from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.artifact import ArtifactBaseline
+from agentevals_action.baselines.base import EarlierRun, Lineage, RunArchive
 from agentevals_action.errors import HostError
-from agentevals_action.model.comparison import BaseRun, Origin
-from agentevals_action.model.past import Archive, Lineage, PastRun
+from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree
 from tests.support.github_history import zipped
@@ -25,16 +26,16 @@ LINE = Lineage({base_tree.BASE: 0, NEAR: 1, FAR: 5})
 class Host:
     """Runs by commit, newest first, with the archives of each."""
 
-    left: dict[str, Sequence[Archive]]
+    left: dict[str, Sequence[RunArchive]]
     refusal: str = ""
     opened: list[str] = field(default_factory=list)
 
-    def runs(self, branch: str) -> Sequence[PastRun]:
+    def runs(self, branch: str) -> Sequence[EarlierRun]:
         if self.refusal:
             raise HostError(self.refusal)
-        return [PastRun(number, commit) for number, commit in enumerate(self.left, 100)]
+        return [EarlierRun(number, commit) for number, commit in enumerate(self.left, 100)]
 
-    def archives(self, run: PastRun) -> Iterator[Archive]:
+    def archives(self, run: EarlierRun) -> Iterator[RunArchive]:
         self.opened.append(run.commit)
         yield from self.left[run.commit]
 
@@ -44,9 +45,9 @@ def suite(tmp_path: Path) -> Suite:
     return base_tree.greeter(tmp_path)
 
 
-def report(suite: Suite, commit: str, **changes: dict[str, Any]) -> Archive:
+def report(suite: Suite, commit: str, **changes: dict[str, Any]) -> RunArchive:
     rows = base_tree.jsonl(base_tree.results_of(suite, changes))
-    return Archive(
+    return RunArchive(
         "agentevals-report",
         zipped({"results.jsonl": rows, "summary.json": json.dumps({"headSha": commit})}),
     )
@@ -55,12 +56,17 @@ def report(suite: Suite, commit: str, **changes: dict[str, Any]) -> Archive:
 def given(
     suite: Suite, host: Host, lineage: Lineage = LINE, touched: str = "", branch: str = "main"
 ) -> BaseRun:
-    def untouched(ancestor: str, path: str) -> bool | str:
+    def changed_since(ancestor: str, path: str) -> str:
         assert path == suite.path
-        return f"touched since {ancestor[:1]}" if ancestor == touched else True
+        return f"touched since {ancestor[:1]}" if ancestor == touched else ""
 
-    store = ArtifactStore(
-        base_tree.tree(suite), base_tree.FRESH, host, branch, lambda: lineage, untouched
+    store = ArtifactBaseline(
+        base_tree.tree(suite),
+        base_tree.FRESH,
+        host,
+        branch,
+        Ancestry(base_tree.BASE, [base_tree.KnownHistory(lineage)]),
+        changed_since,
     )
     return asyncio.run(store.results(base_tree.select()))
 
@@ -82,7 +88,7 @@ def test_artifact__of_the_nearest_commit(suite: Suite) -> None:
     run = given(suite, host)
     assert [one.verdict for one in run.suites[suite.path].results] == ["pass", "fail"]
     assert run.origins == {
-        suite.path: Origin("artifact", NEAR, 1, "2026-01-01T00:00:00Z", 1, stale=False)
+        suite.path: BaselineOrigin("artifact", NEAR, 1, "2026-01-01T00:00:00Z", 1, stale=False)
     }
     assert (host.opened, run.problems, run.info.source) == ([NEAR], {}, "artifact")
 
@@ -102,7 +108,7 @@ def test_artifact__a_commit_since_which_the_suite_was_touched_is_not_opened(suit
 
 def test_artifact__goes_on_to_an_older_run(suite: Suite) -> None:
     host = Host(
-        {NEAR: [Archive("agentevals-report", problem="has expired")], FAR: [report(suite, FAR)]}
+        {NEAR: [RunArchive("agentevals-report", problem="has expired")], FAR: [report(suite, FAR)]}
     )
     run = given(suite, host)
     assert (run.origins[suite.path].distance, run.problems) == (5, {})
@@ -111,17 +117,17 @@ def test_artifact__goes_on_to_an_older_run(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("archives", "words"),
     [
-        ([], "it left no artifact"),
+        ([], "it has no artifact"),
         (
-            [Archive("agentevals-report", problem="has expired")],
+            [RunArchive("agentevals-report", problem="has expired")],
             "the artifact `agentevals-report` has expired",
         ),
-        ([Archive("x", b"")], "the artifact `x`: it is no whole archive (BadZipFile)"),
-        ([Archive("x", zipped({"a": "b"}))], "the artifact `x`: it holds no `results.jsonl`"),
+        ([RunArchive("x", b"")], "the artifact `x`: it is not a valid archive (BadZipFile)"),
+        ([RunArchive("x", zipped({"a": "b"}))], "the artifact `x`: it contains no `results.jsonl`"),
     ],
 )
 def test_artifact__says_why_a_run_gave_nothing(
-    suite: Suite, archives: list[Archive], words: str
+    suite: Suite, archives: list[RunArchive], words: str
 ) -> None:
     assert problem(suite, Host({NEAR: archives})) == f"the run 100 on 111111111111: {words}"
 
@@ -144,10 +150,10 @@ def test_artifact__with_other_digests(suite: Suite) -> None:
 
 
 def test_artifact__no_run_that_could_be_meant(suite: Suite) -> None:
-    assert problem(suite, Host({})) == "no successful run of this workflow on `main` is there"
+    assert problem(suite, Host({})) == "no successful run of this workflow on `main` exists"
     assert (
         problem(suite, Host({}), branch="")
-        == "no successful run of this workflow on the default branch is there"
+        == "no successful run of this workflow on the default branch exists"
     )
     far = (
         "no successful run of this workflow on `main` is of the base or a commit shortly before it"

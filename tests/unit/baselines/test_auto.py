@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentevals_action.baselines.auto import Auto
-from agentevals_action.baselines.none import NoBaseline
-from agentevals_action.model.comparison import BaselineInfo, BaseRun, Origin, Rung, Selection
+from agentevals_action.baselines.auto import AutoBaseline
+from agentevals_action.baselines.base import NoBaseline
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, BaseRun, IncompleteSource
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.model.review import Selection
 from tests.support import results
 from tests.support.base_tree import select
 
@@ -30,7 +31,7 @@ class Source:
         wanted = [selection.path for selection in selections]
         self.asked.append(wanted)
         runs = {path: run for path, run in self.runs.items() if path in wanted}
-        origins = {path: Origin(self.name, distance=2) for path in runs}
+        origins = {path: BaselineOrigin(self.name, distance=2) for path in runs}
         return BaseRun(
             replace(INFO, source=self.name, problem=self.problem),
             runs,
@@ -49,7 +50,7 @@ def errors(path: str) -> SuiteRun:
 
 
 def climbed(*sources: Source, paths: Sequence[str] = ("a", "b", "c")) -> BaseRun:
-    ladder = Auto(INFO, [(source.name, source) for source in sources])
+    ladder = AutoBaseline(INFO, [(source.name, source) for source in sources])
     return asyncio.run(ladder.results(select(*paths)))
 
 
@@ -66,7 +67,7 @@ def test_auto__later_sources_are_asked_for_the_rest_alone() -> None:
     }
     assert run.origins["a"].distance == 2
     assert (run.missing, run.problems) == ({"c": "the suite is new"}, {})
-    assert run.info == replace(INFO, tried=(Rung("branch", "x"),))
+    assert run.info == replace(INFO, incomplete=(IncompleteSource("branch", "x"),))
 
 
 def test_auto__one_source_for_all_is_named() -> None:
@@ -75,7 +76,7 @@ def test_auto__one_source_for_all_is_named() -> None:
         Source("rerun", {path: passing(path) for path in "abc"}),
     )
     assert (run.info.source, run.info.problem) == ("rerun", "")
-    assert run.info.tried == (Rung("branch", "nothing is stored"),)
+    assert run.info.incomplete == (IncompleteSource("branch", "nothing is stored"),)
     assert set(run.suites) == {"a", "b", "c"}
 
 
@@ -85,9 +86,9 @@ def test_auto__why_a_source_did_not_give_each_suite() -> None:
         Source("rerun", problem="p"),
         paths=("a", "b", "c", "d"),
     )
-    assert run.info.tried == (
-        Rung("branch", "`a`: one; `b`: two; `c`: three; and 1 more suite"),
-        Rung("rerun", "p"),
+    assert run.info.incomplete == (
+        IncompleteSource("branch", "`a`: one; `b`: two; `c`: three; and 1 more suite"),
+        IncompleteSource("rerun", "p"),
     )
 
 
@@ -99,7 +100,7 @@ def test_auto__the_problem_of_the_rerun_stands() -> None:
         Source("file", problem="no file"),
     )
     assert (run.info.wanted, run.info.problem, run.suites) == (True, "`prepare` failed", {})
-    assert [rung.source for rung in run.info.tried] == ["branch", "rerun", "file"]
+    assert [rung.source for rung in run.info.incomplete] == ["branch", "rerun", "file"]
 
 
 def test_auto__the_file_stands_in_for_a_rerun_that_failed() -> None:
@@ -124,7 +125,7 @@ def test_auto__a_rerun_of_errors_gives_way_to_a_file_that_knows() -> None:
         "b": "rerun",
     }
     assert run.problems == {}
-    assert Rung("rerun", "all its tests ended in errors") in run.info.tried
+    assert IncompleteSource("rerun", "all its tests ended in errors") in run.info.incomplete
 
 
 def test_auto__new_suites_are_no_part_of_a_problem() -> None:
@@ -140,13 +141,16 @@ def test_auto__new_suites_are_no_part_of_a_problem() -> None:
 
 
 def test_auto__without_any_source_the_base_could_not_be_had() -> None:
-    assert climbed().info.problem == "there is no source to ask"
+    assert climbed().info.problem == "there is no source of results"
 
 
 def test_auto__a_source_that_says_nothing() -> None:
     run = asyncio.run(
-        Auto(INFO, [("branch", NoBaseline(replace(INFO, reason="no code host")))]).results(
+        AutoBaseline(INFO, [("branch", NoBaseline(replace(INFO, reason="no code host")))]).results(
             select("a")
         )
     )
-    assert (run.info.problem, run.info.tried) == ("no code host", (Rung("branch", "no code host"),))
+    assert (run.info.problem, run.info.incomplete) == (
+        "no code host",
+        (IncompleteSource("branch", "no code host"),),
+    )

@@ -1,24 +1,26 @@
-"""What the stores of base results share: which suites base has, how old results are."""
+"""The shared code of the baselines: the suites that base has, and the age of results."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agentevals_action.baselines.base import Freshness, instant, origin, sorted_out
-from agentevals_action.model.comparison import Selection
+from agentevals_action.baselines.base import Freshness, origin_of, parse_time, split_selections
+from agentevals_action.model.review import Selection
 from tests.support import base_tree, results, suites
 
 
-def test_sorted_out__new_broken_and_renamed_suites(tmp_path: Path) -> None:
+def test_split_selections__new_broken_and_renamed_suites(tmp_path: Path) -> None:
     whole = base_tree.greeter(tmp_path)
     broken = suites.load(suites.write(tmp_path, {"bad/EVAL.yaml": "tests: 3\n"}), "bad/EVAL.yaml")
     there = {suite.path: suite for suite in (whole, broken)}
     renamed = Selection("moved/EVAL.yaml", ("renamed",), base_path=whole.path)
-    found = sorted_out(there, (*base_tree.select("new/EVAL.yaml", "bad/EVAL.yaml"), renamed))
-    assert found.wanted == {"moved/EVAL.yaml": whole}
-    assert found.missing["new/EVAL.yaml"] == "the suite is new"
-    assert found.missing["bad/EVAL.yaml"].startswith("the suite is broken on base (bad/EVAL.yaml:1")
+    wanted, missing = split_selections(
+        there, (*base_tree.select("new/EVAL.yaml", "bad/EVAL.yaml"), renamed)
+    )
+    assert wanted == {"moved/EVAL.yaml": whole}
+    assert missing["new/EVAL.yaml"] == "the suite is new"
+    assert missing["bad/EVAL.yaml"].startswith("the suite is broken on base (bad/EVAL.yaml:1")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def test_freshness__by_age_in_days(time: str | None, days: float, stale: bool) -
 def test_origin__latest_time_and_fewest_samples() -> None:
     one = replace(results.result("a"), timestamp="2026-01-01T23:00:00-02:00")
     other = replace(results.result("b"), timestamp="2026-01-01T23:30:00Z", samples=one.samples * 3)
-    told = origin("file", results.run(one, other), "c" * 40, 4, Freshness(base_tree.NOW, 5))
+    told = origin_of("file", results.run(one, other), "c" * 40, 4, Freshness(base_tree.NOW, 5))
     assert (told.source, told.commit, told.distance, told.time) == (
         "file",
         "c" * 40,
@@ -48,4 +50,4 @@ def test_origin__latest_time_and_fewest_samples() -> None:
         "2026-01-01T23:00:00-02:00",
     )
     assert (told.samples, told.stale) == (1, True)
-    assert instant("no time") is None
+    assert parse_time("no time") is None

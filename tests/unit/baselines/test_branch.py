@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from agentevals_action.baselines import history
-from agentevals_action.baselines.branch import BranchStore
+from agentevals_action.baselines.ancestry import Ancestry
+from agentevals_action.baselines.base import Lineage
+from agentevals_action.baselines.branch import BranchBaseline
 from agentevals_action.errors import HostError
-from agentevals_action.model.comparison import BaseRun, Origin
+from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.history import Remembered, SuiteHistory
-from agentevals_action.model.past import Lineage
 from agentevals_action.model.result import (
     ErrorInfo,
     SampleResult,
@@ -73,19 +74,19 @@ def given(
     lineage: Lineage = LINE,
     asked: list[str] | None = None,
 ) -> BaseRun:
-    def untouched(ancestor: str, path: str) -> bool | str:
+    def changed_since(ancestor: str, path: str) -> str:
         assert path == suite.path
         if asked is not None:
             asked.append(ancestor)
-        return f"touched since {ancestor[:1]}" if ancestor in touched else True
+        return f"touched since {ancestor[:1]}" if ancestor in touched else ""
 
-    store = BranchStore(
+    store = BranchBaseline(
         base_tree.tree(suite),
         base_tree.FRESH,
         memory,
         "agentevals-data",
-        lambda: lineage,
-        untouched,
+        Ancestry(base_tree.BASE, [base_tree.KnownHistory(lineage)]),
+        changed_since,
     )
     return asyncio.run(store.results(base_tree.select()))
 
@@ -118,7 +119,7 @@ def test_base__has_its_own_results_and_those_before_as_history(suite: Suite) -> 
         "pass",
     ]
     assert found.origins == {
-        suite.path: Origin("branch", BASE, 0, "2026-01-08T00:00:00.000Z", 4, stale=False)
+        suite.path: BaselineOrigin("branch", BASE, 0, "2026-01-08T00:00:00.000Z", 4, stale=False)
     }
     assert (found.info.source, found.problems, memory.asked) == ("branch", {}, [suite.path])
 
@@ -193,7 +194,7 @@ def test_ancestor__the_nearest_that_left_the_suite_alone(suite: Suite) -> None:
     memory = remembered(suite, {FARTHER: run(suite), FAR: run(suite), NEAR: run(suite)})
     found = given(suite, memory, touched=[NEAR])
     assert found.origins == {
-        suite.path: Origin("branch", FAR, 5, "2026-01-06T00:00:00.000Z", 2, stale=False)
+        suite.path: BaselineOrigin("branch", FAR, 5, "2026-01-06T00:00:00.000Z", 2, stale=False)
     }
 
 
@@ -215,10 +216,10 @@ def test_history__has_no_samples_of_commits_that_are_no_ancestors(suite: Suite) 
     assert [one.verdict for one in by_id(given(suite, memory))["short"].samples] == ["pass"]
     words = problem(suite, remembered(suite, {ALIEN: run(suite)}))
     assert words == "`agentevals-data` has no results of the base or a commit shortly before it"
-    cut = Lineage({BASE: 0}, "the clone does not hold the whole history")
+    cut = Lineage({BASE: 0}, "the clone does not contain the complete history")
     assert (
         problem(suite, remembered(suite, {NEAR: run(suite)}), lineage=cut)
-        == f"{words} (the clone does not hold the whole history)"
+        == f"{words} (the clone does not contain the complete history)"
     )
 
 
@@ -302,8 +303,13 @@ def test_suites_that_base_has_not__are_rightly_missing(tmp_path: Path) -> None:
         (base_tree.tree(), "the suite is new"),
         (broken, "the suite is broken on base"),
     ):
-        store = BranchStore(
-            tree, base_tree.FRESH, memory, "agentevals-data", lambda: LINE, lambda *_: True
+        store = BranchBaseline(
+            tree,
+            base_tree.FRESH,
+            memory,
+            "agentevals-data",
+            Ancestry(base_tree.BASE, [base_tree.KnownHistory(LINE)]),
+            lambda *_: "",
         )
         found = asyncio.run(store.results(base_tree.select()))
         assert found.missing[base_tree.PATH].startswith(words)

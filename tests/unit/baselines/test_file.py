@@ -7,8 +7,8 @@ import pytest
 
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.baseline_file_format import StoredSuite
-from agentevals_action.baselines.file import FileStore
-from agentevals_action.model.comparison import BaseRun, Origin
+from agentevals_action.baselines.file import FileBaseline
+from agentevals_action.model.baseline import BaselineOrigin, BaseRun
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree
 
@@ -23,11 +23,13 @@ def suite(tmp_path: Path) -> Suite:
 
 def keep(suite: Suite, commit: str = OLD) -> None:
     stored = StoredSuite(suite.path, suite.name, commit, TIME, base_tree.results_of(suite))
-    (suite.root / NAME).write_text(baseline_file_format.written([stored])[0], encoding="utf-8")
+    (suite.root / NAME).write_text(
+        baseline_file_format.format_suites([stored])[0], encoding="utf-8"
+    )
 
 
 def given(root: Path, path: str = NAME, *selected: str) -> BaseRun:
-    store = FileStore(base_tree.at(root), base_tree.FRESH, root, path)
+    store = FileBaseline(base_tree.at(root), base_tree.FRESH, root, path)
     return asyncio.run(store.results(base_tree.select(*selected)))
 
 
@@ -41,7 +43,7 @@ def test_file__gives_its_results_and_says_whose_they_are(suite: Suite) -> None:
     keep(suite)
     run = given(suite.root, NAME, base_tree.PATH, "new/EVAL.yaml")
     assert [one.verdict for one in run.suites[suite.path].results] == ["pass", "pass"]
-    assert run.origins == {suite.path: Origin("file", OLD, None, TIME, 1, stale=False)}
+    assert run.origins == {suite.path: BaselineOrigin("file", OLD, None, TIME, 1, stale=False)}
     assert (run.missing, run.problems, run.info.source) == (
         {"new/EVAL.yaml": "the suite is new"},
         {},
@@ -68,20 +70,22 @@ def test_file__that_leads_out_of_the_repository(
     outside = tmp_path_factory.mktemp("outside") / "baseline.jsonl"
     outside.write_text("x")
     (suite.root / NAME).symlink_to(outside)
-    assert problem(suite.root) == f"`{NAME}` leads out of the repository"
+    assert problem(suite.root) == f"`{NAME}` is outside of the repository"
 
 
 def test_file__that_is_none(suite: Suite) -> None:
     (suite.root / NAME).write_text("tests: []\n")
     assert problem(suite.root).startswith(
-        f"`{NAME}` on base is no baseline file: line 1: JSON is malformed"
+        f"`{NAME}` on base is not a valid baseline file: line 1: it is not valid JSON"
     )
     (suite.root / NAME).write_bytes(b"\xff\xfe")
-    assert problem(suite.root).startswith(f"`{NAME}` on base is no baseline file: 'utf-8' codec")
+    assert problem(suite.root).startswith(
+        f"`{NAME}` on base is not a valid baseline file: 'utf-8' codec"
+    )
 
 
 def test_file__of_other_suites(suite: Suite) -> None:
-    (suite.root / NAME).write_text(baseline_file_format.written([])[0])
+    (suite.root / NAME).write_text(baseline_file_format.format_suites([])[0])
     assert problem(suite.root) == f"`{NAME}` on base: there are no results of it"
 
 

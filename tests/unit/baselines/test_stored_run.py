@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.baselines.stored_run import sound_samples, whole_run
+from agentevals_action.baselines.stored_run import complete_run, sound_samples
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun
 from agentevals_action.model.suite import Suite
 from tests.support import base_tree, results
@@ -18,7 +18,7 @@ def suite(tmp_path: Path) -> Suite:
 
 
 def read(suite: Suite, **changes: dict[str, Any]) -> SuiteRun | str:
-    return whole_run(suite, base_tree.results_of(suite, changes), base_tree.fingerprints(suite))
+    return complete_run(suite, base_tree.results_of(suite, changes), base_tree.fingerprints(suite))
 
 
 def sample(score: float | None = 1.0, verdict: Any = "pass", **fields: Any) -> SampleResult:
@@ -29,7 +29,7 @@ def test_whole_run__is_the_suites_own_in_its_order(suite: Suite) -> None:
     rows = base_tree.results_of(
         suite, {"greets": {"verdict": "fail", "failed": ("by-name",), "line": 99}}
     )
-    run = whole_run(suite, rows[::-1], base_tree.fingerprints(suite))
+    run = complete_run(suite, rows[::-1], base_tree.fingerprints(suite))
     assert isinstance(run, SuiteRun)
     assert [(one.eval_id, one.verdict, one.gates_failed) for one in run.results] == [
         ("greets", "fail", ("by-name",)),
@@ -48,19 +48,19 @@ def test_whole_run__is_the_suites_own_in_its_order(suite: Suite) -> None:
 
 def test_whole_run__tests_that_the_suite_no_longer_has_are_left_out(suite: Suite) -> None:
     rows = (*base_tree.results_of(suite), results.result("gone", path=suite.path))
-    run = whole_run(suite, rows, base_tree.fingerprints(suite))
+    run = complete_run(suite, rows, base_tree.fingerprints(suite))
     assert isinstance(run, SuiteRun)
     assert len(run.results) == 2
 
 
 def test_whole_run__nothing_of_the_suite(suite: Suite) -> None:
-    assert whole_run(suite, (), base_tree.fingerprints(suite)) == "there are no results of it"
+    assert complete_run(suite, (), base_tree.fingerprints(suite)) == "there are no results of it"
 
 
 def test_whole_run__a_missing_test_would_count_as_new(suite: Suite) -> None:
     rows = base_tree.results_of(suite)[:1]
     assert (
-        whole_run(suite, rows, base_tree.fingerprints(suite))
+        complete_run(suite, rows, base_tree.fingerprints(suite))
         == "the test `short` of 2 is not in it"
     )
 
@@ -68,7 +68,7 @@ def test_whole_run__a_missing_test_would_count_as_new(suite: Suite) -> None:
 def test_whole_run__a_test_twice(suite: Suite) -> None:
     rows = base_tree.results_of(suite)
     assert (
-        whole_run(suite, (*rows, rows[0]), base_tree.fingerprints(suite))
+        complete_run(suite, (*rows, rows[0]), base_tree.fingerprints(suite))
         == "a test has more than one result there"
     )
 
@@ -93,7 +93,7 @@ def test_whole_run__several_digests_of_several_tests(suite: Suite) -> None:
 
 def test_whole_run__without_a_fingerprint(suite: Suite) -> None:
     rows = [replace(row, fingerprint=None) for row in base_tree.results_of(suite)]
-    assert "were run with another" in str(whole_run(suite, rows, base_tree.fingerprints(suite)))
+    assert "were run with another" in str(complete_run(suite, rows, base_tree.fingerprints(suite)))
 
 
 def test_whole_run__an_error_is_no_result(suite: Suite) -> None:
@@ -106,10 +106,10 @@ def test_whole_run__a_verdict_that_no_grading_gave(suite: Suite) -> None:
     forged = replace(
         rows[0], samples=(sample(0.1, "pass"), sample(7.0, "pass"), sample(float("nan"), "fail"))
     )
-    words = whole_run(suite, (forged, rows[1]), base_tree.fingerprints(suite))
+    words = complete_run(suite, (forged, rows[1]), base_tree.fingerprints(suite))
     assert words == "the test `greets` ended in an error there"
     lying = replace(rows[0], verdict="pass", samples=(sample(0.1, "fail"),))
-    run = whole_run(suite, (lying, rows[1]), base_tree.fingerprints(suite))
+    run = complete_run(suite, (lying, rows[1]), base_tree.fingerprints(suite))
     assert isinstance(run, SuiteRun)
     assert run.results[0].verdict == "fail"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.watch import read_rule
 from tests.support import suites
 from tests.support.timing import processor_seconds
 

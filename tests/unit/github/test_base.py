@@ -3,8 +3,8 @@
 import io
 
 from agentevals_action.github.base import Host, LocalHost
-from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.report import CheckReport, CommentReport
+from agentevals_action.model.review import Outcome
 
 
 def test_local__prints_the_comment_and_does_nothing_else() -> None:

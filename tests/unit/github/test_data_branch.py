@@ -149,7 +149,7 @@ def test_file_that_is_too_large__is_not_fetched(
     memory(server).store([run()], C1, T1)
     monkeypatch.setattr(history_format, "FILE_BYTES", 100)
     server.requests.clear()
-    assert memory(server).read([PATH]).damaged == {PATH: "it is empty, too large or no text"}
+    assert memory(server).read([PATH]).damaged == {PATH: "it is empty, too large or not a text"}
     assert len(server.requests) == 1
 
 
@@ -157,7 +157,7 @@ def test_huge_answer__is_left_out_and_reported(server: GitHubServer) -> None:
     (notice,) = memory(server).store([run(answer="x" * 1_000_000)], C1, T1)
     assert (
         notice
-        == "1 answer of `evals/EVAL.yaml` could not be stored, to be graded again: more than 64 KiB, nested too deeply, or no JSON."
+        == "1 answer of `evals/EVAL.yaml` could not be stored to be scored again: more than 64 KiB, nested too deeply, or not JSON."
     )
     assert len(server.git.files(BRANCH)[NAME]) < 1_000
 

@@ -11,21 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
 from agentevals_action.model.comparison import (
-    BaselineInfo,
     Change,
     Evidence,
     Finding,
-    Origin,
-    Review,
-    Rung,
-    Selection,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
+from agentevals_action.model.review import Review, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.page import MARKER
@@ -332,7 +329,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
             tests=tuple(
                 one for test in suite.tests for one in _every_way(test, held, word, unsure)
             ),
-            origin=Origin(word, word, 1, word),
+            origin=BaselineOrigin(word, word, 1, word),
         )
         for suite in compared
     ]
@@ -348,7 +345,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
             commit=word,
             commit_time=word,
             problem=word,
-            tried=(Rung(word, word),) * places,
+            incomplete=(IncompleteSource(word, word),) * places,
         ),
         selections=(Selection(word, (word,) * 9),) * places,
     )

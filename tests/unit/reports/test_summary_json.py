@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agentevals_action.model.comparison import Decision, Outcome, Review
+from agentevals_action.model.review import Decision, Outcome, Review
 from agentevals_action.reports.summary_json import review_summary, run_summary
 from agentevals_action.reports.view.build import build_view
 from tests.support import results, reviews

@@ -2,9 +2,11 @@
 
 import pytest
 
-from agentevals_action.model.comparison import BaselineInfo, Decision, Outcome, SuiteComparison
+from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.review import gate
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare import Side

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from agentevals_action.model.comparison import ChangedFile
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.path_patterns import read_rule
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
-from agentevals_action.model.watch import read_rule
 from agentevals_action.review.selection import Change, SelectedSuites, select_suites
 
 

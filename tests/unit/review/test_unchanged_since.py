@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.comparison import ChangedFile
-from agentevals_action.model.watch import read_rule
-from agentevals_action.review.unchanged_since import UnchangedSince
+from agentevals_action.model.path_patterns import read_rule
+from agentevals_action.model.review import ChangedFile
+from agentevals_action.review.unchanged_since import ChangedSince
 from tests.support import base_tree, suites
 
 OLD = "a" * 40
@@ -18,13 +18,11 @@ def asked(
     *files: ChangedFile | str,
     watch: str = "",
     links: dict[str, list[str]] | None = None,
-) -> bool | str:
+) -> str:
     there = {suite.path: suite for suite in (suites.load(root, base_tree.PATH),)}
     actual = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
     rules = (read_rule(watch),) if watch else ()
-    return UnchangedSince(there, rules, lambda _: actual, lambda _: links or {})(
-        OLD, base_tree.PATH
-    )
+    return ChangedSince(there, rules, lambda _: actual, lambda _: links or {})(OLD, base_tree.PATH)
 
 
 @pytest.fixture
@@ -34,8 +32,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_untouched__by_a_change_of_something_else(root: Path) -> None:
-    assert asked(root) is True
-    assert asked(root, "README.md", ChangedFile("src/agent.py", "removed")) is True
+    assert asked(root) == ""
+    assert asked(root, "README.md", ChangedFile("src/agent.py", "removed")) == ""
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def test_untouched__not_by_what_is_watched(root: Path) -> None:
         asked(root, "src/agent.py", watch="src/**")
         == "the base has changed it since (watch: src/agent.py)"
     )
-    assert asked(root, "src/agent.py", watch="src/** => other/**") is True
+    assert asked(root, "src/agent.py", watch="src/** => other/**") == ""
 
 
 def test_untouched__not_by_a_link_that_leads_to_what_it_names(root: Path) -> None:
@@ -78,7 +76,7 @@ def test_untouched__a_broken_suite_or_none(tmp_path: Path) -> None:
     suites.write(tmp_path, {base_tree.PATH: "tests: 3\n"})
     assert asked(tmp_path, base_tree.PATH) == "the base has changed it since (the suite is broken)"
     assert (
-        UnchangedSince({}, (), lambda _: (), lambda _: {})(OLD, "x") == "the base has no such suite"
+        ChangedSince({}, (), lambda _: (), lambda _: {})(OLD, "x") == "the base has no such suite"
     )
 
 
@@ -90,7 +88,7 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
         return "nobody knows" if ancestor == OLD else ()
 
     there = {base_tree.PATH: suites.whole(root, base_tree.PATH)}
-    untouched = UnchangedSince(there, (), changes, lambda _: {})
+    untouched = ChangedSince(there, (), changes, lambda _: {})
     assert [
         untouched(OLD, base_tree.PATH),
         untouched(OLD, base_tree.PATH),
@@ -98,6 +96,6 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
     ] == [
         "nobody knows",
         "nobody knows",
-        True,
+        "",
     ]
     assert asked == [OLD, "c" * 40]

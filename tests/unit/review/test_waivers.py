@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOTHING,
-    BaselineInfo,
     Change,
-    Decision,
     Evidence,
     Finding,
-    Outcome,
     SuiteComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import TestResult, Verdict
+from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.review import gate, waivers
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare import Knowledge, Side

@@ -38,7 +38,7 @@ def test_make_report_folder__that_may_not_be_written_could_not_be_scored(tmp_pat
         ) as caught,
     ):
         Workspace(tmp_path, Settings(), {}).make_report_folder()
-    assert caught.value.exit_code is ExitCode.COULD_NOT_TELL
+    assert caught.value.exit_code is ExitCode.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentevals_action import evaluators, resources
+from agentevals_action import evaluators, templating
 from agentevals_action.suites.files.positions import plain
 from agentevals_action.suites.files.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema
@@ -28,7 +28,9 @@ def test_schema__is_valid_draft_7() -> None:
 
 
 def test_schema__file_is_up_to_date() -> None:
-    written = (resources.folder("schemas") / "eval.schema.json").read_text(encoding="utf-8")
+    written = (templating.packaged_folder("schemas") / "eval.schema.json").read_text(
+        encoding="utf-8"
+    )
 
     assert written == json.dumps(MADE, indent=2, ensure_ascii=False) + "\n", (
         "run `agentevals-action schema > schemas/eval.schema.json`"

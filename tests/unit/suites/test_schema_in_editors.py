@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentevals_action import evaluators, resources
+from agentevals_action import evaluators, templating
 from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.model.file_model import fields_of as file_fields
 from agentevals_action.suites import dialects
@@ -188,7 +188,7 @@ def test_agentv__its_own_spellings_are_accepted_by_schema_and_loader(tmp_path: P
 
 
 def test_suites_of_this_repository__are_accepted() -> None:
-    files = sorted((resources.folder("examples")).rglob("*EVAL.yaml"))
+    files = sorted((templating.packaged_folder("examples")).rglob("*EVAL.yaml"))
 
     assert len(files) >= 3
     for path in files:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 from agentevals_action.escaping import code, prose
 from agentevals_action.formatting import counted, joined, time
-from agentevals_action.model.comparison import Difference, Origin, Review, SuiteComparison
+from agentevals_action.model.baseline import BaselineOrigin
+from agentevals_action.model.comparison import Difference, SuiteComparison
+from agentevals_action.model.review import Review
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.listing import Listing, cut, make_listing
 
@@ -72,7 +74,7 @@ class BaselineText:
             lines += _under_suite(suite, facts) if several else facts
         lines += [
             f"{code(tried.source)} has no usable results: {prose(tried.problem, 500)}"
-            for tried in self._review.baseline.tried
+            for tried in self._review.baseline.incomplete
         ]
         title = "Baseline and noise" if shows_noise else "Origin of the baseline"
         return make_listing(title, lines, limit, note=self._note() if shows_noise else "")
@@ -106,14 +108,14 @@ class BaselineText:
         is_stale = any(one.stale for one in self._origins)
         return f": {joined(words)}{f' (**stale** for {stale})' if is_stale else ''}"
 
-    def _common_origin(self) -> Origin | None:
+    def _common_origin(self) -> BaselineOrigin | None:
         """The origin that all suites share, with the smallest number of samples."""
         alike = {
             (one.source, one.commit, one.distance, one.time, one.stale) for one in self._origins
         }
         return min(self._origins, key=lambda one: one.samples) if len(alike) == 1 else None
 
-    def _origin(self, origin: Origin) -> str:
+    def _origin(self, origin: BaselineOrigin) -> str:
         if origin.source == "rerun":
             return _RERUN
         source = _SOURCES.get(origin.source, f"from {code(origin.source)}")
@@ -126,7 +128,7 @@ class BaselineText:
             facts.append("**stale**: older than `baseline-max-age`")
         return ", ".join(facts)
 
-    def _commit_of(self, origin: Origin) -> str:
+    def _commit_of(self, origin: BaselineOrigin) -> str:
         if origin.distance == 0 or (origin.commit and origin.commit == self._review.base_sha):
             return " of that commit"
         if not origin.commit:

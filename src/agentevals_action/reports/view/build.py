@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentevals_action.formatting import score
-from agentevals_action.model.comparison import Change, Review, TestComparison
+from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.review import Review
 from agentevals_action.reports.view import confirmation, cost, verdict, waivers
 from agentevals_action.reports.view.conversations import Turn, Turns, number_turns
 from agentevals_action.reports.view.links import Links

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agentevals_action.formatting import NOISE, cost, plural, step
-from agentevals_action.model.comparison import Review
 from agentevals_action.model.result import SampleResult, SuiteSummary
+from agentevals_action.model.review import Review
 
 Format = Callable[[float | None], str]
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.formatting import counted, joined, plural
-from agentevals_action.model.comparison import Review, TestComparison
+from agentevals_action.model.comparison import TestComparison
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.review import Review
 from agentevals_action.reports.view.conversations import Turn
 from agentevals_action.reports.view.cost import Spending
 from agentevals_action.reports.view.links import Links

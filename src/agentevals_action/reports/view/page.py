@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from agentevals_action import __version__
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import counted, counted_error_kinds, joined, plural, time
-from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.review import Outcome
 from agentevals_action.reports.view import verdict, waivers
 from agentevals_action.reports.view.baseline import BaselineText
 from agentevals_action.reports.view.links import linked
@@ -257,7 +257,7 @@ class _PageBuilder:
         counts = Notices()
         for notice in self._view.notices:
             counts.add(notice)
-        notices = [prose(notice, _NOTICE) for notice in counts.told()]
+        notices = [prose(notice, _NOTICE) for notice in counts.sentences()]
         # A list of a single notice would not save a line.
         few = _OPEN_NOTICES if len(notices) > _OPEN_NOTICES + 1 else len(notices)
         title = counted(len(notices) - few, "more notice")

@@ -3,7 +3,8 @@
 from collections import Counter
 
 from agentevals_action.formatting import counted, joined
-from agentevals_action.model.comparison import Change, Outcome, Review, TestComparison
+from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports.view import waivers
 from agentevals_action.reports.view.models import Removal, ReportView
 

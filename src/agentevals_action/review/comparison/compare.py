@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import (
     Change,
     Difference,
     Evidence,
     Finding,
-    Origin,
     SuiteComparison,
     TestComparison,
 )
@@ -44,7 +44,7 @@ class Side:
     path: str | None = None
     problem: str = ""
     note: str = ""
-    origin: Origin | None = None
+    origin: BaselineOrigin | None = None
 
     def results(self) -> dict[str, TestResult]:
         """The results by test id."""

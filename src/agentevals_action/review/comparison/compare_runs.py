@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentevals_action.model.comparison import BaseRun, Selection, SuiteComparison
+from agentevals_action.model.baseline import BaseRun
+from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
+from agentevals_action.model.review import Selection
 from agentevals_action.results.build import extended
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison import compare

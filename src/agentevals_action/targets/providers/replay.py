@@ -13,8 +13,8 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.trace import Trace, text_of
-from agentevals_action.results.build import stored_work
-from agentevals_action.results.rows import read_row
+from agentevals_action.results.jsonl import read_row
+from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 

@@ -262,7 +262,7 @@ def test_prompt_file__is_what_is_sent(tmp_path: Path) -> None:
         ("  \n", "the prompt is empty"),
         ("Grade {{anser}}", "unknown variable {{anser}}; did you mean {{answer}}?"),
         ("Grade {{zzz}}", "unknown variable {{zzz}}; known are answer, criteria"),
-        ("Grade {{answer", "no valid template"),
+        ("Grade {{answer", "not a valid template"),
         ("latin.md", "is not valid UTF-8"),
         ("wrong.md", "{{ouput}}; did you mean {{output}}?"),
         (7, "write a text"),

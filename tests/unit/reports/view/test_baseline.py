@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.comparison import (
-    Difference,
-    Origin,
-    Rung,
-    SuiteComparison,
-)
+from agentevals_action.model.baseline import BaselineOrigin, IncompleteSource
+from agentevals_action.model.comparison import Difference, SuiteComparison
 from agentevals_action.reports.view import baseline
 from agentevals_action.reports.view.links import Links
 from tests.support import reviews
@@ -100,7 +96,7 @@ def test_pooled__is_over_all_questions() -> None:
     assert baseline.pool_differences([]) is None
 
 
-def origin_words(origin: Origin) -> str:
+def origin_words(origin: BaselineOrigin) -> str:
     head = base = tuple(reviews.result(f"t{number}") for number in range(3))
     lines = comment(reviews.compared(head, base, origin=origin)).splitlines()
     return next(line for line in lines if line.startswith("Compared")).partition("UTC")[2]
@@ -108,10 +104,10 @@ def origin_words(origin: Origin) -> str:
 
 def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
     assert (
-        origin_words(Origin("rerun", reviews.BASE, 0))
+        origin_words(BaselineOrigin("rerun", reviews.BASE, 0))
         == ", run again in this job with the base's own files."
     )
-    stored = Origin("branch", reviews.BASE, 0, "2025-12-31T23:00:00Z", 20)
+    stored = BaselineOrigin("branch", reviews.BASE, 0, "2025-12-31T23:00:00Z", 20)
     assert (
         origin_words(stored)
         == ": stored results of that commit, at least 20 samples per test, the latest of 2025-12-31 23:00 UTC."
@@ -124,10 +120,10 @@ def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
         " (31 days old), **stale**: older than `baseline-max-age`."
     )
     assert (
-        origin_words(Origin("file", None, None, None, 3))
+        origin_words(BaselineOrigin("file", None, None, None, 3))
         == ": the baseline file, at least 3 samples per test."
     )
-    assert origin_words(Origin("artifact", "0ddba11", 2, "no time", 1)).startswith(
+    assert origin_words(BaselineOrigin("artifact", "0ddba11", 2, "no time", 1)).startswith(
         ": the report of an earlier run of `0ddba11`, 2 commits"
     )
 
@@ -135,10 +131,13 @@ def test_baseline__one_source_for_all_is_in_the_sentence() -> None:
 def test_baseline__sources_that_did_not_serve_state_why() -> None:
     tests = (reviews.result("a"),)
     baseline = replace(
-        reviews.BASELINE, tried=(Rung("branch", "`agentevals-data` has no results of it @octocat"),)
+        reviews.BASELINE,
+        incomplete=(IncompleteSource("branch", "`agentevals-data` has no results of it @octocat"),),
     )
-    text = comment(reviews.compared(tests, tests, origin=Origin("rerun")), baseline=baseline)
-    assert "<summary>Origin of the baseline</summary>" in text
+    text = comment(
+        reviews.compared(tests, tests, origin=BaselineOrigin("rerun")), baseline=baseline
+    )
+    assert "<summary>BaselineOrigin of the baseline</summary>" in text
     assert (
         "- `branch` has no usable results: `agentevals-data` has no results of it @&#8203;octocat"
         in text

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.formatting import cost, tokens
-from agentevals_action.model.comparison import (
-    Finding,
-    Origin,
-)
+from agentevals_action.model.baseline import BaselineOrigin
+from agentevals_action.model.comparison import Finding
 from agentevals_action.reports.view.cost import Amount, Spending, compare_amounts, spent_by_review
 from agentevals_action.review.comparison.compare import Knowledge
 from tests.support import reviews
@@ -123,11 +121,11 @@ def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None
     found = {"a": reviews.evidence(Finding.CLEARED, (5, 5), (3, 3), base_samples=(fresh, fresh))}
     head, base = (reviews.result("a", "fail", cost_usd=0.25),), (reviews.result("a", cost_usd=7.0),)
     suite = reviews.compared(
-        head, base, knowledge=Knowledge(evidence=found), origin=Origin("branch")
+        head, base, knowledge=Knowledge(evidence=found), origin=BaselineOrigin("branch")
     )
     spent = spent_by_review(
         reviews.review(suite, baseline=replace(reviews.BASELINE, source="auto"))
     )
     assert spent.cost_usd == pytest.approx(1.25)
-    again = replace(suite, origin=Origin("rerun"))
+    again = replace(suite, origin=BaselineOrigin("rerun"))
     assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)

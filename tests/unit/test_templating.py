@@ -1,5 +1,8 @@
-"""The sandboxed templates: prompts and reports."""
+"""The sandboxed templates of prompts and reports, and the packaged folders."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from agentevals_action.reports.view.page import build_page
 from agentevals_action.reports.view.tests import Limits
 from tests.support import reviews
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
 
 
@@ -78,7 +82,7 @@ def test_prompt__unknown_variables_are_named() -> None:
     assert templating.unknown_variables(
         "{{ answer }} {{ anwser }} {{ a }}", frozenset({"answer"})
     ) == ("a", "anwser")
-    with pytest.raises(ValueError, match="no valid template"):
+    with pytest.raises(ValueError, match="not a valid template"):
         templating.unknown_variables("{{ answer", frozenset())
 
 
@@ -128,7 +132,7 @@ def test_prompt__is_not_computed_when_it_is_checked() -> None:
 )
 def test_prompt__nested_too_deeply_is_said(text: str) -> None:
     with pytest.raises(
-        ValueError, match="the prompt is no valid template: it is nested too deeply"
+        ValueError, match="the prompt is not a valid template: it is nested too deeply"
     ):
         templating.unknown_variables(text, frozenset({"answer"}))
 
@@ -136,3 +140,30 @@ def test_prompt__nested_too_deeply_is_said(text: str) -> None:
 def test_prompt__with_autoescape_is_refused() -> None:
     with pytest.raises(ValueError, match="`autoescape`"):
         templating.unknown_variables("{% autoescape true %}{% endautoescape %}", frozenset())
+
+
+@pytest.mark.parametrize("name", ["templates", "examples", "schemas"])
+def test_packaged_folder__of_a_checkout_is_at_its_top(name: str) -> None:
+    assert templating.packaged_folder(name) == ROOT / name
+    assert any(templating.packaged_folder(name).iterdir())
+
+
+def test_packaged_folder__of_an_installed_package_is_inside_it(tmp_path: Path) -> None:
+    package = tmp_path / "site" / "agentevals_action"
+    (package / "_data" / "templates").mkdir(parents=True)
+    for name in ("__init__.py", "errors.py", "templating.py"):
+        shutil.copy(ROOT / "src" / "agentevals_action" / name, package / name)
+    # What lies above an installed package belongs to others.
+    (tmp_path / "templates").mkdir()
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from agentevals_action.templating import packaged_folder; "
+        "print(packaged_folder('templates'))"
+    )
+    child = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(package.parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert child.stdout.strip() == str(package / "_data" / "templates")

@@ -18,7 +18,7 @@ def stored(*rows: TestResult, path: str = "evals/EVAL.yaml") -> StoredSuite:
 
 
 def text(*suites: StoredSuite) -> str:
-    return baseline_file_format.written(suites)[0]
+    return baseline_file_format.format_suites(suites)[0]
 
 
 def sampled(id: str, *scores: float, answer: str = "an answer") -> TestResult:
@@ -40,7 +40,7 @@ def sampled(id: str, *scores: float, answer: str = "an answer") -> TestResult:
 
 def test_file__reads_what_it_wrote() -> None:
     rows = (sampled("b", 1.0, 0.2), results.result("a", "fail", gates=("g", "h"), failed=("g",)))
-    (suite,) = baseline_file_format.read(text(stored(*rows)))
+    (suite,) = baseline_file_format.read_suites(text(stored(*rows)))
     assert (suite.path, suite.name, suite.commit, suite.time) == (
         "evals/EVAL.yaml",
         "suite",
@@ -76,7 +76,7 @@ def test_file__is_the_same_whatever_the_order() -> None:
     )
     turned = stored(sampled("b", 1), sampled("a", 1), path="x")
     assert text(one, other) == text(other, turned)
-    assert text(*baseline_file_format.read(text(one, other))) == text(one, other)
+    assert text(*baseline_file_format.read_suites(text(one, other))) == text(one, other)
 
 
 def test_file__has_one_line_a_test() -> None:
@@ -91,28 +91,30 @@ def test_file__has_one_line_a_test() -> None:
 
 def test_file__separators_in_an_answer_break_no_line() -> None:
     answer = "one\u2028two\u0085three\x1cfour"
-    (suite,) = baseline_file_format.read(text(stored(sampled("a", 1, answer=answer))))
+    (suite,) = baseline_file_format.read_suites(text(stored(sampled("a", 1, answer=answer))))
     assert suite.results[0].candidate_answer == answer
 
 
 def test_file__an_answer_that_is_too_long_is_left_out_and_named() -> None:
-    written, cut = baseline_file_format.written(
+    written, cut = baseline_file_format.format_suites(
         [stored(sampled("long", 1, answer="x" * ANSWER_LIMIT), sampled("short", 1))]
     )
     assert cut == ("evals/EVAL.yaml: long",)
-    long, short = baseline_file_format.read(written)[0].results
+    long, short = baseline_file_format.read_suites(written)[0].results
     assert (long.samples[0].output_messages, long.verdict) == ((), "pass")
     assert short.samples[0].output_messages
 
 
 def test_file__keeps_no_more_than_the_latest_samples() -> None:
-    (suite,) = baseline_file_format.read(text(stored(sampled("a", *([0.0] * 10), *([1.0] * 50)))))
+    (suite,) = baseline_file_format.read_suites(
+        text(stored(sampled("a", *([0.0] * 10), *([1.0] * 50))))
+    )
     assert [sample.score for sample in suite.results[0].samples] == [1.0] * 50
 
 
 def test_file__leaves_out_what_confirmed_a_suspicion() -> None:
     row = replace(sampled("a", 1.0, 0.0, 0.0), confirming=2)
-    (suite,) = baseline_file_format.read(text(stored(row)))
+    (suite,) = baseline_file_format.read_suites(text(stored(row)))
     assert [sample.score for sample in suite.results[0].samples] == [1.0]
 
 
@@ -122,41 +124,45 @@ WHOLE = text(stored(sampled("a", 1), sampled("b", 1)))
 @pytest.mark.parametrize(
     ("damaged", "words"),
     [
-        ("", "it does not begin as a baseline file"),
-        ("{}\n", "line 1: Object missing required field `agentevalsBaseline`"),
-        ('{"agentevalsBaseline":2}\n', "it does not begin as a baseline file of version 1"),
-        ("name: a suite\n", "line 1: JSON is malformed"),
+        ("", "it does not begin like a baseline file"),
+        ("{}\n", "line 1: `agentevalsBaseline`: it is missing"),
+        ('{"agentevalsBaseline":2}\n', "it does not begin like a baseline file of version 1"),
+        ("name: a suite\n", "line 1: it is not valid JSON"),
         (
             "\n".join(WHOLE.split("\n")[:3]),
             "line 2: the suite `evals/EVAL.yaml` has 1 of its 2 tests",
         ),
-        (WHOLE.replace('"tests":2', '"tests":1'), "line 4: Object missing required field `suite`"),
+        (WHOLE.replace('"tests":2', '"tests":1'), "line 4: `suite`: it is missing"),
         (
             WHOLE + "\n".join(WHOLE.split("\n")[1:]),
             "line 5: the suite `evals/EVAL.yaml` is there twice",
         ),
         (
             WHOLE.replace('"verdict":"pass"', '"verdict":"great"', 1),
-            "line 3: Invalid enum value 'great' - at `$.samples[0].verdict`",
+            "line 3: `samples[0].verdict`: expected `pass`, `borderline` or `fail`",
         ),
-        (WHOLE + "<<<<<<< HEAD\n", "line 5: JSON is malformed"),
-        (WHOLE[:-40], "line 4: Input data was truncated"),
+        (WHOLE + "<<<<<<< HEAD\n", "line 5: it is not valid JSON"),
+        (WHOLE[:-40], "line 4: it is not valid JSON"),
         (
             '{"agentevalsBaseline":1,"x":' + "[" * 20_000 + "]" * 20_000 + "}",
-            "line 1: it is nested too deeply",
+            "line 1: it is nested more than 200 levels deep",
         ),
     ],
 )
 def test_file__damaged_is_never_half_read(damaged: str, words: str) -> None:
     with pytest.raises(Damaged) as caught:
-        baseline_file_format.read(damaged)
+        baseline_file_format.read_suites(damaged)
     assert str(caught.value).startswith(words)
 
 
 def test_storable__neither_an_error_nor_what_depends_on_nobody_knows_what() -> None:
-    assert baseline_file_format.storable(results.result()) == ""
-    assert baseline_file_format.storable(results.result(verdict=None)) == "it ended in an error"
+    assert baseline_file_format.why_not_storable(results.result()) == ""
+    assert (
+        baseline_file_format.why_not_storable(results.result(verdict=None))
+        == "it ended in an error"
+    )
     bare = replace(results.result(), fingerprint=None)
     assert (
-        baseline_file_format.storable(bare) == "it does not say what it depends on (no fingerprint)"
+        baseline_file_format.why_not_storable(bare)
+        == "it has no fingerprint of its question, evaluators and agent"
     )

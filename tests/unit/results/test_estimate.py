@@ -7,7 +7,7 @@ import pytest
 
 from agentevals_action import formatting
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
-from agentevals_action.results.estimate import Figures, Tally, sentence, tally
+from agentevals_action.results.estimate import EstimateTally, Figures, sentence, tally
 
 
 def result(
@@ -39,7 +39,7 @@ def test_tally__sums_each_suite() -> None:
 
 
 def test_tally__cached_replies_and_errors_tell_nothing() -> None:
-    added = Tally()
+    added = EstimateTally()
     added.add(result(cached_replies=1))
     added.add(replace(result(samples=0), samples=(SampleResult(cached=True),)))
     added.add(result(error=ErrorInfo(kind="budget", message="over"), cost_usd=None))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,12 @@ def test_summary__a_row_without_samples_has_its_own_figures() -> None:
 
 
 def test_summary__what_the_run_cost_and_what_the_cache_saved() -> None:
-    paid = {"cost_usd": 0.0, "replies": 4, "cached_replies": 3, "unpriced_replies": 1}
+    paid: dict[str, Any] = {
+        "cost_usd": 0.0,
+        "replies": 4,
+        "cached_replies": 3,
+        "unpriced_replies": 1,
+    }
     tests = [replace(results.result("a"), **paid), results.result("b", cost_usd=0.25, replies=2)]
     summary = summarise("e", "s", tests)
     assert (

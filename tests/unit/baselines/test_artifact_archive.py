@@ -38,38 +38,44 @@ def test_read_archive__wherever_the_report_lies_in_it(folder: str) -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "it holds no `results.jsonl`"),
+        ({}, "it contains no `results.jsonl`"),
         (
             {"a/results.jsonl": ROW, "b/results.jsonl": ROW},
-            "it holds more than one `results.jsonl`",
+            "it contains more than one `results.jsonl`",
         ),
-        ({"results.jsonl": ROW}, "it holds no `summary.json` that tells the commit"),
+        ({"results.jsonl": ROW}, "it contains no `summary.json` with the commit"),
         (
             {"a/results.jsonl": ROW, "summary.json": SUMMARY},
-            "it holds no `summary.json` that tells the commit",
+            "it contains no `summary.json` with the commit",
         ),
         (
             {"results.jsonl": ROW, "summary.json": "{}"},
-            "its `summary.json` does not tell the commit",
+            "its `summary.json` does not name the commit",
         ),
         (
             {"results.jsonl": ROW, "summary.json": "[]"},
-            "its `summary.json` does not tell the commit",
+            "its `summary.json` does not name the commit",
         ),
         (
             {"results.jsonl": ROW + "{}\n", "summary.json": SUMMARY},
-            "its results are not as they were written",
+            "its results are damaged",
         ),
         (
             {"results.jsonl": ROW[:-20], "summary.json": SUMMARY},
-            "its results are not as they were written",
+            "its results are damaged",
         ),
         (
             {"results.jsonl": ROW + DEEP, "summary.json": SUMMARY},
-            "its results are not as they were written",
+            "its results are damaged",
         ),
-        ({"results.jsonl": ROW, "summary.json": DEEP}, "its results are not as they were written"),
-        ({"results.jsonl": ROW, "summary.json": "no"}, "it is no whole archive (JSONDecodeError)"),
+        (
+            {"results.jsonl": ROW, "summary.json": DEEP},
+            "its `summary.json` does not name the commit",
+        ),
+        (
+            {"results.jsonl": ROW, "summary.json": "no"},
+            "its `summary.json` does not name the commit",
+        ),
     ],
 )
 def test_read_archive__says_what_is_wrong(files: dict[str, str], words: str) -> None:
@@ -80,7 +86,7 @@ def test_read_archive__no_archive_or_half_of_one() -> None:
     whole = zipped({"results.jsonl": ROW * 50, "summary.json": SUMMARY})
     for content in (b"", b"<html>", whole[:-30], whole[40:]):
         assert str(read_archive(content, {"evals/EVAL.yaml"})).startswith(
-            "it is no whole archive"
+            "it is not a valid archive"
         ), content[:10]
     broken = whole[:60] + bytes(byte ^ 255 for byte in whole[60:90]) + whole[90:]
     assert isinstance(read_archive(broken, {"evals/EVAL.yaml"}), str)
@@ -89,7 +95,7 @@ def test_read_archive__no_archive_or_half_of_one() -> None:
 def test_read_archive__more_files_than_a_report_has() -> None:
     assert (
         read_archive(zipped(dict.fromkeys(map(str, range(10_001)), "")), ())
-        == "it holds more than 10000 files"
+        == "it contains more than 10000 files"
     )
 
 

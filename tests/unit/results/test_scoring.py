@@ -9,7 +9,7 @@ from agentevals_action.results import scoring
 
 ERROR = ErrorInfo(kind="evaluator", message="crashed")
 SCORES = st.floats(0, 1)
-WEIGHTS = st.floats(0, allow_infinity=False, allow_nan=False)
+WEIGHTS = st.just(0.0) | st.floats(1e-6, 1e6)
 
 
 def result(

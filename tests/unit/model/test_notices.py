@@ -5,4 +5,4 @@ def test_notices__are_told_once_in_their_order_and_counted() -> None:
     notices = Notices()
     for sentence in ("b", "a", "b", "b"):
         notices.add(sentence)
-    assert notices.told() == ("b (3 times)", "a")
+    assert notices.sentences() == ("b (3 times)", "a")

@@ -1,0 +1,60 @@
+"""The results of the base, and their source."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentevals_action.model.result import SuiteRun
+
+#: The values of the input `baseline`.
+SOURCES = ("auto", "branch", "artifact", "rerun", "file", "none")
+
+
+@dataclass(frozen=True)
+class IncompleteSource:
+    """A source that gave no results, or not for all suites, and the reason."""
+
+    source: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class BaselineInfo:
+    """The source of the base's results. `wanted` is False when there is nothing to compare with
+    (`reason`); `problem` is the reason why an existing base could not be obtained. `commit_time` is
+    ISO 8601. `incomplete` are the sources before this one."""
+
+    source: str
+    wanted: bool
+    commit: str | None = None
+    commit_time: str | None = None
+    reason: str = ""
+    problem: str = ""
+    incomplete: tuple[IncompleteSource, ...] = ()
+
+
+@dataclass(frozen=True)
+class BaselineOrigin:
+    """The origin of one suite's base results: `source` as in the input `baseline`, `commit` the one
+    that was run (`distance` commits before the base, 0 for the base itself, None if unknown),
+    `time` of its latest sample (ISO 8601), `samples` of the test with the fewest, `stale` whether
+    they are older than `baseline-max-age`."""
+
+    source: str
+    commit: str | None = None
+    distance: int | None = None
+    time: str | None = None
+    samples: int = 1
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class BaseRun:
+    """Results of a baseline by suite path on head. A suite without results has a reason, either in
+    `missing` (it is new, or broken on base: nothing to compare with) or in `problems` (its results
+    could not be obtained)."""
+
+    info: BaselineInfo
+    suites: Mapping[str, SuiteRun] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, BaselineOrigin] = field(default_factory=dict)

@@ -1,0 +1,63 @@
+"""Glob patterns over repository paths, and the rules of the input `watch`."""
+
+import pytest
+
+from agentevals_action.model.path_patterns import (
+    WatchRule,
+    matches,
+    read_rule,
+    rule_for,
+    selected,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "is_matched"),
+    [
+        ("EVAL.yaml", "**/EVAL.yaml", True),
+        ("a/b/EVAL.yaml", "**/EVAL.yaml", True),
+        ("a/b/EVAL.yaml/c", "**/EVAL.yaml", True),
+        ("a/MEVAL.yaml", "**/EVAL.yaml", False),
+        ("a/eval.yaml", "**/EVAL.yaml", False),
+        ("a/.hidden/x.eval.yaml", "**/*.eval.yaml", True),
+        (".eval.yaml", "**/*.eval.yaml", True),
+        ("a/eval.yaml", "**/*.eval.yaml", False),
+        ("a/b.yaml", "a", True),
+        ("a/b.yaml", "*.yaml", False),
+        ("a/b.yaml", "a/*.{yml,yaml}", True),
+        ("a/b/c.py", "a/**", True),
+    ],
+)
+def test_matches__what_the_documentation_says(path: str, pattern: str, is_matched: bool) -> None:
+    assert matches(path, pattern) is is_matched
+
+
+def test_selected__the_last_that_matches_decides() -> None:
+    patterns = ("**/*.yaml", "!drafts", "drafts/final.yaml")
+    assert [
+        selected(path, patterns)
+        for path in ("a.yaml", "drafts/a.yaml", "drafts/final.yaml", "a.txt")
+    ] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "suite", "is_watched"),
+    [
+        ("src/agent.py", "evals/EVAL.yaml", True),
+        ("src/deep/er/agent.py", "evals/EVAL.yaml", True),
+        ("docs/agent.md", "evals/EVAL.yaml", False),
+        ("billing/a.py", "evals/billing/EVAL.yaml", True),
+        ("billing/a.py", "evals/support/EVAL.yaml", False),
+        ("src/README.md", "evals/EVAL.yaml", False),
+    ],
+)
+def test_rule_for__the_last_rule_that_matches_decides(
+    path: str, suite: str, is_watched: bool
+) -> None:
+    rules = [read_rule(text) for text in ("src/**", "billing => evals/billing/**", "!src/**/*.md")]
+    assert (rule_for(rules, path, suite) is not None) is is_watched
+
+
+def test_watch_rule__as_it_is_written() -> None:
+    assert str(read_rule(" src/** =>  evals/** ")) == "src/** => evals/**"
+    assert str(WatchRule("src/**")) == "src/**"
