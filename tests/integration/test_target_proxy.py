@@ -3,9 +3,7 @@ what it must not see."""
 
 from pathlib import Path
 
-import msgspec
-
-from agentevals_action.results.jsonl import read_results
+from agentevals_action.results.jsonl import encode_row, read_results
 from tests.support import command
 from tests.support.openai_server import OpenAIServer
 
@@ -81,7 +79,7 @@ def test_run__a_judge_whose_model_fails_is_an_error_and_says_so(tmp_path: Path) 
     assert result.verdict is None
     assert result.error is not None
     assert "the judge `model` could not be asked" in result.error.message
-    assert "sk-another-key-of-it" not in msgspec.json.encode(result).decode() + done.out + done.err
+    assert "sk-another-key-of-it" not in encode_row(result).decode() + done.out + done.err
 
 
 def test_run__without_the_judge_s_key_nothing_is_run(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ import json
 import logging
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.model.result import EvaluatorResult, TestResult
 from agentevals_action.results.jsonl import (
     ResultsWriter,
+    encode_row,
     read_results,
 )
 from tests.support import results
@@ -183,7 +183,7 @@ DEEP = b"[" * 20_000 + b"]" * 20_000
 )
 def test_read__a_broken_line_states_where(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "r.jsonl"
-    good = msgspec.json.encode(results.result("a"))
+    good = encode_row(results.result("a"))
     path.write_bytes(good + b"\n\n" + broken + b"\n" + good + b"\n")
     with pytest.raises(InvalidInput, match=r"r\.jsonl:3: not a valid result"):
         list(read_results(path))

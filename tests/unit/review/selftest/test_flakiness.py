@@ -3,6 +3,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ ERROR = SampleResult(error=ErrorInfo(kind="target", message="the line is dead"))
 SAFE = (GateRecord(name="safe", path="EVAL.yaml", line=4),)
 
 
-def result(samples: Sequence[SampleResult], **fields: object) -> TestResult:
+def result(samples: Sequence[SampleResult], **fields: Any) -> TestResult:
     plain = TestResult(
         timestamp="t",
         eval_id="a",

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
+from agentevals_action.results.jsonl import encode_row
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.base import Request
 from tests.support import command, results, suites, targets
@@ -55,8 +55,7 @@ def row(
 def write(path: Path, *rows: TestResult | Mapping[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [
-        msgspec.json.encode(one).decode() if isinstance(one, TestResult) else json.dumps(one)
-        for one in rows
+        encode_row(one).decode() if isinstance(one, TestResult) else json.dumps(one) for one in rows
     ]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
@@ -288,7 +287,7 @@ def test_complete__a_file_that_cannot_be_used(
 
 
 def test_complete__a_last_row_that_a_killed_run_left_broken_is_missing(tmp_path: Path) -> None:
-    whole = msgspec.json.encode(row("first")).decode()
+    whole = encode_row(row("first")).decode()
     (tmp_path / "results.jsonl").write_text(f"{whole}\n{whole.replace('first', 'second')[:100]}")
     assert replay(request(tmp_path))[0].output == "hi"
     assert "no result of the test `second`" in str(refused(request(tmp_path, eval_id="second")))
