@@ -4,8 +4,9 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import Location
@@ -16,6 +17,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.paths import Folder
 
+Value = TypeVar("Value")
 #: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
 #: kind `judge` or `timeout`.
 Ask = Callable[[Evaluator, Sequence[Message]], Awaitable[str]]
@@ -59,8 +61,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A reason why an evaluator's options do not fit a test, its location where it is known, and
-    the advice."""
+    """A reason why an evaluator's options do not fit a test."""
 
     location: Location | None
     problem: str
@@ -96,8 +97,7 @@ class EvaluatorOptions(FileModel):
         return self.asks_judge
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """Probable mistakes: the field, the problem as a phrase that follows its name, the
-        advice."""
+        """Probable mistakes: the field, a phrase that follows its name, the advice."""
         return ()
 
     def check(self, test: Test) -> Sequence[Mismatch]:
@@ -117,6 +117,18 @@ class EvaluatorOptions(FileModel):
     def files(self, folder: Folder) -> Sequence[NamedFile]:
         """Files that these options name; their contents are part of the grading fingerprint."""
         return ()
+
+
+def check(condition: Callable[[Any], object], problem: str) -> Callable[[Value], Value]:
+    """A validator: ValueError with the problem ("problem; advice") for a value without the
+    condition."""
+
+    def validate(value: Value) -> Value:
+        if not condition(value):
+            raise ValueError(problem)
+        return value
+
+    return validate
 
 
 def walk(evaluator: Evaluator) -> Iterator[Evaluator]:
@@ -141,23 +153,20 @@ async def run_evaluators(
 
 async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     """Runs one evaluator on one case and applies its negation and its gate."""
-    options = evaluator.options
-    if not isinstance(options, EvaluatorOptions):
+    if not isinstance(evaluator.options, EvaluatorOptions):
         raise TypeError(f"the options of {evaluator.name} are not those of an evaluator type")
+    name, threshold = evaluator.name, evaluator.threshold
+    result = partial(
+        EvaluatorResult,
+        name=name,
+        type=evaluator.type,
+        weight=evaluator.weight,
+        required=threshold or False,
+    )
     try:
-        return _result(evaluator, await options.evaluate(case, evaluator))
+        score = await evaluator.options.evaluate(case, evaluator)
     except AttemptError as error:
-        return EvaluatorResult(
-            name=evaluator.name,
-            type=evaluator.type,
-            weight=evaluator.weight,
-            required=evaluator.threshold or False,
-            score=None,
-            error=ErrorInfo(kind=error.kind, message=error.sentence),
-        )
-
-
-def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
+        return result(score=None, error=ErrorInfo(kind=error.kind, message=error.sentence))
     value, hits, misses = score.value, score.hits, score.misses
     # The highest score that is possible if figures that the trace lacks were known.
     best = score.best if score.best is not None else value if score.known else 1.0
@@ -165,14 +174,10 @@ def _result(evaluator: Evaluator, score: Score) -> EvaluatorResult:
         # A missing figure counts against the answer, negated or not.
         hits, misses = (misses, hits) if best == value else (hits, misses)
         value, best = 1 - best, 1 - value
-    passed = None if value is None else reaches(value, evaluator.threshold or PASS_SCORE)
-    own = (evaluator.name,) if evaluator.threshold is not None and passed is False else ()
-    inner = tuple(gate_path(evaluator.name, gate) for gate in score.gates_failed)
-    return EvaluatorResult(
-        name=evaluator.name,
-        type=evaluator.type,
-        weight=evaluator.weight,
-        required=evaluator.threshold or False,
+    passed = None if value is None else reaches(value, threshold or PASS_SCORE)
+    own = (name,) if threshold is not None and passed is False else ()
+    inner = tuple(gate_path(name, gate) for gate in score.gates_failed)
+    return result(
         score=None if value is None else float(value),
         hits=hits,
         misses=misses,

@@ -4,7 +4,7 @@ They score 1 or 0. A figure that the trace lacks is a miss, also when negated.""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -14,29 +14,11 @@ from agentevals_action.model.suite import Evaluator, ToolCall
 from agentevals_action.model.trace import Trace
 
 #: Tools that read and change nothing, by their usual names in lower case without `_` and `-`.
-EXPLORATION_TOOLS = frozenset(
-    [
-        "read",
-        "readfile",
-        "viewfile",
-        "notebookread",
-        "grep",
-        "grepsearch",
-        "search",
-        "searchfiles",
-        "filesearch",
-        "codebasesearch",
-        "semanticsearch",
-        "glob",
-        "list",
-        "ls",
-        "listdir",
-        "listdirectory",
-        "listfiles",
-        "websearch",
-        "webfetch",
-    ]
-)
+EXPLORATION_TOOLS = frozenset({
+    "read", "readfile", "viewfile", "notebookread", "grep", "grepsearch", "search", "searchfiles",
+    "filesearch", "codebasesearch", "semanticsearch", "glob", "list", "ls", "listdir",
+    "listdirectory", "listfiles", "websearch", "webfetch",
+})  # fmt: skip
 
 #: The default distance of the exploration ratio from its target.
 _TOLERANCE = 0.2
@@ -49,8 +31,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True)
 class Check:
-    """One limit and its figure: `holds` is None if the trace lacks the figure; `text` has both
-    numbers."""
+    """One limit and its figure: `holds` is None if the trace lacks the figure."""
 
     holds: bool | None
     text: str
@@ -98,12 +79,12 @@ def score_checks(checks: Sequence[Check]) -> Score:
     """1 if every check holds, else 0; each is a hit or a miss.
 
     The score is unknown if a figure is missing and no other check fails."""
+    results = {check.holds for check in checks}
     return Score(
-        value=1.0 if all(check.holds for check in checks) else 0.0,
+        value=1.0 if results <= {True} else 0.0,
         hits=tuple(check.text for check in checks if check.holds),
         misses=tuple(check.text for check in checks if not check.holds),
-        known=any(check.holds is False for check in checks)
-        or all(check.holds is not None for check in checks),
+        known=False in results or None not in results,
     )
 
 
@@ -115,8 +96,7 @@ def total_tokens(trace: Trace) -> int | None:
 
 
 def exploration_ratio(calls: Sequence[ToolCall] | None) -> float | None:
-    """The share (0-1) of calls to `EXPLORATION_TOOLS`; None if it is unknown or there is no
-    call."""
+    """The share (0-1) of calls to `EXPLORATION_TOOLS`; None if it is unknown or without a call."""
     if not calls:
         return None
     names = (call.name.casefold().replace("_", "").replace("-", "") for call in calls)
@@ -149,14 +129,18 @@ class Cost(EvaluatorOptions):
         return score_checks(at_most("cost", case.trace.cost_usd, self.budget, "USD"))
 
 
+def _require_limit(schema: dict[str, Any]) -> None:
+    tolerance = "exploration_tolerance"
+    limits = [name for name in schema["properties"] if name != tolerance]
+    schema["anyOf"] = [{"required": [name]} for name in limits]
+    if tolerance in schema["properties"]:
+        schema["dependencies"] = {tolerance: ["target_exploration_ratio"]}
+
+
 class TokenUsage(EvaluatorOptions):
     """Passes if the tokens are within every limit; unknown tokens are a miss."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [{"required": [name]} for name in ("max_total", "max_input", "max_output")]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=_require_limit)
 
     type = "token_usage"
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -171,7 +155,7 @@ class TokenUsage(EvaluatorOptions):
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
-        if self.max_total is None and self.max_input is None and self.max_output is None:
+        if all(value is None for _, value in self):
             raise ValueError(
                 "it has no limit, so it checks nothing; "
                 "write `max_total`, `max_input` or `max_output`"
@@ -190,27 +174,10 @@ class TokenUsage(EvaluatorOptions):
         )
 
 
-_LIMITS = (
-    "max_tool_calls",
-    "max_llm_calls",
-    "max_tokens",
-    "max_input_tokens",
-    "max_output_tokens",
-    "max_cost_usd",
-    "max_duration_ms",
-    "target_exploration_ratio",
-)
-
-
 class ExecutionMetrics(EvaluatorOptions):
     """Passes if every limit holds; a limit whose figure the trace lacks is a miss."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [{"required": [name]} for name in _LIMITS],
-            "dependencies": {"exploration_tolerance": ["target_exploration_ratio"]},
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=_require_limit)
 
     type = "execution_metrics"
 
@@ -242,7 +209,7 @@ class ExecutionMetrics(EvaluatorOptions):
             raise ValueError(
                 "`exploration_tolerance` has no effect alone; add `target_exploration_ratio`"
             )
-        if all(getattr(self, name) is None for name in _LIMITS):
+        if all(value is None for _, value in self):
             raise ValueError(
                 "it has no limit, so it checks nothing; "
                 "write one, such as `max_tokens` or `max_duration_ms`"

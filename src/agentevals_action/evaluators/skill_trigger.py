@@ -34,12 +34,9 @@ class SkillTrigger(EvaluatorOptions):
         if calls is None:
             miss = f"whether the skill {name} came first is unknown: the reply shows no tool calls"
             return Score(0.0, misses=(miss,), known=False)
-        if calls and opens(calls[0], self.skill.strip()):
-            opened, text = True, f"the skill {name} came first"
-        else:
-            opened = False
-            first = f"the first tool call is {quoted(calls[0].name)}" if calls else ""
-            text = f"the skill {name} did not come first: {first or 'no tool was called'}"
+        opened = bool(calls) and _opens(calls[0], self.skill.strip())
+        first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
+        text = f"the skill {name} " + ("came first" if opened else f"did not come first: {first}")
         return score_check(opened is self.should_trigger, text, text)
 
     def label(self) -> str:
@@ -47,11 +44,8 @@ class SkillTrigger(EvaluatorOptions):
         return self.skill
 
 
-def opens(call: ToolCall, skill: str) -> bool:
-    """Whether a tool call opens a skill: `Skill` whose `skill` contains its name, or `Read` whose
-    `file_path` does."""
-    argument = _ARGUMENTS.get(call.name)
-    if argument is None or not isinstance(call.arguments, Mapping):
+def _opens(call: ToolCall, skill: str) -> bool:
+    if not isinstance(call.arguments, Mapping):
         return False
-    value = call.arguments.get(argument)
+    value = call.arguments.get(_ARGUMENTS.get(call.name))
     return isinstance(value, str) and skill in value

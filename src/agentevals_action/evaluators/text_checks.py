@@ -4,7 +4,7 @@ They score 1 or 0."""
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -12,7 +12,7 @@ import regex
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, check
 from agentevals_action.formatting import quoted
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.result import Score
@@ -22,40 +22,21 @@ from agentevals_action.model.suite import Evaluator
 TIME_LIMIT = 2.0
 #: Seconds for which a search may block the event loop; a longer one continues in a thread.
 _BLOCKING_LIMIT = 0.02
-
 #: Characters of a pattern; longer ones take seconds and much memory to compile.
 MAX_PATTERN = 50_000
 
 FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL, "x": regex.VERBOSE}
 _ESCAPE = re.compile(r"\\(?:k<(\w+)>|.)", re.DOTALL)
 
-
-def _check_text(text: str) -> str:
-    if not text:
-        raise ValueError("an empty text is in every output; write the text to look for")
-    return text
-
-
-def _check_trimmed_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("the text is empty after trimming; write the text to look for")
-    return text
-
-
-def _check_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    if not texts:
-        raise ValueError("the list is empty; write at least one text")
-    return texts
-
-
-Text = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1})]
+_is_text = check(bool, "an empty text is in every output; write the text to look for")
+_is_trimmed_text = check(str.strip, "the text is empty after trimming; write the text to look for")
+_is_list = check(bool, "the list is empty; write at least one text")
+Text = Annotated[str, AfterValidator(_is_text), Field(json_schema_extra={"minLength": 1})]
 #: A text that is compared after trimming.
 TrimmedText = Annotated[
-    str, AfterValidator(_check_trimmed_text), Field(json_schema_extra={"minLength": 1})
+    str, AfterValidator(_is_trimmed_text), Field(json_schema_extra={"minLength": 1})
 ]
-Texts = Annotated[
-    ListOf[Text], AfterValidator(_check_texts), Field(json_schema_extra={"minItems": 1})
-]
+Texts = Annotated[ListOf[Text], AfterValidator(_is_list), Field(json_schema_extra={"minItems": 1})]
 
 
 def score_check(holds: bool, hit: str, miss: str) -> Score:
@@ -63,63 +44,53 @@ def score_check(holds: bool, hit: str, miss: str) -> Score:
     return Score(1.0, hits=(hit,)) if holds else Score(0.0, misses=(miss,))
 
 
-def _find(output: str, texts: Sequence[str], ignore_case: bool) -> list[str]:
-    """Those of the texts that the output contains."""
-    if ignore_case:
-        folded = output.casefold()
-        return [text for text in texts if text.casefold() in folded]
-    return [text for text in texts if text in output]
-
-
-class Contains(EvaluatorOptions):
-    """Passes if the output contains the text; case-sensitive."""
-
-    type = "contains"
+class _ContainsCheck(EvaluatorOptions):
     ignore_case: ClassVar[bool] = False
+    needs_all: ClassVar[bool] = True
 
-    value: Text = Field(description="The text that the output must contain.")
+    value: str | tuple[str, ...]
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the output contains the text, else 0."""
-        found = _find(case.trace.output, (self.value,), self.ignore_case)
-        text = quoted(self.value)
-        return score_check(bool(found), f"contains {text}", f"does not contain {text}")
-
-
-class ContainsAny(EvaluatorOptions):
-    """Passes if the output contains at least one of the texts; case-sensitive."""
-
-    type = "contains_any"
-    ignore_case: ClassVar[bool] = False
-
-    value: Texts = Field(description="Texts, at least one of which the output must contain.")
-
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the output contains one of the texts, else 0; each text found is a hit."""
-        if found := _find(case.trace.output, self.value, self.ignore_case):
-            return Score(1.0, hits=tuple(f"contains {quoted(text)}" for text in found))
-        any_of = "any of " if len(self.value) > 1 else ""
-        texts = ", ".join(map(quoted, self.value))
-        return Score(0.0, misses=(f"does not contain {any_of}{texts}",))
-
-
-class ContainsAll(EvaluatorOptions):
-    """Passes if the output contains all of the texts; case-sensitive."""
-
-    type = "contains_all"
-    ignore_case: ClassVar[bool] = False
-
-    value: Texts = Field(description="Texts, all of which the output must contain.")
-
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the output contains all of the texts, else 0; each text is a hit or a miss."""
-        found = _find(case.trace.output, self.value, self.ignore_case)
-        missing = [text for text in self.value if text not in found]
+        """1 if the output contains all texts, or any of them, else 0; each text found is a hit."""
+        texts = (self.value,) if isinstance(self.value, str) else self.value
+        fold = str.casefold if self.ignore_case else str
+        output = fold(case.trace.output)
+        found = [text for text in texts if fold(text) in output]
+        missing = [quoted(text) for text in texts if text not in found]
+        if not self.needs_all and found:
+            missing = []
+        elif not self.needs_all and len(missing) > 1:
+            missing = [f"any of {', '.join(missing)}"]
         return Score(
             0.0 if missing else 1.0,
             hits=tuple(f"contains {quoted(text)}" for text in found),
-            misses=tuple(f"does not contain {quoted(text)}" for text in missing),
+            misses=tuple(f"does not contain {text}" for text in missing),
         )
+
+
+class Contains(_ContainsCheck):
+    """Passes if the output contains the text; case-sensitive."""
+
+    type = "contains"
+
+    value: Text = Field(description="The text that the output must contain.")
+
+
+class ContainsAny(_ContainsCheck):
+    """Passes if the output contains at least one of the texts; case-sensitive."""
+
+    type = "contains_any"
+    needs_all = False
+
+    value: Texts = Field(description="Texts, at least one of which the output must contain.")
+
+
+class ContainsAll(_ContainsCheck):
+    """Passes if the output contains all of the texts; case-sensitive."""
+
+    type = "contains_all"
+
+    value: Texts = Field(description="Texts, all of which the output must contain.")
 
 
 class IContains(Contains):
@@ -143,54 +114,50 @@ class IContainsAll(ContainsAll):
     ignore_case = True
 
 
-class StartsWith(EvaluatorOptions):
+class _TrimmedCheck(EvaluatorOptions):
+    holds: ClassVar[Callable[[str, str], bool]]
+    #: The verb of a hit, and that of a miss.
+    verbs: ClassVar[tuple[str, str]]
+
+    value: str
+
+    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
+        """1 if the check holds for the output and the text, both trimmed, else 0."""
+        text = self.value.strip()
+        holds = type(self).holds(case.trace.output.strip(), text)
+        hit, miss = (f"{verb} {quoted(text)}" for verb in self.verbs)
+        return score_check(holds, hit, miss)
+
+
+class StartsWith(_TrimmedCheck):
     """Passes if the output starts with the text, both trimmed."""
 
     type = "starts_with"
+    holds = str.startswith
+    verbs = ("starts with", "does not start with")
 
     value: TrimmedText = Field(description="The text that the output must start with.")
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the trimmed output starts with the trimmed text, else 0."""
-        wanted = self.value.strip()
-        holds, text = case.trace.output.strip().startswith(wanted), quoted(wanted)
-        return score_check(holds, f"starts with {text}", f"does not start with {text}")
 
-
-class EndsWith(EvaluatorOptions):
+class EndsWith(_TrimmedCheck):
     """Passes if the output ends with the text, both trimmed."""
 
     type = "ends_with"
+    holds = str.endswith
+    verbs = ("ends with", "does not end with")
 
     value: TrimmedText = Field(description="The text that the output must end with.")
 
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the trimmed output ends with the trimmed text, else 0."""
-        wanted = self.value.strip()
-        holds, text = case.trace.output.strip().endswith(wanted), quoted(wanted)
-        return score_check(holds, f"ends with {text}", f"does not end with {text}")
 
-
-class Equals(EvaluatorOptions):
+class Equals(_TrimmedCheck):
     """Passes if the output equals the text, both trimmed; an empty text requires an empty
     output."""
 
     type = "equals"
+    holds = str.__eq__
+    verbs = ("equals", "does not equal")
 
     value: str = Field(description="The text that the output must equal.")
-
-    async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the trimmed output equals the trimmed text, else 0."""
-        wanted = self.value.strip()
-        holds, text = case.trace.output.strip() == wanted, quoted(wanted)
-        return score_check(holds, f"equals {text}", f"does not equal {text}")
-
-
-def _check_flags(flags: str) -> str:
-    for flag in flags:
-        if flag not in FLAGS:
-            raise ValueError(f"{flag!r} is not a valid flag; write one or more of i, m, s, x")
-    return flags
 
 
 class Regex(EvaluatorOptions):
@@ -199,7 +166,7 @@ class Regex(EvaluatorOptions):
     type = "regex"
 
     # Before `value`, whose validator needs the flags.
-    flags: Annotated[str, AfterValidator(_check_flags)] = Field(
+    flags: str = Field(
         default="",
         json_schema_extra={"pattern": "^[imsx]*$"},
         description="Flags of the pattern: i (ignores case), m (^ and $ match at each "
@@ -210,6 +177,14 @@ class Regex(EvaluatorOptions):
         " the syntax of JavaScript."
     )
 
+    @field_validator("flags")
+    @classmethod
+    def _check_flags(cls, flags: str) -> str:
+        for flag in flags:
+            if flag not in FLAGS:
+                raise ValueError(f"{flag!r} is not a valid flag; write one or more of i, m, s, x")
+        return flags
+
     @field_validator("value")
     @classmethod
     def _check_pattern(cls, value: str, info: ValidationInfo) -> str:
@@ -218,7 +193,7 @@ class Regex(EvaluatorOptions):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 if the pattern is found, else 0; AttemptError if the search exceeds `TIME_LIMIT`."""
-        output = case.trace.output
+        output, pattern = case.trace.output, quoted(self.value)
         try:
             match = compile_pattern(self.value, self.flags).search(output, timeout=_BLOCKING_LIMIT)
             found = match is not None
@@ -226,7 +201,6 @@ class Regex(EvaluatorOptions):
             found = await asyncio.to_thread(
                 search_pattern, self.value, self.flags, output, "this output"
             )
-        pattern = quoted(self.value)
         return score_check(found, f"matches {pattern}", f"does not match {pattern}")
 
 
@@ -239,12 +213,9 @@ def compile_pattern(text: str, flags: str = "") -> regex.Pattern[str]:
         raise ValueError(
             f"{quoted(text)} is longer than {MAX_PATTERN:,} characters; write a shorter pattern"
         )
-    number = 0
-    for flag in flags:
-        number |= FLAGS[flag]
     python = _ESCAPE.sub(lambda match: f"(?P={match[1]})" if match[1] else match[0], text)
     try:
-        return regex.compile(python, number)
+        return regex.compile(python, sum(FLAGS[flag] for flag in set(flags)))
     except (regex.error, RecursionError) as error:
         raise ValueError(f"{quoted(text)} is not a valid regular expression: {error}") from None
 
