@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pydantic import ValidationInfo
+
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel
@@ -129,6 +131,30 @@ def check(condition: Callable[[Any], object], problem: str) -> Callable[[Value],
         return value
 
     return validate
+
+
+def is_given(value: Any) -> bool:
+    """Whether a value is not null."""
+    return value is not None
+
+
+def folder_of(info: ValidationInfo) -> Folder:
+    """The folder of the declaring file; TypeError if the options are validated without one."""
+    if not isinstance(info.context, Folder):
+        raise TypeError("these options are read with the folder of the declaring file")
+    return info.context
+
+
+def read_bytes(path: Path, name: str, limit: int) -> bytes:
+    """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise ValueError(f"{name} cannot be read ({error.strerror})") from None
+    if len(data) > limit:
+        raise ValueError(f"{name} is longer than {limit:,} bytes")
+    return data
 
 
 def walk(evaluator: Evaluator) -> Iterator[Evaluator]:

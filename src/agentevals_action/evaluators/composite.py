@@ -16,7 +16,13 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, run_evaluators
+from agentevals_action.evaluators.base import (
+    Case,
+    EvaluatorOptions,
+    check,
+    is_given,
+    run_evaluators,
+)
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, Steps, errors_at
 from agentevals_action.model.result import (
@@ -70,11 +76,12 @@ def _suggest(name: str, known: Sequence[str]) -> str:
 
 
 def _read_aggregation(value: Any) -> Any:
-    key = value.replace("-", "_") if isinstance(value, str) else value
-    if not isinstance(key, str) or key in AGGREGATIONS:
+    if not isinstance(value, str):
+        return value
+    key = value.replace("-", "_")
+    if key in AGGREGATIONS:
         return key
-    if key in _UNSUPPORTED:
-        advice = _UNSUPPORTED[key]
+    if advice := _UNSUPPORTED.get(key):
         raise ValueError(f"the aggregator {value!r} of AgentV is not supported; {advice}")
     raise ValueError(f"there is no aggregator {value[:100]!r}; {_suggest(key, AGGREGATIONS)}")
 
@@ -121,11 +128,6 @@ class Aggregator(FileModel):
             )
         return self
 
-    @property
-    def uses_weights(self) -> bool:
-        """Whether the score depends on weights."""
-        return self.type in _WEIGHTED
-
     def unknown_names(self, names: Sequence[str]) -> Mapping[Steps, str]:
         """The problem of each name in `weights` and `required` that is not one of `names`."""
         written: dict[Steps, str] = {("weights", name): name for name in self.weights}
@@ -138,14 +140,12 @@ class Aggregator(FileModel):
 
     def combine(self, scores: Sequence[tuple[float, float]]) -> float:
         """The score of one or more (score, weight) pairs; the gate of a `safety_gate` is open."""
-        values = [score for score, _ in scores]
+        lowest, highest = min(score for score, _ in scores), max(score for score, _ in scores)
         if self.type == "minimum":
-            return min(values)
+            return lowest
         if self.type == "maximum":
-            return max(values)
-        if self.type == "all_or_nothing" and not all(
-            reaches(value, self.threshold) for value in values
-        ):
+            return highest
+        if self.type == "all_or_nothing" and not reaches(lowest, self.threshold):
             return 0.0
         return weighted_mean(scores)
 
@@ -155,16 +155,8 @@ def closes_gate(result: EvaluatorResult) -> bool:
     return result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
 
 
-def _check_share(value: Any) -> Any:
-    if value is None:
-        raise ValueError("it is empty; write a number over 0 and up to 1, or remove it")
-    return value
-
-
-def _check_unique_names(evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
-    if len({evaluator.name for evaluator in evaluators}) < len(evaluators):
-        raise ValueError("two of them have the same name; give each its own")
-    return evaluators
+def _have_unique_names(evaluators: Sequence[Evaluator]) -> bool:
+    return len({evaluator.name for evaluator in evaluators}) == len(evaluators)
 
 
 class Composite(EvaluatorOptions):
@@ -178,7 +170,9 @@ class Composite(EvaluatorOptions):
 
     evaluators: Annotated[
         ListOf[InstanceOf[Evaluator]],
-        AfterValidator(_check_unique_names),
+        AfterValidator(
+            check(_have_unique_names, "two of them have the same name; give each its own")
+        ),
         WithJsonSchema({"type": "array", "minItems": 1}),
     ] = Field(
         min_length=1,
@@ -191,7 +185,9 @@ class Composite(EvaluatorOptions):
     )
     threshold: Annotated[
         Annotated[float, Field(gt=0, le=1)] | None,
-        BeforeValidator(_check_share),
+        BeforeValidator(
+            check(is_given, "it is empty; write a number over 0 and up to 1, or remove it")
+        ),
         WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
     ] = Field(
         default=None,
@@ -237,62 +233,56 @@ class Composite(EvaluatorOptions):
         first = [child for child in children if child.name in required]
         done = {result.name: result for result in await run_evaluators(first, case)}
         closing = [result for result in done.values() if closes_gate(result)]
+        rest = [child for child in children if child.name not in done]
         if not closing:
             # Also if a required evaluator is an error: a gate inside the others may have failed.
-            rest = [child for child in children if child.name not in done]
             done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
-        errors = ((result.name, result.error) for result in results if result.error)
+        value: float | None = 0.0
+        best: float | None = None
+        if closing:
+            reasoning = f"safety_gate: closed by {', '.join(map(_name_and_score, closing))}"
+            if rest:
+                reasoning += f"; not run: {', '.join(child.name for child in rest)}"
+        else:
+            value, reasoning = self._combine(results)
+            best, _ = self._combine([_at_best(result) for result in results])
+        gates = [gate for result in results for gate in result.gates_failed]
+        errors = [
+            ErrorInfo(kind=result.error.kind, message=f"{result.name}: {result.error.message}")
+            for result in results
+            if result.error
+        ]
+        rule = "threshold" if self.threshold is not None else self.aggregator.type
         return Score(
-            value=0.0 if closing else self._value(results),
-            best=None if closing else self._value([_at_best(result) for result in results]),
+            value=value,
+            best=best,
             hits=tuple(hit for result in results for hit in result.hits),
             misses=tuple(miss for result in results for miss in result.misses),
-            reasoning=self._closed_by(closing, done) if closing else self._reasoning(results),
-            details={
-                "aggregator": "threshold" if self.threshold is not None else self.aggregator.type
-            },
-            gates_failed=(
-                *([""] if closing else []),
-                *(gate for result in results for gate in result.gates_failed),
-            ),
+            reasoning=reasoning,
+            details={"aggregator": rule},
+            gates_failed=("", *gates) if closing else tuple(gates),
             children=results,
-            error=next(
-                (
-                    ErrorInfo(kind=error.kind, message=f"{name}: {error.message}")
-                    for name, error in errors
-                ),
-                None,
-            ),
+            error=errors[0] if errors else None,
         )
 
-    def _value(self, results: Sequence[EvaluatorResult]) -> float | None:
+    def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:
+        """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
-        if len(scores) < len(results):
-            return None
+        is_known = len(scores) == len(results)
         if self.threshold is not None:
             passed = sum(result.passed is True for result in results)
-            return float(reaches(passed / len(results), self.threshold))
-        return self.aggregator.combine(scores)
-
-    def _reasoning(self, results: Sequence[EvaluatorResult]) -> str:
-        if self.threshold is not None:
-            passed = sum(result.passed is True for result in results)
-            return f"{passed} of {len(results)} pass; a fraction of {self.threshold:g} is required"
-        aggregator = self.aggregator
-        scores = ", ".join(
-            _name_and_score(result) + (f" × {result.weight:g}" if aggregator.uses_weights else "")
+            value = float(reaches(passed / len(results), self.threshold)) if is_known else None
+            wanted = f"a fraction of {self.threshold:g} is required"
+            return value, f"{passed} of {len(results)} pass; {wanted}"
+        rule = self.aggregator
+        at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""
+        parts = [
+            _name_and_score(result) + (f" × {result.weight:g}" if rule.type in _WEIGHTED else "")
             for result in results
-        )
-        at = f" at {aggregator.threshold:g}" if aggregator.type == "all_or_nothing" else ""
-        return f"{aggregator.type}{at}: {scores}"
-
-    def _closed_by(
-        self, closing: Sequence[EvaluatorResult], done: Mapping[str, EvaluatorResult]
-    ) -> str:
-        rest = ", ".join(child.name for child in self.evaluators if child.name not in done)
-        closed_by = ", ".join(map(_name_and_score, closing))
-        return f"safety_gate: closed by {closed_by}" + (f"; not run: {rest}" if rest else "")
+        ]
+        value = rule.combine(scores) if is_known else None
+        return value, f"{rule.type}{at}: {', '.join(parts)}"
 
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:

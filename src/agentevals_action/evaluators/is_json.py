@@ -7,17 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self
 
-from jsonschema import (
-    Draft4Validator,
-    Draft6Validator,
-    Draft7Validator,
-    Draft201909Validator,
-    Draft202012Validator,
-    ValidationError,
-)
+from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from jsonschema.validators import extend, validator_for
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic import WithJsonSchema as Schema
 from referencing import Registry, Resource
@@ -25,8 +18,15 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
-from agentevals_action.evaluators.text_checks import score_check, search_pattern
+from agentevals_action.evaluators.base import (
+    Case,
+    EvaluatorOptions,
+    check,
+    folder_of,
+    is_given,
+    read_bytes,
+)
+from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.file_model import Steps, errors_at
 from agentevals_action.model.json_values import check_depth, parse_json, shown
@@ -35,24 +35,12 @@ from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.system.paths import Folder
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_DRAFTS: Mapping[str, type[Validator]] = {
-    "http://json-schema.org/draft-04/schema": Draft4Validator,
-    "http://json-schema.org/draft-06/schema": Draft6Validator,
-    "http://json-schema.org/draft-07/schema": Draft7Validator,
-    "https://json-schema.org/draft/2019-09/schema": Draft201909Validator,
-    _DEFAULT_DRAFT: Draft202012Validator,
-}
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 #: Keywords whose message names the properties; of others, the value of the keyword is shown.
-_PROPERTY_KEYWORDS = frozenset(
-    [
-        "required",
-        "additionalProperties",
-        "unevaluatedProperties",
-        "dependentRequired",
-        "dependencies",
-    ]
-)
+_PROPERTY_KEYWORDS = frozenset({
+    "required", "additionalProperties", "unevaluatedProperties", "dependentRequired",
+    "dependencies",
+})  # fmt: skip
 
 #: Bytes of a schema file.
 _MAX_SCHEMA = 1_000_000
@@ -61,12 +49,6 @@ _MAX_SCHEMA = 1_000_000
 _MAX_REFERENCES = 100_000
 #: Mismatches that become misses.
 _MAX_MISMATCHES = 10
-
-
-def _check_given(value: Any) -> Any:
-    if value is None:
-        raise ValueError("it is empty; write a JSON Schema or the path of one, or remove it")
-    return value
 
 
 class IsJson(EvaluatorOptions):
@@ -79,7 +61,9 @@ class IsJson(EvaluatorOptions):
     # Without a schema it is not dumped: the fingerprint stays that of the earlier versions.
     json_schema: Annotated[
         dict[str, Any] | str | None,
-        BeforeValidator(_check_given),
+        BeforeValidator(
+            check(is_given, "it is empty; write a JSON Schema or the path of one, or remove it")
+        ),
         Schema({"type": ["object", "string"]}),
     ] = Field(
         default=None,
@@ -97,7 +81,8 @@ class IsJson(EvaluatorOptions):
         schema = self.json_schema
         if isinstance(schema, str):
             try:
-                self._contents, self._file = _read_schema(schema, info.context)
+                self._file = folder_of(info).file(schema)
+                self._contents = _read_schema(schema, self._file)
             except ValueError as error:
                 raise errors_at({("schema",): str(error)}) from None
         elif schema is not None:
@@ -127,7 +112,7 @@ class IsJson(EvaluatorOptions):
         except ValueError as error:
             return Score(0.0, misses=(f"is not valid JSON: {error}",))
         if self._contents is None:
-            return score_check(True, "is valid JSON", "")
+            return Score(1.0, hits=("is valid JSON",))
         # A thread: a slow pattern must not block the other tests.
         if mismatches := await asyncio.to_thread(_find_mismatches, self._contents, value):
             return Score(0.0, misses=mismatches)
@@ -143,31 +128,23 @@ def _read_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4_000 else float(digits)
 
 
-def _read_schema(path: str, folder: Folder | None) -> tuple[Mapping[str, Any], Path]:
-    """The schema in a file; ValueError if it cannot be used."""
-    if folder is None:
-        raise TypeError("a schema is read with the folder of the declaring file")
-    file = folder.file(path)
+def _read_schema(path: str, file: Path) -> Mapping[str, Any]:
+    name = f"the schema {path!r}"
+    data = read_bytes(file, name, _MAX_SCHEMA)
     try:
-        with file.open("rb") as stream:
-            data = stream.read(_MAX_SCHEMA + 1)
-        if len(data) > _MAX_SCHEMA:
-            raise ValueError(f"it is longer than {_MAX_SCHEMA:,} bytes")
         schema = parse_json(data)
-    except OSError as error:
-        raise ValueError(f"the schema {path!r} cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise ValueError(f"the schema {path!r} is not valid JSON: {error}; correct it") from None
+        raise ValueError(f"{name} is not valid JSON: {error}; correct it") from None
     if not isinstance(schema, dict):
-        raise ValueError(f"the schema {path!r} is not an object; write a JSON Schema there")
+        raise ValueError(f"{name} is not an object; write a JSON Schema there")
     for steps, problem in _schema_problems(schema).items():
-        raise ValueError(f"the schema {path!r} is not valid at {_json_path(steps)}: {problem}")
-    return schema, file
+        raise ValueError(f"{name} is not valid at {_json_path(steps)}: {problem}")
+    return schema
 
 
 def _draft(schema: Mapping[str, Any]) -> type[Validator] | None:
-    """The validator class of the schema's draft; None if the draft is unknown."""
-    return _DRAFTS.get(str(schema.get("$schema", _DEFAULT_DRAFT)).rstrip("#"))
+    uri = str(schema.get("$schema", _DEFAULT_DRAFT))
+    return validator_for({"$schema": uri}, default=None)  # type: ignore[arg-type]  # it may be None
 
 
 def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
@@ -176,8 +153,8 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
     if draft is None:
         problem = f"the draft {shown(schema['$schema'])} is unknown; write {_DEFAULT_DRAFT}"
         return {("$schema",): problem}
-    meta_schema = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
     problems: dict[Steps, str] = {}
+    meta_schema = draft(draft.META_SCHEMA, format_checker=draft.FORMAT_CHECKER)
     for error in meta_schema.iter_errors(schema):
         leaf = best_match([error]) or error
         problem = f"it is not valid in a JSON Schema: {_one_line(leaf.message)}; correct it"
@@ -186,46 +163,24 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         # The registry has no retriever: nothing outside the document is read.
         resource = Resource.from_contents(schema, default_specification=DRAFT202012)
         resolver = Registry[Any]().resolver_with_root(resource)
-        problems = dict.fromkeys([()], next(_reference_problems(resource, resolver), ""))
-    return {steps: problem for steps, problem in problems.items() if problem}
+        if problem := next(_reference_problems(resource, resolver), ""):
+            problems[()] = problem
+    return problems
 
 
 def _reference_problems(resource: Resource[Any], resolver: Any) -> Iterator[str]:
-    contents = resource.contents if isinstance(resource.contents, Mapping) else {}
-    for keyword in _REFERENCES:
-        reference = contents.get(keyword)
+    for keyword in _REFERENCES if isinstance(resource.contents, Mapping) else ():
+        reference = resource.contents.get(keyword)
         try:
             if isinstance(reference, str):
                 resolver.lookup(reference)
         except Unresolvable:
             yield (
-                f"`{keyword}: {_one_line(str(reference))}` leads to nothing in the schema; "
+                f"`{keyword}: {_one_line(reference)}` leads to nothing in the schema; "
                 "put the definition into its `$defs`"
             )
     for inner in resource.subresources():
         yield from _reference_problems(inner, resolver.in_subresource(inner))
-
-
-def _make_validator(schema: Mapping[str, Any]) -> Validator:
-    """The validator for one answer: it bounds the references and the time of a pattern."""
-    draft = _draft(schema) or Draft202012Validator
-    references = itertools.count()
-
-    def limit(function: Callable[..., Any]) -> Callable[..., Any]:
-        def follow(*arguments: Any) -> Any:
-            if next(references) > _MAX_REFERENCES:
-                raise RecursionError
-            return function(*arguments)
-
-        return follow
-
-    limited = {
-        name: limit(draft.VALIDATORS[name]) for name in _REFERENCES if name in draft.VALIDATORS
-    }
-    made: type[Validator] = extend(  # type: ignore[no-untyped-call]  # jsonschema has no types here
-        draft, {**limited, "pattern": _check_pattern}
-    )
-    return made(schema, registry=Registry())
 
 
 def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -234,19 +189,38 @@ def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Valida
 
 
 def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
-    """The first mismatches of a value, each with its JSON path and the expected value."""
+    """The first mismatches, each with its JSON path and the expected value; the references and
+    the time of a pattern are bounded."""
+    draft = _draft(schema) or Draft202012Validator
+    references = itertools.count()
+
+    def limit(keyword: Callable[..., Any]) -> Callable[..., Any]:
+        def follow(*arguments: Any) -> Any:
+            if next(references) > _MAX_REFERENCES:
+                raise RecursionError
+            return keyword(*arguments)
+
+        return follow
+
+    keywords = {
+        name: limit(draft.VALIDATORS[name]) for name in _REFERENCES if name in draft.VALIDATORS
+    }
+    limited: type[Validator] = extend(  # type: ignore[no-untyped-call]  # jsonschema has no types here
+        draft, {**keywords, "pattern": _check_pattern}
+    )
+    errors = limited(schema, registry=Registry()).iter_errors(value)
     try:
-        errors = list(itertools.islice(_make_validator(schema).iter_errors(value), _MAX_MISMATCHES))
+        return tuple(map(_describe, itertools.islice(errors, _MAX_MISMATCHES)))
     except RecursionError:
         raise AttemptError(
             "evaluator",
             "the output cannot be validated: the references of the schema do not end",
             "Remove references that lead back to themselves.",
         ) from None
-    return tuple(_describe(best_match([error]) or error) for error in errors)
 
 
 def _describe(error: ValidationError) -> str:
+    error = best_match([error]) or error
     path = _json_path(error.absolute_path)
     if error.validator in _PROPERTY_KEYWORDS:
         return f"{path}: {_one_line(error.message)}"

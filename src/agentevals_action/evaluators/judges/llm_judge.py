@@ -1,15 +1,12 @@
 """`llm_judge`: a model scores the answer from 0 to 1."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Evaluator, Test
+from agentevals_action.model.suite import Evaluator
 
 _TEMPLATE = "llm_judge.md.j2"
 _FORM = (
@@ -27,7 +24,13 @@ class LlmJudge(PromptedOptions):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The judge's score; AttemptError if its reply has none."""
-        variables = prompt_variables(case, _rubrics(case.test))
+        rubrics = [
+            criterion.model_dump()
+            for own in case.test.evaluators
+            if own.origin == "rubrics" and isinstance(own.options, Rubric)
+            for criterion in own.options.rubrics
+        ]
+        variables = prompt_variables(case, rubrics)
         if self.prompt is None and not (variables["criteria"] or case.test.expected_output):
             raise AttemptError(
                 "evaluator",
@@ -36,14 +39,3 @@ class LlmJudge(PromptedOptions):
             )
         prompt = self.compose(_TEMPLATE, variables, _FORM)
         return await ask_judge(case.ask, evaluator, prompt, _FORM, ("score",), read_score)
-
-
-def _rubrics(test: Test) -> Sequence[Mapping[str, Any]]:
-    """The criteria in the test's own `rubrics`."""
-    own = (evaluator.options for evaluator in test.evaluators if evaluator.origin == "rubrics")
-    return [
-        criterion.model_dump()
-        for options in own
-        if isinstance(options, Rubric)
-        for criterion in options.rubrics
-    ]

@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, read_bytes
 from agentevals_action.model.messages import prompt_text, reference_text, wire_messages
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.system.paths import Folder
@@ -20,27 +20,39 @@ _EXTENSIONS = (".md", ".txt", ".j2", ".prompt")
 #: Bytes of a prompt's file, characters of an inline prompt.
 MAX_PROMPT = 200_000
 
+
+def _tool_calls(case: Case) -> list[dict[str, Any]]:
+    calls = (
+        {
+            "tool": call.name,
+            "input": call.arguments,
+            "output": call.output,
+            "duration_ms": call.duration_ms,
+        }
+        for call in case.trace.tool_calls or ()
+    )
+    return [{key: value for key, value in call.items() if value is not None} for call in calls]
+
+
 #: The variables of a prompt; all are text except the messages, `metadata`, `rubrics` and
 #: `tool_calls`.
-VARIABLES = frozenset(
-    [
-        "question",
-        "input",
-        "criteria",
-        "answer",
-        "output",
-        "reference_answer",
-        "expected_output",
-        "input_messages",
-        "expected_messages",
-        "output_messages",
-        "note",
-        "metadata",
-        "rubrics",
-        "tool_calls",
-        "file_changes",
-    ]
-)
+_VARIABLES: Mapping[str, Callable[[Case], Any]] = {
+    "question": lambda case: prompt_text(case.test.input),
+    "input": lambda case: prompt_text(case.test.input),
+    "criteria": lambda case: case.test.criteria or "",
+    "answer": lambda case: case.trace.output,
+    "output": lambda case: case.trace.output,
+    "reference_answer": lambda case: reference_text(case.test.expected_output),
+    "expected_output": lambda case: reference_text(case.test.expected_output),
+    "input_messages": lambda case: wire_messages(case.test.input),
+    "expected_messages": lambda case: wire_messages(case.test.expected_output),
+    "output_messages": lambda case: wire_messages(case.trace.messages),
+    "note": lambda case: case.test.note or "",
+    "metadata": lambda case: case.test.metadata,
+    "rubrics": lambda _: [],
+    "tool_calls": _tool_calls,
+    "file_changes": lambda case: case.file_changes or "",
+}
 
 
 class PromptedOptions(EvaluatorOptions):
@@ -52,10 +64,9 @@ class PromptedOptions(EvaluatorOptions):
     prompt: str | None = Field(
         default=None,
         description="The judge's prompt: a path, or the text itself. Variables in double "
-        f"braces: {', '.join(sorted(VARIABLES))}.",
+        f"braces: {', '.join(sorted(_VARIABLES))}.",
     )
 
-    # Read once, so that the text that is validated is the one that is sent.
     _text: str | None = PrivateAttr(None)
     _file: Path | None = PrivateAttr(None)
 
@@ -63,13 +74,13 @@ class PromptedOptions(EvaluatorOptions):
     @classmethod
     def _check_prompt(cls, prompt: str | None, info: ValidationInfo) -> str | None:
         if prompt is not None:
-            check_variables(_read_prompt(prompt, info.context)[0])
+            _read_prompt(prompt, folder_of(info))
         return prompt
 
     @model_validator(mode="after")
     def _load_prompt(self, info: ValidationInfo) -> Self:
         if self.prompt is not None:
-            self._text, self._file = _read_prompt(self.prompt, info.context)
+            self._text, self._file = _read_prompt(self.prompt, folder_of(info))
         return self
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
@@ -107,74 +118,32 @@ class PromptedOptions(EvaluatorOptions):
             raise AttemptError("evaluator", str(error)) from None
 
 
-def _read_prompt(prompt: str, folder: Folder | None) -> tuple[str, Path | None]:
-    if folder is None:
-        raise TypeError("a prompt is read with the folder of the declaring file")
+def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
+    """The text of a prompt, and its file if it has one; ValueError if it cannot be used."""
     if not prompt.strip():
         raise ValueError("the prompt is empty; write one, or remove `prompt` for the packaged one")
-    path = folder.file_if_meant(prompt.strip())
-    if path is None:
-        if len(prompt) > MAX_PROMPT:
-            raise ValueError(
-                f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one"
-            )
-        return prompt, None
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_PROMPT + 1)
-        if len(data) > MAX_PROMPT:
-            raise ValueError(f"the prompt {prompt!r} is longer than {MAX_PROMPT:,} bytes")
-        return data.decode("utf-8"), path
-    except UnicodeDecodeError:
-        raise ValueError(f"the prompt {prompt!r} is not valid UTF-8") from None
-    except OSError as error:
-        raise ValueError(f"the prompt {prompt!r} cannot be read ({error.strerror})") from None
-
-
-def check_variables(text: str) -> None:
-    """ValueError if a prompt is not a valid template or uses an unknown variable."""
-    for name in templating.unknown_variables(text, VARIABLES):
-        near = difflib.get_close_matches(name, VARIABLES, n=1)
-        advice = (
-            f"did you mean {{{{{near[0]}}}}}?"
-            if near
-            else f"known are {', '.join(sorted(VARIABLES))}"
+    text, path = prompt, folder.file_if_meant(prompt.strip())
+    if path is not None:
+        try:
+            text = read_bytes(path, f"the prompt {prompt!r}", MAX_PROMPT).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"the prompt {prompt!r} is not valid UTF-8") from None
+    elif len(prompt) > MAX_PROMPT:
+        raise ValueError(
+            f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one"
         )
+    for name in templating.unknown_variables(text, frozenset(_VARIABLES)):
+        near = difflib.get_close_matches(name, _VARIABLES, n=1)
+        known = f"known are {', '.join(sorted(_VARIABLES))}"
+        advice = f"did you mean {{{{{near[0]}}}}}?" if near else known
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}}; {advice}")
+    return text, path
 
 
 def prompt_variables(case: Case, rubrics: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The value of each of `VARIABLES`; AttemptError if a file of the test cannot be read."""
-    test, trace = case.test, case.trace
+    """The value of each variable of a prompt; AttemptError if a file of the test cannot be read."""
     try:
-        question, reference = prompt_text(test.input), reference_text(test.expected_output)
+        values = {name: value(case) for name, value in _VARIABLES.items()}
     except (OSError, ValueError) as error:
         raise AttemptError("evaluator", f"a file of the test cannot be read: {error}") from None
-    calls = (
-        {
-            "tool": call.name,
-            "input": call.arguments,
-            "output": call.output,
-            "duration_ms": call.duration_ms,
-        }
-        for call in trace.tool_calls or ()
-    )
-    return {
-        "question": question,
-        "input": question,
-        "criteria": test.criteria or "",
-        "answer": trace.output,
-        "output": trace.output,
-        "reference_answer": reference,
-        "expected_output": reference,
-        "input_messages": wire_messages(test.input),
-        "expected_messages": wire_messages(test.expected_output),
-        "output_messages": wire_messages(trace.messages),
-        "note": test.note or "",
-        "metadata": test.metadata,
-        "rubrics": list(rubrics),
-        "tool_calls": [
-            {key: value for key, value in call.items() if value is not None} for call in calls
-        ],
-        "file_changes": case.file_changes or "",
-    }
+    return {**values, "rubrics": list(rubrics)}

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Ask
+from agentevals_action.evaluators.base import Ask, check
 from agentevals_action.model.field_errors import describe
 from agentevals_action.model.json_values import MAX_DEPTH, check_depth, replace_surrogates
 from agentevals_action.model.result import Score
@@ -88,12 +88,17 @@ def find_object(text: str, keys: Collection[str]) -> Mapping[str, Any]:
     one (`{"score": 0.1, "details": {"score": 1}, …`) must not count as the reply."""
     found: Mapping[str, Any] | None = None
     problem = ""
-    position = 0
-    while match := _START.search(text, position):
+    end = 0
+    while match := _START.search(text, end):
         start = match.start()
-        position, depth = _scan_object(text, start)
+        end, depth = _scan_object(text, start)
         try:
-            value = _read_object(text, start, position, depth)
+            if depth > MAX_DEPTH:
+                raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+            value = _clean(_DECODER.decode(text[start:end]))
+            before = max(0, start - _BEFORE_LENGTH)
+            if _PART_BEFORE.search(text, before, start) or _PART_AFTER.match(text, end):
+                raise ValueError("it is part of something larger that is not a JSON object")
         except ValueError as error:
             problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         else:
@@ -111,28 +116,17 @@ def _scan_object(text: str, start: int) -> tuple[int, int]:
     """The end of the object that starts at `start`, by its braces, and its nesting depth."""
     braces = depth = deepest = 0
     for token in _TOKENS.finditer(text, start):
-        first = token[0][0]
-        if first in "{[":
+        bracket = token[0]
+        if bracket in "{[":
             depth += 1
             deepest = max(deepest, depth)
-            braces += first == "{"
-        elif first in "}]":
+            braces += bracket == "{"
+        elif bracket in "}]":
             depth -= 1
-            braces -= first == "}"
+            braces -= bracket == "}"
             if braces == 0:
                 return token.end(), deepest
     return len(text), deepest
-
-
-def _read_object(text: str, start: int, end: int, depth: int) -> Mapping[str, Any]:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
-    value: Mapping[str, Any] = _clean(_DECODER.decode(text[start:end]))
-    if _PART_BEFORE.search(text, max(0, start - _BEFORE_LENGTH), start) or _PART_AFTER.match(
-        text, end
-    ):
-        raise ValueError("it is part of something larger that is not a JSON object")
-    return value
 
 
 def read_json(text: str) -> Any:
@@ -140,8 +134,6 @@ def read_json(text: str) -> Any:
     try:
         check_depth(text)
         return _clean(_DECODER.decode(text))
-    except json.JSONDecodeError as error:
-        raise UnreadableReply(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except ValueError as error:
         raise UnreadableReply(str(error)) from None
 
@@ -157,15 +149,11 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError("a number is too large")
-    return number
-
-
+_is_finite = check(math.isfinite, "a number is too large")
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite
+    object_pairs_hook=_unique_keys,
+    parse_constant=_refuse_constant,
+    parse_float=lambda digits: _is_finite(float(digits)),
 )
 
 
@@ -199,15 +187,17 @@ class Assertion(ReplyModel):
     passed: bool
     evidence: str | None = None
 
-    @property
-    def miss(self) -> str:
-        """The text of the miss."""
-        return f"{self.text} ({self.evidence})" if self.evidence else self.text
+
+class AssertedReply(ReplyModel):
+    """A judge's object whose score is the share of the assertions that passed."""
+
+    assertions: list[Assertion] = Field(min_length=1)
 
 
-class UnscoredReply(ReplyModel):
-    """A judge's object apart from its score; a null field is missing."""
+class ScoredReply(ReplyModel):
+    """A judge's object with a score of 0-1; a null field is missing."""
 
+    score: float = Field(ge=0, le=1)
     hits: list[str] | None = None
     misses: list[str] | None = None
     reasoning: str | None = None
@@ -215,33 +205,25 @@ class UnscoredReply(ReplyModel):
     assertions: list[Assertion] | None = None
 
 
-class ScoredReply(UnscoredReply):
-    """A judge's object with a score of 0-1."""
-
-    score: float = Field(ge=0, le=1)
-
-
-class AssertedReply(UnscoredReply):
-    """A judge's object whose score is the share of the assertions that passed."""
-
-    assertions: list[Assertion] = Field(min_length=1)
-
-
 def read_score(data: Mapping[str, Any], *, share: bool = False) -> Score:
     """The score in a judge's object; each assertion is a hit or a miss.
 
     With `share`, an object without `score` has the share of its assertions that passed.
     UnreadableReply if a field is missing or invalid."""
-    reply = validate_reply(AssertedReply if share and "score" not in data else ScoredReply, data)
+    if share and "score" not in data:
+        passed = [one.passed for one in validate_reply(AssertedReply, data).assertions]
+        data = {**data, "score": sum(passed) / len(passed)}
+    reply = validate_reply(ScoredReply, data)
     assertions = reply.assertions or []
-    if isinstance(reply, ScoredReply):
-        value = reply.score
-    else:
-        value = sum(assertion.passed for assertion in assertions) / len(assertions)
+    failed = (
+        f"{one.text} ({one.evidence})" if one.evidence else one.text
+        for one in assertions
+        if not one.passed
+    )
     return Score(
-        value=value,
+        value=reply.score,
         hits=(*(reply.hits or ()), *(one.text for one in assertions if one.passed)),
-        misses=(*(reply.misses or ()), *(one.miss for one in assertions if not one.passed)),
+        misses=(*(reply.misses or ()), *failed),
         reasoning=reply.reasoning or "",
         details=reply.details or {},
     )

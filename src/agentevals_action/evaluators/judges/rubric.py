@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.evaluators.base import Case
+from agentevals_action.evaluators.base import Case, check
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
 from agentevals_action.evaluators.judges.replies import (
     ReplyModel,
@@ -39,14 +40,10 @@ _FORM = (
 )
 
 
-def _check_not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError("the text is empty; write the requirement on the answer")
-    return value
-
-
 Points = Annotated[int, Field(ge=0, le=10)]
-Requirement = Annotated[str, AfterValidator(_check_not_blank)]
+Requirement = Annotated[
+    str, AfterValidator(check(str.strip, "the text is empty; write the requirement on the answer"))
+]
 
 
 class ScoreRange(FileModel):
@@ -70,24 +67,21 @@ def _read_ranges(value: Any) -> Any:
     """Reads both forms: `{0: text, 5: text}` and `[{score_range: [0, 4], outcome: text}]`."""
     if isinstance(value, Mapping):
         # The keys of a JSON object are strings.
-        keys = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
-        return [
-            {"low": key, "high": key, "outcome": text}
-            for key, text in zip(keys, value.values(), strict=True)
-        ]
-    if not isinstance(value, list):
+        scores = [int(key) if isinstance(key, str) and key.isdecimal() else key for key in value]
+        found = [(score, score, value[key]) for score, key in zip(scores, value, strict=True)]
+    elif isinstance(value, list):
+        found = []
+        for entry in value:
+            bounds = entry.get("score_range") if isinstance(entry, Mapping) else None
+            if not isinstance(bounds, list) or len(bounds) != 2:
+                raise ValueError(
+                    "an entry has no two scores; "
+                    "write each entry as {score_range: [0, 4], outcome: poor}"
+                )
+            found.append((*bounds, entry.get("outcome", entry.get("expected_outcome"))))
+    else:
         raise ValueError("it is not an object from scores to texts; write {0: poor, 10: good}")
-    return [_read_range(entry) for entry in value]
-
-
-def _read_range(entry: Any) -> Mapping[str, Any]:
-    bounds = entry.get("score_range") if isinstance(entry, Mapping) else None
-    if not isinstance(bounds, list) or len(bounds) != 2:
-        raise ValueError(
-            "an entry has no two scores; write each entry as {score_range: [0, 4], outcome: poor}"
-        )
-    text = entry.get("outcome", entry.get("expected_outcome"))
-    return {"low": bounds[0], "high": bounds[1], "outcome": text}
+    return [{"low": low, "high": high, "outcome": text} for low, high, text in found]
 
 
 def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
@@ -105,13 +99,8 @@ def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
     return tuple(in_order)
 
 
-def _check_required(value: Any) -> Any:
-    if not isinstance(value, bool) and not (isinstance(value, int | float) and 0 < value <= 1):
-        raise ValueError(
-            "required is not a valid gate; "
-            "write true, false, or the score that must be reached, over 0 and up to 1"
-        )
-    return value
+def _is_gate(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, int | float) and 0 < value <= 1)
 
 
 _RANGES_SCHEMA = {
@@ -161,7 +150,13 @@ class Criterion(FileModel):
     )
     required: Annotated[
         bool | float,
-        BeforeValidator(_check_required),
+        BeforeValidator(
+            check(
+                _is_gate,
+                "required is not a valid gate; "
+                "write true, false, or the score that must be reached, over 0 and up to 1",
+            )
+        ),
         WithJsonSchema(
             {
                 "anyOf": [
@@ -255,23 +250,9 @@ class Criterion(FileModel):
             return True
         return reaches(score, self.threshold) if self.threshold is not None else round(score, 9) > 0
 
-    def is_hit(self, score: float) -> bool:
-        """Whether a score of 0-1 makes it a hit."""
-        return reaches(score, PASS_SCORE if self.threshold is None else self.threshold)
 
-    def describe(self, score: float) -> str:
-        """The text of the hit or miss, with the points if there are some."""
-        points = f" ({score * 10:g}/10)" if self.score_ranges else ""
-        return f"{self.name}: {self.outcome}{points}"
-
-
-def _check_count(criteria: Any) -> Any:
-    if isinstance(criteria, list | tuple) and len(criteria) > _MAX_CRITERIA:
-        raise ValueError(
-            f"there are more than {_MAX_CRITERIA:,} criteria; "
-            "split them, because all criteria of a rubric go into one prompt"
-        )
-    return criteria
+def _is_short(criteria: Any) -> bool:
+    return not isinstance(criteria, list | tuple) or len(criteria) <= _MAX_CRITERIA
 
 
 def _with_ids(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
@@ -297,7 +278,15 @@ class Rubric(PromptedOptions):
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"rubrics": ("criteria",)}
 
     rubrics: Annotated[
-        ListOf[Criterion], BeforeValidator(_check_count), AfterValidator(_with_ids)
+        ListOf[Criterion],
+        BeforeValidator(
+            check(
+                _is_short,
+                f"there are more than {_MAX_CRITERIA:,} criteria; "
+                "split them, because all criteria of a rubric go into one prompt",
+            )
+        ),
+        AfterValidator(_with_ids),
     ] = Field(
         json_schema_extra={"minItems": 1, "maxItems": _MAX_CRITERIA},
         description="The criteria: plain strings, or objects with `outcome`.",
@@ -306,11 +295,8 @@ class Rubric(PromptedOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The weighted mean of the criteria; AttemptError if the judge's reply lacks one."""
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
-
-        def read(data: Mapping[str, Any]) -> Score:
-            return read_checks(data, self.rubrics)
-
         prompt = self.compose(_TEMPLATE, variables, _FORM)
+        read = partial(read_checks, criteria=self.rubrics)
         return await ask_judge(case.ask, evaluator, prompt, _FORM, ("checks",), read)
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
@@ -365,23 +351,29 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
         raise UnreadableReply("`checks` has a criterion twice")
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
-    scored = [(criterion, _score_of(checks[criterion.name], criterion)) for criterion in criteria]
+    scores = [_read_check(checks[criterion.name], criterion) for criterion in criteria]
+    hits, misses, details, gates_failed = [], [], [], []
+    for criterion, score in zip(criteria, scores, strict=True):
+        name, threshold = criterion.name, criterion.threshold
+        points = f" ({score * 10:g}/10)" if criterion.score_ranges else ""
+        is_hit = reaches(score, PASS_SCORE if threshold is None else threshold)
+        (hits if is_hit else misses).append(f"{name}: {criterion.outcome}{points}")
+        details.append({"id": name, "score": score, "reasoning": checks[name].reasoning or ""})
+        if not criterion.holds(score):
+            gates_failed.append(name)
     return Score(
-        value=weighted_mean([(score, criterion.weight) for criterion, score in scored]),
-        hits=tuple(each.describe(score) for each, score in scored if each.is_hit(score)),
-        misses=tuple(each.describe(score) for each, score in scored if not each.is_hit(score)),
+        value=weighted_mean(
+            [(score, criterion.weight) for criterion, score in zip(criteria, scores, strict=True)]
+        ),
+        hits=tuple(hits),
+        misses=tuple(misses),
         reasoning=reply.overall_reasoning or "",
-        details={
-            "checks": [
-                {"id": each.name, "score": score, "reasoning": checks[each.name].reasoning or ""}
-                for each, score in scored
-            ]
-        },
-        gates_failed=tuple(each.name for each, score in scored if not each.holds(score)),
+        details={"checks": details},
+        gates_failed=tuple(gates_failed),
     )
 
 
-def _score_of(check: Check, criterion: Criterion) -> float:
+def _read_check(check: Check, criterion: Criterion) -> float:
     try:
         if criterion.score_ranges:
             return validate_reply(_Points, {"score": check.score}).score / 10
