@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
@@ -40,7 +40,20 @@ _SHELL_OPERATOR = re.compile(r"&&|\|\||[|&;<>\n]")
 def _read_command(script: Any) -> Any:
     """The words of a command: a list unchanged, a string split as a shell would."""
     if isinstance(script, str):
-        script = _split(script)
+        line = script.strip().replace("\\\n", " ")
+        # Split into plain words, `true && ./check` would run `true`, and pass.
+        if operator := _SHELL_OPERATOR.search(_QUOTES.sub("", line)):
+            found = "a line break" if operator[0] == "\n" else operator[0]
+            raise ValueError(
+                f"the command has {found} in it, but no shell runs it; "
+                "quote it, or write [sh, -c, '…']"
+            )
+        try:
+            script = shlex.split(line)
+        except ValueError as error:
+            raise ValueError(
+                f"the command cannot be split into words ({error}); write a list of words"
+            ) from None
     if not isinstance(script, list | tuple):
         raise ValueError("it is not a command; write a list of words, or one string")
     if not script or not isinstance(script[0], str) or not script[0].strip():
@@ -50,22 +63,6 @@ def _read_command(script: Any) -> Any:
     if any(isinstance(word, str) and "\0" in word for word in script):
         raise ValueError("the command has a NUL character in it; remove it")
     return script
-
-
-def _split(text: str) -> list[str]:
-    line = text.strip().replace("\\\n", " ")
-    # Split into plain words, `true && ./check` would run `true`, and pass.
-    if operator := _SHELL_OPERATOR.search(_QUOTES.sub("", line)):
-        found = "a line break" if operator[0] == "\n" else operator[0]
-        raise ValueError(
-            f"the command has {found} in it, but no shell runs it; quote it, or write [sh, -c, '…']"
-        )
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise ValueError(
-            f"the command cannot be split into words ({error}); write a list of words"
-        ) from None
 
 
 _COMMAND_SCHEMA = {
@@ -85,17 +82,13 @@ class Proxy(FileModel):
 
 
 def _read_proxy(value: Any) -> Any:
-    if value is True:
-        return {}
-    if value is False:
-        return None
+    if isinstance(value, bool):
+        return {} if value else None
+    advice = "write `true`, or an object with `max_calls`"
     if value is None:
-        raise ValueError("it is empty; write `true`, or an object with `max_calls`")
+        raise ValueError(f"it is empty; {advice}")
     if isinstance(value, str):
-        raise ValueError(
-            "a code judge has a proxy here, not the name of a target; "
-            "write `true`, or an object with `max_calls`"
-        )
+        raise ValueError(f"a code judge has a proxy here, not the name of a target; {advice}")
     return value
 
 
@@ -138,27 +131,30 @@ class CodeJudge(EvaluatorOptions):
     @field_validator("cwd")
     @classmethod
     def _check_folder(cls, cwd: str | None, info: ValidationInfo) -> str | None:
-        _resolve_folder(cwd, info.context)
+        folder_of(info).resolve(cwd or ".")
         return cwd
 
     @model_validator(mode="after")
     def _set_folder(self, info: ValidationInfo) -> Self:
-        self._folder = _resolve_folder(self.cwd, info.context)
+        folder = folder_of(info)
+        self._folder = folder.path if self.cwd is None else folder.resolve(self.cwd)
         return self
 
     def files(self, folder: Folder) -> Sequence[NamedFile]:
         """The words that are files of the repository, and all files next to one in a folder named
         `judges`, which it may import."""
-        words = (_file_of(self._folder, word, folder.root) for word in self.script)
         found: dict[Path, None] = {}
-        for path in words:
-            if path is None:
+        for word in self.script:
+            path = Path(os.path.normpath(self._folder / word))
+            try:
+                if not path.is_relative_to(folder.root) or not path.is_file():
+                    continue
+            except (OSError, ValueError):  # too long for a path
                 continue
             neighbours = sorted(path.parent.iterdir()) if path.parent.name == "judges" else []
             # Both a link and the file that it leads to are part of the judge.
-            found.update(
-                (file, None) for each in (path, *neighbours) for file in (each, each.resolve())
-            )
+            for each in (path, *neighbours):
+                found |= {each: None, each.resolve(): None}
         return tuple(
             NamedFile(folder.relative(path), "judge script")
             for path in found
@@ -201,63 +197,37 @@ class CodeJudge(EvaluatorOptions):
             raise AttemptError(
                 "evaluator", f"the judge {self.script[0]!r} cannot be started ({reason})"
             ) from None
-        hint = withheld_hint(case.withheld)
+        # The program may have failed without a variable.
+        hint = ""
+        if case.withheld:
+            hint = (
+                f"Withheld from its environment: {', '.join(case.withheld)}; "
+                "what it needs can be named in the workflow's input `env`."
+            )
+        lines = completed.stderr.strip().splitlines()[-_QUOTED_LINES:]
+        stderr = ": " + "\n".join(lines)[-_QUOTED_CHARACTERS:] if lines else ""
         if completed.timed_out:
-            stderr = _last_lines(completed.stderr)
             raise AttemptError("evaluator", f"the judge ran for over {limit:g} s{stderr}", hint)
         if completed.truncated:
             raise AttemptError("evaluator", "the judge's output is longer than the limit", hint)
-        return read_output(completed, hint)
+        return _read_output(completed, stderr, hint)
 
 
-def _resolve_folder(cwd: str | None, folder: Folder | None) -> Path:
-    if folder is None:
-        raise TypeError("a code judge is read with the folder of the declaring file")
-    return folder.path if cwd is None else folder.resolve(cwd)
-
-
-def _file_of(folder: Path, word: str, root: Path) -> Path | None:
-    """The file in the repository that a word names, links unresolved; None if there is none."""
-    path = Path(os.path.normpath(folder / word))
-    try:
-        return path if path.is_relative_to(root) and path.is_file() else None
-    except (OSError, ValueError):  # too long for a path
-        return None
-
-
-def withheld_hint(names: Sequence[str]) -> str:
-    """The hint for a program that may have failed without a variable; empty if none was
-    withheld."""
-    if not names:
-        return ""
-    return (
-        f"Withheld from its environment: {', '.join(names)}; "
-        "what it needs can be named in the workflow's input `env`."
-    )
-
-
-def read_output(completed: process.Completed, hint: str = "") -> Score:
-    """The score that a program printed, or that of its exit code if it printed no `{`; AttemptError
-    if neither is clear."""
-    code, stderr = completed.returncode, _last_lines(completed.stderr)
+def _read_output(completed: process.Completed, stderr: str, hint: str) -> Score:
+    """The score that a program printed, or that of its exit code if it printed no `{`."""
+    code, stdout = completed.returncode, completed.stdout
     if code < 0:
         raise AttemptError("evaluator", f"the judge was killed by signal {-code}{stderr}", hint)
-    has_object = "{" in completed.stdout
-    if code != 0 and (has_object or completed.stderr):
+    if code != 0 and ("{" in stdout or completed.stderr):
         raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}", hint)
-    if not has_object:
-        text = completed.stdout.strip()[:_QUOTED_CHARACTERS] or f"exit code {code}"
+    if "{" not in stdout:
+        text = stdout.strip()[:_QUOTED_CHARACTERS] or f"exit code {code}"
         if code == 0:
             return Score(1.0, hits=(text,))
         return Score(0.0, misses=(text,), reasoning=hint)
     try:
-        return read_score(find_object(completed.stdout, ("score", "assertions")), share=True)
+        return read_score(find_object(stdout, ("score", "assertions")), share=True)
     except UnreadableReply as error:
         raise AttemptError(
             "evaluator", f"the judge's output cannot be read: {error}{stderr}", hint
         ) from None
-
-
-def _last_lines(stderr: str) -> str:
-    lines = stderr.strip().splitlines()[-_QUOTED_LINES:]
-    return ": " + "\n".join(lines)[-_QUOTED_CHARACTERS:] if lines else ""

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -40,6 +41,9 @@ class _RefusedRequest(Exception):
         self.status = status
 
 
+_refuse = partial(_RefusedRequest, HTTPStatus.BAD_REQUEST)
+
+
 class Question(BaseModel):
     """The body of `/invoke`."""
 
@@ -48,13 +52,6 @@ class Question(BaseModel):
     question: str = Field(min_length=1)
     system_prompt: str | None = Field(default=None, alias="systemPrompt")
     target: str | None = None
-
-    def messages(self) -> Sequence[Message]:
-        """The messages for the target."""
-        question = Message("user", self.question)
-        return (
-            (Message("system", self.system_prompt), question) if self.system_prompt else (question,)
-        )
 
 
 class Batch(BaseModel):
@@ -88,10 +85,8 @@ class TargetProxy:
     async def answer(self, method: str, path: str, body: bytes) -> Mapping[str, Any]:
         """The answer to an authorised request."""
         if path not in _METHODS:
-            known = ", ".join(_METHODS)
-            raise _RefusedRequest(
-                HTTPStatus.NOT_FOUND, f"there is no {path[:200]}; known are {known}"
-            )
+            message = f"there is no {path[:200]}; known are {', '.join(_METHODS)}"
+            raise _RefusedRequest(HTTPStatus.NOT_FOUND, message)
         if method != _METHODS[path]:
             raise _RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
         if path == "/info":
@@ -102,56 +97,53 @@ class TargetProxy:
                 "availableTargets": list(self.judges.names),
             }
         if path == "/invoke":
-            question = _read_body(Question, body)
-            self._count((question,))
-            return await self._call(question)
-        questions = _read_body(Batch, body).requests
-        self._count(questions)
-        # One after the other, as in AgentV: a target may keep a conversation.
-        return {"responses": [await self._call(question) for question in questions]}
+            return (await self._ask([_read_body(Question, body)]))[0]
+        return {"responses": await self._ask(_read_body(Batch, body).requests)}
 
-    def _count(self, questions: Sequence[Question]) -> None:
-        """Counts the calls before they are made, so that concurrent requests share the limit."""
+    async def _ask(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
         for question in questions:
             if question.target is not None and question.target not in self.judges.names:
-                raise _RefusedRequest(
-                    HTTPStatus.BAD_REQUEST,
-                    f"there is no target {question.target[:200]!r}; "
-                    f"known are {', '.join(self.judges.names)}",
-                )
+                known = ", ".join(self.judges.names)
+                raise _refuse(f"there is no target {question.target[:200]!r}; known are {known}")
         if self.calls + len(questions) > self.max_calls:
             raise _RefusedRequest(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"the limit of {self.max_calls} calls is reached ({self.calls} made, "
                 f"{len(questions)} asked for); `target.max_calls` raises it",
             )
+        # Counted before they are made, so that concurrent requests share the limit.
         self.calls += len(questions)
-
-    async def _call(self, question: Question) -> Mapping[str, Any]:
-        name = question.target or self.judges.default
-        try:
-            trace = await self.judges.ask(name, question.messages())
-        except AttemptError as error:
-            raise _RefusedRequest(HTTPStatus.BAD_GATEWAY, str(error)) from None
-        reply: dict[str, Any] = {"rawText": trace.output, "output": wire_messages(trace.messages)}
-        if trace.input_tokens is not None and trace.output_tokens is not None:
-            reply["tokenUsage"] = {"input": trace.input_tokens, "output": trace.output_tokens}
-        return reply
+        replies: list[Mapping[str, Any]] = []
+        # One after the other, as in AgentV: a target may keep a conversation.
+        for question in questions:
+            messages = [Message("user", question.question)]
+            if question.system_prompt:
+                messages.insert(0, Message("system", question.system_prompt))
+            try:
+                trace = await self.judges.ask(question.target or self.judges.default, messages)
+            except AttemptError as error:
+                raise _RefusedRequest(HTTPStatus.BAD_GATEWAY, str(error)) from None
+            reply: dict[str, Any] = {
+                "rawText": trace.output,
+                "output": wire_messages(trace.messages),
+            }
+            if trace.input_tokens is not None and trace.output_tokens is not None:
+                reply["tokenUsage"] = {"input": trace.input_tokens, "output": trace.output_tokens}
+            replies.append(reply)
+        return replies
 
 
 def _read_body(model: type[Body], body: bytes) -> Body:
     try:
         data = parse_json(body)
     except ValueError as error:
-        raise _RefusedRequest(
-            HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}"
-        ) from None
+        raise _refuse(f"the body is not valid JSON: {error}") from None
     if not isinstance(data, dict):
-        raise _RefusedRequest(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
+        raise _refuse("the body must be a JSON object")
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _RefusedRequest(HTTPStatus.BAD_REQUEST, describe(error, data)) from None
+        raise _refuse(describe(error, data)) from None
 
 
 @asynccontextmanager
@@ -160,23 +152,18 @@ async def target_proxy(judges: Judges, max_calls: int) -> AsyncIterator[TargetPr
 
     AttemptError of kind `evaluator` if no port can be opened."""
     proxy = TargetProxy(judges, max_calls, secrets.token_urlsafe(32))
-    connections: set[asyncio.Task[Any]] = set()
+    connections: set[asyncio.Task[None]] = set()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        try:
-            if task is not None and server.is_serving():
-                connections.add(task)
-                # The client disconnects, or the judge ends: nobody waits for the answer.
-                with suppress(ConnectionError, asyncio.CancelledError):
-                    await _serve_request(proxy, reader, writer)
-        finally:
-            if task is not None:
-                connections.discard(task)
-            writer.transport.abort()
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(_serve(proxy, reader, writer))
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())
+        if not server.is_serving():
+            task.cancel()
 
     try:
-        server = await asyncio.start_server(serve, _HOST, 0, limit=MAX_HEAD)
+        server = await asyncio.start_server(accept, _HOST, 0, limit=MAX_HEAD)
     except OSError as error:
         raise AttemptError(
             "evaluator", f"the judge's target proxy cannot listen on {_HOST}: {error.strerror}"
@@ -186,91 +173,75 @@ async def target_proxy(judges: Judges, max_calls: int) -> AsyncIterator[TargetPr
         yield proxy
     finally:
         server.close()
-        open_connections = tuple(connections)
-        for task in open_connections:
+        for task in connections:
             task.cancel()
-        await asyncio.gather(*open_connections, return_exceptions=True)
+        await asyncio.gather(*connections, return_exceptions=True)
 
 
-async def _serve_request(
+async def _serve(
     proxy: TargetProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Answers the one request of a connection."""
-    try:
-        async with asyncio.timeout(ARRIVAL_SECONDS):
-            method, path, headers = await _read_head(reader)
-            body = await _receive_body(reader, writer, headers)
-        given = headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {proxy.token}".encode()):
-            raise _RefusedRequest(
-                HTTPStatus.UNAUTHORIZED, "the bearer token AGENTV_TARGET_PROXY_TOKEN is required"
-            )
-        status, data = HTTPStatus.OK, await proxy.answer(method, path, body)
-    except TimeoutError:
-        status = HTTPStatus.REQUEST_TIMEOUT
-        data = {"error": f"the request did not arrive within {ARRIVAL_SECONDS:g} s"}
-    except _RefusedRequest as error:
-        status, data = error.status, {"error": str(error)}
-        if status not in _QUIET:
-            proxy.last_error = str(error)
-    await _send(writer, status, data)
-    # A connection that is closed with unread bytes is reset, and the client loses the answer.
-    writer.write_eof()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LINGER_SECONDS):
-            while await reader.read(MAX_HEAD):
-                pass
+    # The client may disconnect: nobody waits for the answer.
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        headers = "Content-Type: application/json\r\nConnection: close\r\n"
+        try:
+            async with asyncio.timeout(ARRIVAL_SECONDS):
+                method, path, body = await _read_request(proxy.token, reader, writer)
+            status, data = HTTPStatus.OK, await proxy.answer(method, path, body)
+        except TimeoutError:
+            status = HTTPStatus.REQUEST_TIMEOUT
+            data = {"error": f"the request did not arrive within {ARRIVAL_SECONDS:g} s"}
+        except _RefusedRequest as error:
+            status, data = error.status, {"error": str(error)}
+            if status is HTTPStatus.UNAUTHORIZED:
+                headers += "WWW-Authenticate: Bearer\r\n"
+            if status not in _QUIET:
+                proxy.last_error = str(error)
+        # ASCII: an answer may hold half of a surrogate pair, which UTF-8 cannot encode.
+        content = json.dumps(data).encode("ascii")
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{headers}"
+        writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode("ascii") + content)
+        await writer.drain()
+        # A connection that is closed with unread bytes is reset, and the client loses the answer.
+        writer.write_eof()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while await reader.read(MAX_HEAD):
+                    pass
 
 
-async def _read_head(reader: asyncio.StreamReader) -> tuple[str, str, Mapping[str, str]]:
-    """Method, path without query, and headers by their names in lower case."""
+async def _read_request(
+    token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> tuple[str, str, bytes]:
+    """Method, path without query, and body of an authorised request."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.LimitOverrunError:
         raise _RefusedRequest(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"the head is longer than {MAX_HEAD} bytes"
         ) from None
-    except asyncio.IncompleteReadError as error:
-        raise ConnectionResetError("the client disconnected") from error
     first, *lines = head.split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise _RefusedRequest(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request")
+        raise _refuse("this is not an HTTP/1.1 request")
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    return words[0], words[1].partition("?")[0], headers
-
-
-async def _receive_body(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: Mapping[str, str]
-) -> bytes:
     if "transfer-encoding" in headers:
-        raise _RefusedRequest(
-            HTTPStatus.LENGTH_REQUIRED, "a chunked body is not supported; send a Content-Length"
-        )
+        message = "a chunked body is not supported; send a Content-Length"
+        raise _RefusedRequest(HTTPStatus.LENGTH_REQUIRED, message)
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()):
-        raise _RefusedRequest(HTTPStatus.BAD_REQUEST, "Content-Length is not a valid number")
+        raise _refuse("Content-Length is not a valid number")
     if len(length) > len(str(MAX_BODY)) or int(length) > MAX_BODY:
-        raise _RefusedRequest(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is longer than {MAX_BODY} bytes"
-        )
+        message = f"the body is longer than {MAX_BODY} bytes"
+        raise _RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
     if headers.get("expect", "").lower() == "100-continue":
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         await writer.drain()
-    try:
-        return await reader.readexactly(int(length))
-    except asyncio.IncompleteReadError as error:
-        raise ConnectionResetError("the client disconnected") from error
-
-
-async def _send(writer: asyncio.StreamWriter, status: HTTPStatus, data: Mapping[str, Any]) -> None:
-    # ASCII: an answer may hold half of a surrogate pair, which UTF-8 cannot encode.
-    body = json.dumps(data).encode("ascii")
-    challenge = "WWW-Authenticate: Bearer\r\n" if status is HTTPStatus.UNAUTHORIZED else ""
-    head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\n{challenge}Content-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    writer.write(head.encode("ascii") + body)
-    await writer.drain()
+    body = await reader.readexactly(int(length))
+    given = headers.get("authorization", "")
+    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        message = "the bearer token AGENTV_TARGET_PROXY_TOKEN is required"
+        raise _RefusedRequest(HTTPStatus.UNAUTHORIZED, message)
+    return words[0], words[1].partition("?")[0], body

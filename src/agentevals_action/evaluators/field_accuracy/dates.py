@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
@@ -10,48 +11,15 @@ from dateutil import parser
 from agentevals_action.formatting import quoted
 
 #: The directives of `strptime` for the parts of a format.
-_DIRECTIVES = dict(
-    pair.split("=")
-    for pair in [
-        "YYYY=%Y",
-        "yyyy=%Y",
-        "YY=%y",
-        "MMMM=%B",
-        "MMM=%b",
-        "MM=%m",
-        "M=%m",
-        "Do=%d",
-        "DD=%d",
-        "dd=%d",
-        "D=%d",
-        "HH=%H",
-        "H=%H",
-        "hh=%I",
-        "h=%I",
-        "mm=%M",
-        "ss=%S",
-        "SSSSSS=%f",
-        "SSS=%f",
-        "A=%p",
-        "a=%p",
-        "ZZ=%z",
-        "Z=%z",
-        "T=T",
-    ]
-)
-_DIRECTIVES |= {directive: directive for directive in _DIRECTIVES.values() if directive != "T"}
-_PARTS = re.compile(
-    "|".join(
-        (
-            r"%.",
-            r"\[[^\[\]]*\]",
-            *sorted((part for part in _DIRECTIVES if part[0] != "%"), key=len, reverse=True),
-            r"[A-Za-z]+",
-            r"[^A-Za-z]",
-        )
-    ),
-    re.DOTALL,
-)
+_DIRECTIVES = {
+    "YYYY": "%Y", "yyyy": "%Y", "YY": "%y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "M": "%m",
+    "Do": "%d", "DD": "%d", "dd": "%d", "D": "%d", "HH": "%H", "H": "%H", "hh": "%I", "h": "%I",
+    "mm": "%M", "ss": "%S", "SSSSSS": "%f", "SSS": "%f", "A": "%p", "a": "%p", "ZZ": "%z",
+    "Z": "%z", "T": "T",
+}  # fmt: skip
+_STRPTIME = {directive for directive in _DIRECTIVES.values() if directive[0] == "%"}
+_NAMES = "|".join(sorted(_DIRECTIVES, key=len, reverse=True))
+_PARTS = re.compile(rf"%.|\[[^\[\]]*\]|{_NAMES}|[A-Za-z]+|[^A-Za-z]", re.DOTALL)
 _REQUIRED = (
     ("year", ("%Y", "%y"), "YYYY"),
     ("month", ("%m", "%B", "%b"), "MM or MMM"),
@@ -78,17 +46,16 @@ def read_format(text: str) -> str:
     directives: list[str] = []
     made = ""
     for part in _PARTS.findall(text):
-        directive = _DIRECTIVES.get(part)
-        if directive is None and (part[0] == "%" or part.isalpha()):
+        if directive := _DIRECTIVES.get(part, part if part in _STRPTIME else ""):
+            directives.append(directive)
+            made += directive
+        elif part[0] == "%" or part.isalpha():
             raise ValueError(
                 f"{quoted(text)} is not a valid date format: {quoted(part)} is unknown; "
                 "write it as YYYY-MM-DD or DD-MMM-YYYY"
             )
-        if directive is None:
-            made += part[1:-1] if part[0] == "[" and len(part) > 1 else part
         else:
-            directives.append(directive)
-            made += directive
+            made += part[1:-1] if len(part) > 1 else part
     if len(set(directives)) < len(directives):
         raise ValueError(
             f"{quoted(text)} is not a valid date format: a part is in it twice; write each once"
@@ -112,52 +79,44 @@ def read_dates(text: str, formats: Sequence[str] = ()) -> tuple[datetime, ...]:
     if len(text) > _MAX_LENGTH or not text.isascii():
         return ()
     for form in formats:
-        if (instant := _read_formatted(text, form)) is not None:
-            return (instant,)
-    try:
+        with suppress(ValueError):
+            return (_read_formatted(text, form),)
+    with suppress(ValueError):
         return (_in_zone(datetime.fromisoformat(text)),)
-    except ValueError:
-        pass
     if not _YEAR.search(text) or (formats and _EITHER.search(text)):
         return ()
     if _YEAR_FIRST.match(text):
         orders: tuple[bool, ...] = (False,)
     else:
         orders = (True,) if _DOTTED.search(text) else (False, True)
-    found = (_parse(text, day_first) for day_first in orders)
-    return tuple(dict.fromkeys(instant for instant in found if instant is not None))
+    found: dict[datetime, None] = {}
+    for day_first in orders:
+        with suppress(ValueError, OverflowError):
+            # A part that the text lacks comes from the default: then the two instants differ.
+            one, other = (
+                parser.parse(text, dayfirst=day_first, default=default, tzinfos=_zone)
+                for default in (datetime(2000, 1, 1), datetime(2004, 2, 2))
+            )
+            if one == other:
+                found[_in_zone(one)] = None
+    return tuple(found)
 
 
-def _read_formatted(text: str, form: str) -> datetime | None:
+def _read_formatted(text: str, form: str) -> datetime:
     pattern = read_format(form)
     if "Do" in form:
         text = _ORDINAL.sub(r"\1", text)
     if "%z" in pattern:
         text = _UTC_NAME.sub("Z", text)
-    try:
-        return _in_zone(datetime.strptime(text, pattern))
-    except ValueError:
-        return None
-
-
-def _parse(text: str, day_first: bool) -> datetime | None:
-    try:
-        # A part that the text lacks comes from the default: then the two instants differ.
-        one, other = (
-            parser.parse(text, dayfirst=day_first, default=default, tzinfos=_zone)
-            for default in (datetime(2000, 1, 1), datetime(2004, 2, 2))
-        )
-    except (ValueError, OverflowError):
-        return None
-    return _in_zone(one) if one == other else None
+    return _in_zone(datetime.strptime(text, pattern))
 
 
 def _zone(name: str | None, offset: int | None) -> tzinfo:
-    if offset is None:
-        if name is not None:
-            raise ValueError(f"the zone {name} is unknown")
-        return UTC
-    return timezone(timedelta(seconds=offset))
+    if offset is not None:
+        return timezone(timedelta(seconds=offset))
+    if name is not None:
+        raise ValueError(f"the zone {name} is unknown")
+    return UTC
 
 
 def _in_zone(instant: datetime) -> datetime:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, Mismatch
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, Mismatch, check
 from agentevals_action.evaluators.field_accuracy.fields import (
     Aggregation,
     Comparison,
@@ -21,21 +21,16 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, Test
 
 
-def _check_not_empty(comparisons: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
-    if not comparisons:
-        raise ValueError("the list is empty; write at least one field")
-    return comparisons
-
-
 class FieldAccuracy(EvaluatorOptions):
     """Compares fields of JSON in the output with those of `expected_output`; the score is the
     weighted share of fields that match."""
 
     type = "field_accuracy"
 
-    fields: Annotated[ListOf[Comparison], AfterValidator(_check_not_empty)] = Field(
-        json_schema_extra={"minItems": 1}, description="The fields to compare."
-    )
+    fields: Annotated[
+        ListOf[Comparison],
+        AfterValidator(check(bool, "the list is empty; write at least one field")),
+    ] = Field(json_schema_extra={"minItems": 1}, description="The fields to compare.")
     aggregation: Aggregation = Field(
         default="weighted_average",
         description="How the fields make the score; with `minimum` and `all_or_nothing`, "

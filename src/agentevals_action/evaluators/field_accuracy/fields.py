@@ -4,11 +4,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
@@ -34,17 +34,6 @@ Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-def _check_path(text: str) -> str:
-    read_path(text)
-    return text
-
-
-def _check_formats(formats: tuple[str, ...]) -> tuple[str, ...]:
-    for text in formats:
-        dates.read_format(text)
-    return formats
-
-
 #: The match for which a field has an effect.
 _MATCH_OF: Mapping[str, Match] = {
     "tolerance": "numeric_tolerance",
@@ -56,7 +45,7 @@ _MATCH_OF: Mapping[str, Match] = {
 class Comparison(FileModel):
     """One field to compare."""
 
-    path: Annotated[str, AfterValidator(_check_path)] = Field(
+    path: str = Field(
         description="The path of the field in the answer and in `expected_output`: names "
         "and positions, as `items[0].name` or `items.0.name`."
     )
@@ -82,7 +71,7 @@ class Comparison(FileModel):
         default=False,
         description="For `numeric_tolerance`: the tolerance is a share of the expected number.",
     )
-    formats: Annotated[ListOf[str], AfterValidator(_check_formats)] | None = Field(
+    formats: ListOf[str] | None = Field(
         default=None,
         description="For `date`: allowed formats, the first that matches decides, such as "
         "`DD-MMM-YYYY`, `MM/DD/YYYY` or `%d.%m.%Y`. Unambiguous dates, such as "
@@ -90,6 +79,19 @@ class Comparison(FileModel):
     )
 
     _location: Location | None = PrivateAttr(None)
+
+    @field_validator("path")
+    @classmethod
+    def _check_path(cls, path: str) -> str:
+        read_path(path)
+        return path
+
+    @field_validator("formats")
+    @classmethod
+    def _check_formats(cls, formats: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for text in formats or ():
+            dates.read_format(text)
+        return formats
 
     @field_validator("tolerance", "relative", "formats")
     @classmethod
@@ -191,12 +193,12 @@ def score_fields(
     """The score of all fields of an output's JSON; without JSON, all are missing.
 
     AttemptError if a pattern exceeds its time limit."""
-    problems = []
+    problems: tuple[str, ...] = ()
     try:
         answer = read_data(output, comparisons)
     except UnreadableReply as error:
         answer = MISSING
-        problems.append(f"the output has no JSON that can be read: {error}")
+        problems = (f"the output has no JSON that can be read: {error}",)
     outcomes = [compare(comparison, expected, answer) for comparison in comparisons]
     if any(outcome.is_missing and outcome.comparison.required for outcome in outcomes):
         value = 0.0
@@ -223,12 +225,8 @@ def _contains(_: Comparison, wanted: Any, given: Any) -> bool:
 
 
 def _contains_problem(_: Comparison, wanted: Any) -> str:
-    if wanted != "":
-        return ""
-    return (
-        "is an empty text in `expected_output`, which every text contains; "
-        "write the text to look for"
-    )
+    empty = "is an empty text in `expected_output`, which every text contains"
+    return "" if wanted != "" else f"{empty}; write the text to look for"
 
 
 def _matches(comparison: Comparison, wanted: Any, given: Any) -> bool:
@@ -238,15 +236,16 @@ def _matches(comparison: Comparison, wanted: Any, given: Any) -> bool:
 
 def _pattern_problem(_: Comparison, wanted: Any) -> str:
     if not isinstance(wanted, str) or not wanted:
-        return (
-            f"is {shown(wanted)} in `expected_output`, which is not a valid pattern; "
-            "write a regular expression there"
-        )
+        return _not_valid(wanted, "which is not a valid pattern; write a regular expression there")
     try:
         compile_pattern(wanted)
     except ValueError as error:
         return f"cannot be compared: {error}; correct the expression in `expected_output`"
     return ""
+
+
+def _not_valid(wanted: Any, problem: str) -> str:
+    return f"is {shown(wanted)} in `expected_output`, {problem}"
 
 
 def _number(value: Any) -> Decimal | None:
@@ -270,44 +269,36 @@ def _is_near(comparison: Comparison, wanted: Any, given: Any) -> bool:
 
 
 def _describe_number(comparison: Comparison, wanted: Any) -> str:
-    if not comparison.tolerance:
-        return shown(wanted)
     unit = " times it" if comparison.relative else ""
-    return f"{shown(wanted)} ± {comparison.tolerance:g}{unit}"
+    return shown(wanted) + (f" ± {comparison.tolerance:g}{unit}" if comparison.tolerance else "")
 
 
 def _number_problem(_: Comparison, wanted: Any) -> str:
-    if _number(wanted) is not None:
-        return ""
-    return (
-        f"is {shown(wanted)} in `expected_output`, which is not a valid number; "
-        "write a number there"
-    )
+    problem = _not_valid(wanted, "which is not a valid number; write a number there")
+    return problem if _number(wanted) is None else ""
 
 
 def _is_same_date(comparison: Comparison, wanted: Any, given: Any) -> bool:
-    if not isinstance(given, str):
-        return False
-    one, other = (dates.read_dates(text, comparison.formats or ()) for text in (wanted, given))
+    one, other = _dates(comparison, wanted), _dates(comparison, given)
     # An ambiguous date does not match, not even itself.
     return len(one) == len(other) == 1 and one == other
 
 
 def _date_problem(comparison: Comparison, wanted: Any) -> str:
-    found = dates.read_dates(wanted, comparison.formats or ()) if isinstance(wanted, str) else ()
-    if len(found) == 1:
-        return ""
+    found = _dates(comparison, wanted)
     problem = "may mean two dates" if found else "is not a valid date"
-    return (
-        f"is {shown(wanted)} in `expected_output`, which {problem}; "
-        "write it as YYYY-MM-DD, or add its format to `formats`"
-    )
+    advice = "write it as YYYY-MM-DD, or add its format to `formats`"
+    return "" if len(found) == 1 else _not_valid(wanted, f"which {problem}; {advice}")
+
+
+def _dates(comparison: Comparison, value: Any) -> tuple[datetime, ...]:
+    return dates.read_dates(value, comparison.formats or ()) if isinstance(value, str) else ()
 
 
 @dataclass(frozen=True)
 class _Matcher:
-    """One way to compare: `holds` compares, `describe` names the expected value, `problem` states
-    why an expected value cannot be compared (empty if it can)."""
+    """One way to compare: `problem` states why an expected value cannot be compared, empty if it
+    can."""
 
     holds: Callable[[Comparison, Any, Any], bool]
     describe: Callable[[Comparison, Any], str]

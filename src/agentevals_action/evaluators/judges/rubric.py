@@ -352,12 +352,13 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
     scores = [_read_check(checks[criterion.name], criterion) for criterion in criteria]
-    hits, misses, details, gates_failed = [], [], [], []
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    details, gates_failed = [], []
     for criterion, score in zip(criteria, scores, strict=True):
         name, threshold = criterion.name, criterion.threshold
         points = f" ({score * 10:g}/10)" if criterion.score_ranges else ""
         is_hit = reaches(score, PASS_SCORE if threshold is None else threshold)
-        (hits if is_hit else misses).append(f"{name}: {criterion.outcome}{points}")
+        lines[is_hit].append(f"{name}: {criterion.outcome}{points}")
         details.append({"id": name, "score": score, "reasoning": checks[name].reasoning or ""})
         if not criterion.holds(score):
             gates_failed.append(name)
@@ -365,8 +366,8 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
         value=weighted_mean(
             [(score, criterion.weight) for criterion, score in zip(criteria, scores, strict=True)]
         ),
-        hits=tuple(hits),
-        misses=tuple(misses),
+        hits=tuple(lines[True]),
+        misses=tuple(lines[False]),
         reasoning=reply.overall_reasoning or "",
         details={"checks": details},
         gates_failed=tuple(gates_failed),

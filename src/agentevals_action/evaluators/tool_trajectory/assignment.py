@@ -16,44 +16,36 @@ def best_assignment(values: Values) -> Pairs:
     `len(values)` columns that cost nothing stand for "no pair"."""
     rows = len(values)
     costs = [[0, *(-value for value in row), *[0] * rows] for row in values]
-    owners: list[int | None] = [None] * (len(costs[0]) if costs else 0)
-    row_prices, column_prices = [0] * rows, [0] * len(owners)
-    for row in range(rows):
-        owners[0] = row
-        column, previous = _cheapest_path(costs, owners, row_prices, column_prices)
+    width = len(costs[0]) if costs else 1
+    owners: list[int | None] = [None] * width
+    row_prices, column_prices = [0] * rows, [0] * width
+    for added in range(rows):
+        owners[0] = added
+        distances, previous = [math.inf] * width, [0] * width
+        column, left = 0, list(range(1, width))
+        visited: list[tuple[int, int]] = []
+        while (row := owners[column]) is not None:
+            visited.append((row, column))
+            for other in left:
+                distance = costs[row][other] - row_prices[row] - column_prices[other]
+                if distance < distances[other]:
+                    distances[other], previous[other] = distance, column
+            column = min(left, key=distances.__getitem__)
+            step = int(distances[column])
+            for visited_row, visited_column in visited:
+                row_prices[visited_row] += step
+                column_prices[visited_column] -= step
+            for other in left:
+                distances[other] -= step
+            left.remove(column)
         while column:
             owners[column] = owners[previous[column]]
             column = previous[column]
     pairs: Pairs = [None] * rows
-    for column, owner in enumerate(owners):
-        if column and owner is not None and costs[owner][column]:
-            pairs[owner] = column - 1
+    for column, row in enumerate(owners[1:], 1):
+        if row is not None and costs[row][column]:
+            pairs[row] = column - 1
     return pairs
-
-
-def _cheapest_path(
-    costs: Values, owners: Sequence[int | None], row_prices: list[int], column_prices: list[int]
-) -> tuple[int, Sequence[int]]:
-    """The free column at the end of the cheapest path from column 0, and each column's
-    predecessor; updates the prices."""
-    distances, previous = [math.inf] * len(owners), [0] * len(owners)
-    visited, left = [0], list(range(1, len(owners)))
-    while (row := owners[visited[-1]]) is not None:
-        for column in left:
-            distance = costs[row][column] - row_prices[row] - column_prices[column]
-            if distance < distances[column]:
-                distances[column], previous[column] = distance, visited[-1]
-        nearest = min(left, key=distances.__getitem__)
-        step = int(distances[nearest])
-        for column in visited:
-            column_prices[column] -= step
-            if (owner := owners[column]) is not None:
-                row_prices[owner] += step
-        for column in left:
-            distances[column] -= step
-        left.remove(nearest)
-        visited.append(nearest)
-    return visited[-1], previous
 
 
 def best_subsequence(values: Values) -> Pairs:

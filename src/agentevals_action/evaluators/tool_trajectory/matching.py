@@ -1,5 +1,6 @@
 """Comparison of the agent's tool calls with those expected, by mode."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,20 +117,38 @@ class Plan:
         """Whether a call is the expected one."""
         return fits(expected, call, self.args_match)
 
+    def values(self, calls: Sequence[ToolCall]) -> list[list[int]]:
+        """The value of each call for each item: first as many items as possible, then as many
+        duration limits, then unknown durations."""
+        base = len(self.expected) + 1
+        worth = {True: base, False: 0, None: 1}
+        return [
+            [
+                base * base + (0 if item.max_duration_ms is None else worth[_in_time(item, call)])
+                if self.fits(item, call)
+                else 0
+                for call in calls
+            ]
+            for item in self.expected
+        ]
+
+
+def _in_time(item: Expectation, call: ToolCall) -> bool | None:
+    """Whether a call keeps the duration limit of an item; None if its duration is unknown."""
+    if item.max_duration_ms is None:
+        return True
+    return None if call.duration_ms is None else within(call.duration_ms, item.max_duration_ms)
+
 
 def score_calls(plan: Plan, calls: Sequence[ToolCall] | None) -> Score:
     """The score of the calls by the plan's mode; unknown calls (None) are misses."""
     if calls is None:
-        unknown = [
-            f"{item.describe()}: unknown whether it was called, the reply shows no tool calls"
-            for item in plan.expected
-        ]
-        unknown += [
-            f"{quoted(tool)}: unknown how often it was called, the reply shows no tool calls"
-            for tool in plan.minimums
-        ]
-        nothing = "unknown which tools were called, the reply shows no tool calls"
-        return Score(0.0, misses=tuple(unknown) or (nothing,), known=False)
+        reason = "the reply shows no tool calls"
+        unknown = (
+            *(f"{item.describe()}: unknown whether it was called" for item in plan.expected),
+            *(f"{quoted(tool)}: unknown how often it was called" for tool in plan.minimums),
+        ) or ("unknown which tools were called",)
+        return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), known=False)
     return _MODES[plan.mode](plan, calls)
 
 
@@ -143,31 +162,28 @@ class _Tally:
     misses: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, holds: bool, hit: str, miss: str, count: int = 1) -> None:
+    def add(self, holds: bool, text: str, count: int = 1) -> None:
         """Counts one requirement, or `count` that share one text."""
         self.asked += count
         self.satisfied += count if holds else 0
-        (self.hits if holds else self.misses).append(hit if holds else miss)
+        (self.hits if holds else self.misses).append(text)
 
     def add_duration(self, expected: Expectation, call: ToolCall | None) -> None:
         """Counts the duration limit of an item, unless the duration of its call is unknown."""
-        limit = expected.max_duration_ms
-        if limit is None:
+        if expected.max_duration_ms is None:
             return
-        tool, most = quoted(expected.tool), amount(limit, "ms")
+        tool, most = quoted(expected.tool), amount(expected.max_duration_ms, "ms")
         if call is None:
-            self.add(False, "", f"no such call of {tool} took at most {most}")
+            self.add(False, f"no such call of {tool} took at most {most}")
         elif call.duration_ms is None:
             self.warnings.append(
                 f"how long {tool} took is unknown, so its limit of {most} is not checked"
             )
         else:
-            took = f"{tool} took {amount(call.duration_ms, 'ms')}"
-            self.add(
-                within(call.duration_ms, limit),
-                f"{took}, at most {most} asked",
-                f"{took}, more than the {most} asked",
-            )
+            holds = within(call.duration_ms, expected.max_duration_ms)
+            relation = "at most" if holds else "more than the"
+            took = amount(call.duration_ms, "ms")
+            self.add(holds, f"{tool} took {took}, {relation} {most} asked")
 
     def score(self) -> Score:
         """The satisfied share; 1 if nothing was required."""
@@ -180,24 +196,6 @@ class _Tally:
         )
 
 
-def _values(plan: Plan, calls: Sequence[ToolCall]) -> list[list[int]]:
-    """The value of each call for each item: first as many items as possible, then as many duration
-    limits, then unknown durations."""
-    base = len(plan.expected) + 1
-    return [[_value(plan, item, call, base) for call in calls] for item in plan.expected]
-
-
-def _value(plan: Plan, item: Expectation, call: ToolCall, base: int) -> int:
-    if not plan.fits(item, call):
-        return 0
-    limit = item.max_duration_ms
-    if limit is None:
-        return base * base
-    if call.duration_ms is None:
-        return base * base + 1
-    return base * base + (base if within(call.duration_ms, limit) else 0)
-
-
 def _tally_items(
     plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, why: Callable[[Expectation], str]
 ) -> _Tally:
@@ -205,29 +203,28 @@ def _tally_items(
     for item, index in zip(plan.expected, pairs, strict=True):
         call = None if index is None else calls[index]
         called = item.describe()
-        miss = f"did not call {called}{why(item)}" if call is None else ""
-        tally.add(call is not None, f"called {called}", miss)
+        tally.add(
+            call is not None,
+            f"called {called}" if call else f"did not call {called}{why(item)}",
+        )
         tally.add_duration(item, call)
     return tally
 
 
 def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
+    counts = Counter(call.name for call in calls)
+
     def why(item: Expectation) -> str:
         if any(plan.fits(item, call) for call in calls):
             return " often enough"
-        return (
-            " (only with other arguments)" if any(call.name == item.tool for call in calls) else ""
-        )
+        return " (only with other arguments)" if counts[item.tool] else ""
 
-    tally = _tally_items(plan, calls, best_assignment(_values(plan, calls)), why)
-    counts = Counter(call.name for call in calls)
+    tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), why)
     for tool, least in plan.minimums.items():
+        holds = counts[tool] >= least
+        relation = "at least" if holds else "fewer than the"
         called = f"called {quoted(tool)} {_times(counts[tool])}"
-        tally.add(
-            counts[tool] >= least,
-            f"{called}, at least {least} asked",
-            f"{called}, fewer than the {least} asked",
-        )
+        tally.add(holds, f"{called}, {relation} {least} asked")
     return tally.score()
 
 
@@ -236,13 +233,12 @@ def _times(count: int) -> str:
 
 
 def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
-    values = _values(plan, calls)
+    values = plan.values(calls)
     pairs = best_subsequence(values)
     if None in pairs and None not in best_assignment(values):
         order = ", ".join(quoted(item.tool) for item in plan.expected)
-        return Score(
-            0.0, misses=(f"all the expected tools were called, but not in the order {order}",)
-        )
+        miss = f"all the expected tools were called, but not in the order {order}"
+        return Score(0.0, misses=(miss,))
 
     def why(item: Expectation) -> str:
         return " in this order" if any(plan.fits(item, call) for call in calls) else ""
@@ -252,24 +248,22 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
 
 def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     tally = _Tally()
-    for number, (item, call) in enumerate(zip(plan.expected, calls, strict=False), 1):
-        same = plan.fits(item, call)
-        made = quoted(call.name)
-        if call.name == item.tool:
-            made += f" with {shown(call.arguments or {})}"
-        tally.add(
-            same,
-            f"call {number} is {item.describe()}",
-            f"call {number} is {made}, expected {item.describe()}",
-        )
+    pairs = itertools.zip_longest(plan.expected, calls[: len(plan.expected)])
+    for number, (item, call) in enumerate(pairs, 1):
+        wanted = item.describe()
+        same = call is not None and plan.fits(item, call)
+        if same:
+            text = f"is {wanted}"
+        elif call is None:
+            text = f"is missing, expected {wanted}"
+        else:
+            arguments = f" with {shown(call.arguments or {})}" if call.name == item.tool else ""
+            text = f"is {quoted(call.name)}{arguments}, expected {wanted}"
+        tally.add(same, f"call {number} {text}")
         tally.add_duration(item, call if same else None)
-    for number, item in enumerate(plan.expected[len(calls) :], len(calls) + 1):
-        tally.add(False, "", f"call {number} is missing, expected {item.describe()}")
-        tally.add_duration(item, None)
-    more = calls[len(plan.expected) :]
-    if more:
+    if more := calls[len(plan.expected) :]:
         names = ", ".join(dict.fromkeys(call.name for call in more))
-        tally.add(False, "", f"{len(more)} more calls than expected: {quoted(names)}", len(more))
+        tally.add(False, f"{len(more)} more calls than expected: {quoted(names)}", len(more))
     if not plan.expected and not calls:
         tally.hits.append("called no tool, as expected")
     return tally.score()
@@ -285,10 +279,10 @@ def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
             tally.add_duration(min(items, key=lambda item: _strictness(item, call)), call)
     names = {item.tool for item in plan.expected}
     for tool, count in allowed.items():
-        tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", "", count)
+        tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", count)
     for tool, count in other.items():
         why = "is allowed with other arguments only" if tool in names else "is not allowed"
-        tally.add(False, "", f"{quoted(tool)} {why} (called {_times(count)})", count)
+        tally.add(False, f"{quoted(tool)} {why} (called {_times(count)})", count)
     if not calls:
         tally.hits.append("called no tool, so none that is not allowed")
     return tally.score()
@@ -297,9 +291,7 @@ def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
 def _strictness(item: Expectation, call: ToolCall) -> int:
     if item.max_duration_ms is None:
         return 1
-    if call.duration_ms is None:
-        return 2
-    return 0 if within(call.duration_ms, item.max_duration_ms) else 3
+    return {True: 0, None: 2, False: 3}[_in_time(item, call)]
 
 
 _MODES: Mapping[Mode, Callable[[Plan, Sequence[ToolCall]], Score]] = {
