@@ -121,7 +121,7 @@ class EvaluatorOptions(FileModel):
         return ()
 
 
-def check(condition: Callable[[Any], object], problem: str) -> Callable[[Value], Value]:
+def require(condition: Callable[[Any], object], problem: str) -> Callable[[Value], Value]:
     """A validator: ValueError with the problem ("problem; advice") for a value without the
     condition."""
 

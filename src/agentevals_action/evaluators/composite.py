@@ -19,8 +19,8 @@ from pydantic import (
 from agentevals_action.evaluators.base import (
     Case,
     EvaluatorOptions,
-    check,
     is_given,
+    require,
     run_evaluators,
 )
 from agentevals_action.model.diagnostic import Location
@@ -171,7 +171,7 @@ class Composite(EvaluatorOptions):
     evaluators: Annotated[
         ListOf[InstanceOf[Evaluator]],
         AfterValidator(
-            check(_have_unique_names, "two of them have the same name; give each its own")
+            require(_have_unique_names, "two of them have the same name; give each its own")
         ),
         WithJsonSchema({"type": "array", "minItems": 1}),
     ] = Field(
@@ -186,7 +186,7 @@ class Composite(EvaluatorOptions):
     threshold: Annotated[
         Annotated[float, Field(gt=0, le=1)] | None,
         BeforeValidator(
-            check(is_given, "it is empty; write a number over 0 and up to 1, or remove it")
+            require(is_given, "it is empty; write a number over 0 and up to 1, or remove it")
         ),
         WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
     ] = Field(

@@ -21,10 +21,10 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import (
     Case,
     EvaluatorOptions,
-    check,
     folder_of,
     is_given,
     read_bytes,
+    require,
 )
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
@@ -62,7 +62,7 @@ class IsJson(EvaluatorOptions):
     json_schema: Annotated[
         dict[str, Any] | str | None,
         BeforeValidator(
-            check(is_given, "it is empty; write a JSON Schema or the path of one, or remove it")
+            require(is_given, "it is empty; write a JSON Schema or the path of one, or remove it")
         ),
         Schema({"type": ["object", "string"]}),
     ] = Field(

@@ -12,7 +12,7 @@ import regex
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, check
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, require
 from agentevals_action.formatting import quoted
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.result import Score
@@ -28,9 +28,11 @@ MAX_PATTERN = 50_000
 FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL, "x": regex.VERBOSE}
 _ESCAPE = re.compile(r"\\(?:k<(\w+)>|.)", re.DOTALL)
 
-_is_text = check(bool, "an empty text is in every output; write the text to look for")
-_is_trimmed_text = check(str.strip, "the text is empty after trimming; write the text to look for")
-_is_list = check(bool, "the list is empty; write at least one text")
+_is_text = require(bool, "an empty text is in every output; write the text to look for")
+_is_trimmed_text = require(
+    str.strip, "the text is empty after trimming; write the text to look for"
+)
+_is_list = require(bool, "the list is empty; write at least one text")
 Text = Annotated[str, AfterValidator(_is_text), Field(json_schema_extra={"minLength": 1})]
 #: A text that is compared after trimming.
 TrimmedText = Annotated[

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
 
 from agentevals_action.evaluators.base import Case
@@ -21,47 +22,38 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
     Missing texts are empty, except `criteria` and `note`, which are null; unknown figures are null.
     ValueError or OSError if a file of the test cannot be read."""
     test, trace = case.test, case.trace
-    reference, answer = reference_text(test.expected_output), trace.output
-    input_messages = wire_messages(test.input)
-    expected_messages = wire_messages(test.expected_output)
-    output_messages = wire_messages(trace.messages)
-    guidelines = _file_paths([message for message in test.input if message.role == "system"])
-    inputs = _file_paths([message for message in test.input if message.role != "system"])
     summary = trace_summary.summary_of(trace)
     by_name = Counter(call.name for call in trace.tool_calls or ())
-    return {
+    in_both_cases = {
         "question": prompt_text(test.input),
         "criteria": test.criteria,
-        "expectedMessages": expected_messages,
-        "referenceAnswer": reference,
-        "candidateAnswer": answer,
-        "outputMessages": output_messages,
-        "guidelineFiles": guidelines,
-        "inputFiles": inputs,
-        "inputMessages": input_messages,
+        "expected_messages": wire_messages(test.expected_output),
+        "reference_answer": reference_text(test.expected_output),
+        "candidate_answer": trace.output,
+        "output_messages": wire_messages(trace.messages),
+        "guideline_files": _file_paths([one for one in test.input if one.role == "system"]),
+        "input_files": _file_paths([one for one in test.input if one.role != "system"]),
+        "input_messages": wire_messages(test.input),
+    }
+    return {
+        **{to_camel(name): value for name, value in in_both_cases.items()},
+        **in_both_cases,
         "traceSummary": {**to_jsonable_python(summary), "toolCallsByName": by_name},
+        "trace_summary": {**asdict(summary), "tool_calls_by_name": by_name},
         "config": evaluator.config,
         "metadata": test.metadata,
         "note": test.note,
-        "input": input_messages,
-        "output": answer,
-        "messages": output_messages,
-        "expected_output": expected_messages,
-        "input_files": inputs,
-        "trace_summary": {**asdict(summary), "tool_calls_by_name": by_name},
+        "input": in_both_cases["input_messages"],
+        "output": trace.output,
+        "answer": trace.output,
+        "messages": in_both_cases["output_messages"],
+        "expected_output": in_both_cases["expected_messages"],
+        "expected_outcome": test.criteria,
         "token_usage": _token_usage(trace),
         "cost_usd": trace.cost_usd,
         "duration_ms": trace.duration_ms,
         "workspace_path": str(case.workspace) if case.workspace else None,
         "file_changes": case.file_changes,
-        "answer": answer,
-        "candidate_answer": answer,
-        "reference_answer": reference,
-        "expected_messages": expected_messages,
-        "input_messages": input_messages,
-        "output_messages": output_messages,
-        "expected_outcome": test.criteria,
-        "guideline_files": guidelines,
     }
 
 

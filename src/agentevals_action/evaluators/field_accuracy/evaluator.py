@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, Mismatch, check
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, Mismatch, require
 from agentevals_action.evaluators.field_accuracy.fields import (
     Aggregation,
     Comparison,
@@ -29,7 +29,7 @@ class FieldAccuracy(EvaluatorOptions):
 
     fields: Annotated[
         ListOf[Comparison],
-        AfterValidator(check(bool, "the list is empty; write at least one field")),
+        AfterValidator(require(bool, "the list is empty; write at least one field")),
     ] = Field(json_schema_extra={"minItems": 1}, description="The fields to compare.")
     aggregation: Aggregation = Field(
         default="weighted_average",

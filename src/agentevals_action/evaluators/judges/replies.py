@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Ask, check
+from agentevals_action.evaluators.base import Ask, require
 from agentevals_action.model.field_errors import describe
 from agentevals_action.model.json_values import MAX_DEPTH, check_depth, replace_surrogates
 from agentevals_action.model.result import Score
@@ -149,7 +149,7 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_is_finite = check(math.isfinite, "a number is too large")
+_is_finite = require(math.isfinite, "a number is too large")
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique_keys,
     parse_constant=_refuse_constant,

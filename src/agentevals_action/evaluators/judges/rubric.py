@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from agentevals_action.evaluators.base import Case, check
+from agentevals_action.evaluators.base import Case, require
 from agentevals_action.evaluators.judges.prompts import PromptedOptions, prompt_variables
 from agentevals_action.evaluators.judges.replies import (
     ReplyModel,
@@ -42,7 +42,8 @@ _FORM = (
 
 Points = Annotated[int, Field(ge=0, le=10)]
 Requirement = Annotated[
-    str, AfterValidator(check(str.strip, "the text is empty; write the requirement on the answer"))
+    str,
+    AfterValidator(require(str.strip, "the text is empty; write the requirement on the answer")),
 ]
 
 
@@ -151,7 +152,7 @@ class Criterion(FileModel):
     required: Annotated[
         bool | float,
         BeforeValidator(
-            check(
+            require(
                 _is_gate,
                 "required is not a valid gate; "
                 "write true, false, or the score that must be reached, over 0 and up to 1",
@@ -197,23 +198,20 @@ class Criterion(FileModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        criterion = handler(cls._long_form(value))
+        data = {"outcome": value} if isinstance(value, str) else value
+        if isinstance(data, Mapping):
+            if "required_min_score" in data:
+                raise ValueError(
+                    "required_min_score is not supported; write min_score, from 0 to 1"
+                )
+            if "expected_outcome" in data:
+                earlier = data["expected_outcome"]
+                if data.get("outcome", earlier) != earlier:
+                    raise ValueError("outcome and expected_outcome differ; remove one of them")
+                data = {**data, "outcome": earlier}
+        criterion = handler(data)
         criterion._location = getattr(value, "location", None)
         return criterion
-
-    @classmethod
-    def _long_form(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"outcome": value}
-        if not isinstance(value, Mapping):
-            return value
-        if "required_min_score" in value:
-            raise ValueError("required_min_score is not supported; write min_score, from 0 to 1")
-        if "expected_outcome" not in value:
-            return value
-        if value.get("outcome", value["expected_outcome"]) != value["expected_outcome"]:
-            raise ValueError("outcome and expected_outcome differ; remove one of them")
-        return {**value, "outcome": value["expected_outcome"]}
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
@@ -228,11 +226,6 @@ class Criterion(FileModel):
     def name(self) -> str:
         """Its id."""
         return self.id or ""
-
-    @property
-    def location(self) -> Location | None:
-        """Its location in its file, where that is known."""
-        return self._location
 
     @property
     def is_gate(self) -> bool:
@@ -280,7 +273,7 @@ class Rubric(PromptedOptions):
     rubrics: Annotated[
         ListOf[Criterion],
         BeforeValidator(
-            check(
+            require(
                 _is_short,
                 f"there are more than {_MAX_CRITERIA:,} criteria; "
                 "split them, because all criteria of a rubric go into one prompt",
@@ -314,7 +307,7 @@ class Rubric(PromptedOptions):
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The required criteria, by id."""
         return tuple(
-            (criterion.name, criterion.location) for criterion in self.rubrics if criterion.is_gate
+            (criterion.name, criterion._location) for criterion in self.rubrics if criterion.is_gate
         )
 
 
@@ -346,15 +339,15 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     """The score of a judge's `checks`; UnreadableReply if a criterion is missing or given twice, or
     a check is invalid."""
     reply = validate_reply(ChecksReply, data)
-    checks = {check.id: check for check in reply.checks}
+    checks = {one.id: one for one in reply.checks}
     if len(checks) < len(reply.checks):
         raise UnreadableReply("`checks` has a criterion twice")
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
-    scores = [_read_check(checks[criterion.name], criterion) for criterion in criteria]
+    scored = [(each, _read_check(checks[each.name], each)) for each in criteria]
     lines: dict[bool, list[str]] = {True: [], False: []}
     details, gates_failed = [], []
-    for criterion, score in zip(criteria, scores, strict=True):
+    for criterion, score in scored:
         name, threshold = criterion.name, criterion.threshold
         points = f" ({score * 10:g}/10)" if criterion.score_ranges else ""
         is_hit = reaches(score, PASS_SCORE if threshold is None else threshold)
@@ -363,9 +356,7 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
         if not criterion.holds(score):
             gates_failed.append(name)
     return Score(
-        value=weighted_mean(
-            [(score, criterion.weight) for criterion, score in zip(criteria, scores, strict=True)]
-        ),
+        value=weighted_mean([(score, criterion.weight) for criterion, score in scored]),
         hits=tuple(lines[True]),
         misses=tuple(lines[False]),
         reasoning=reply.overall_reasoning or "",
@@ -374,10 +365,10 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
     )
 
 
-def _read_check(check: Check, criterion: Criterion) -> float:
+def _read_check(reply: Check, criterion: Criterion) -> float:
     try:
         if criterion.score_ranges:
-            return validate_reply(_Points, {"score": check.score}).score / 10
-        return float(validate_reply(_Satisfied, {"satisfied": check.satisfied}).satisfied)
+            return validate_reply(_Points, {"score": reply.score}).score / 10
+        return float(validate_reply(_Satisfied, {"satisfied": reply.satisfied}).satisfied)
     except UnreadableReply as error:
         raise UnreadableReply(f"the check of {criterion.name}: {error}") from None
