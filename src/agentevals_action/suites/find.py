@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated
-
-from pydantic import Field
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
@@ -45,21 +42,19 @@ _TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MU
 class _Defaults(FileModel):
     """Defaults that a suite's own `execution` overrides."""
 
-    target: Annotated[
-        NonEmpty | None, Field(description="Name of the target that answers the tests.")
-    ] = None
-    timeout_seconds: Annotated[
-        Seconds | None, Field(description="Time limit of a test in seconds, 1-3600.")
-    ] = None
+    target: NonEmpty | None = None
+    """Name of the target that answers the tests."""
+    timeout_seconds: Seconds | None = None
+    """Time limit of a test in seconds, 1-3600."""
 
 
 class _Configuration(FileModel):
     """The fields of the file that have an effect; the others are AgentV's own."""
 
-    eval_patterns: Annotated[
-        ListOf[NonEmpty], Field(description="Patterns of suite files, in addition to the usual.")
-    ] = ()
-    defaults: Annotated[_Defaults, Field(description="Defaults for all suites.")] = _Defaults()
+    eval_patterns: ListOf[NonEmpty] = ()
+    """Patterns of suite files, in addition to the usual."""
+    defaults: _Defaults = _Defaults()
+    """Defaults for all suites."""
 
 
 @dataclass(frozen=True)

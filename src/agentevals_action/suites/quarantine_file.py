@@ -34,26 +34,19 @@ _Words = Annotated[NonEmpty, BeforeValidator(_strip)]
 class QuarantineEntry(FileModel):
     """Tests that run and are reported, and do not block until a day is over."""
 
-    tests: Annotated[
-        _Globs, Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
-    ]
-    suites: Annotated[
-        _Globs,
-        Field(
-            description="Glob over suite paths from the repository's root, or a list of them; "
-            "every suite when left out."
-        ),
-    ] = ()
-    owner: Annotated[_Words, Field(description="The person who is responsible for it.")]
-    reason: Annotated[_Words, Field(description="Why these tests may fail.")]
+    tests: _Globs
+    """Glob over test ids, or a list of them; `!glob` excludes."""
+    suites: _Globs = ()
+    """Glob over suite paths from the repository's root, or a list of them; every suite when left
+    out."""
+    owner: _Words
+    """The person who is responsible for it."""
+    reason: _Words
+    """Why these tests may fail."""
     expires: Annotated[
-        str,
-        Field(
-            description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry "
-            "is an error.",
-            json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
-        ),
+        str, Field(json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
     ]
+    """The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is an error."""
 
     @field_validator("expires")
     @classmethod
@@ -80,9 +73,8 @@ class QuarantineEntry(FileModel):
 class Configuration(FileModel):
     """The root of the file."""
 
-    quarantine: Annotated[
-        ListOf[QuarantineEntry] | None, Field(description="Tests that do not block for a while.")
-    ] = None
+    quarantine: ListOf[QuarantineEntry] | None = None
+    """Tests that do not block for a while."""
 
 
 @dataclass(frozen=True)

@@ -36,41 +36,36 @@ def _read_globs(value: Any) -> Any:
 class _Price(FileModel):
     """The price of a model."""
 
-    input: Annotated[float, Field(ge=0, description="US dollars for a million tokens in.")]
-    output: Annotated[float, Field(ge=0, description="US dollars for a million tokens out.")]
+    input: Annotated[float, Field(ge=0)]
+    """US dollars for a million tokens in."""
+    output: Annotated[float, Field(ge=0)]
+    """US dollars for a million tokens out."""
 
 
 class _Target(FileModel):
     """The fields that all targets have in common; the others belong to the provider."""
 
-    name: Annotated[NonEmpty, Field(description="Name by which suites refer to it.")]
-    provider: Annotated[NonEmpty, Field(description="Its type: mock, cli, openai.")]
-    extends: Annotated[
-        NonEmpty | None, Field(description="Name of the target whose fields it inherits.")
-    ] = None
-    judge_target: Annotated[
-        NonEmpty | None, Field(description="Name of the target that judges its answers.")
-    ] = None
-    max_concurrency: Annotated[
-        Annotated[int, Field(ge=1)] | None, Field(description="Calls at once.")
-    ] = None
-    retries: Annotated[
-        int, Field(ge=0, le=10, description="Repetitions after the first call, 0-10.")
-    ] = 2
-    timeout_seconds: Annotated[
-        Annotated[float, Field(gt=0)] | None, Field(description="Time limit of a call in seconds.")
-    ] = None
-    price: Annotated[_Price | None, Field(description="The price of its tokens.")] = None
-    requests_per_minute: Annotated[
-        Annotated[int, Field(ge=1)] | None, Field(description="Calls that begin within a minute.")
-    ] = None
-    cache_key: Annotated[
-        Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)],
-        Field(
-            description="Globs of the files, relative to the repository, that the agent consists "
-            "of: its replies can then be cached."
-        ),
-    ] = ()
+    name: NonEmpty
+    """Name by which suites refer to it."""
+    provider: NonEmpty
+    """Its type: mock, cli, openai."""
+    extends: NonEmpty | None = None
+    """Name of the target whose fields it inherits."""
+    judge_target: NonEmpty | None = None
+    """Name of the target that judges its answers."""
+    max_concurrency: Annotated[int, Field(ge=1)] | None = None
+    """Calls at once."""
+    retries: Annotated[int, Field(ge=0, le=10)] = 2
+    """Repetitions after the first call, 0-10."""
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    """Time limit of a call in seconds."""
+    price: _Price | None = None
+    """The price of its tokens."""
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    """Calls that begin within a minute."""
+    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
+    """Globs of the files, relative to the repository, that the agent consists of: its replies can
+    then be cached."""
 
 
 _SPELLINGS: Mapping[str, tuple[str, ...]] = {
