@@ -88,7 +88,7 @@ class EvaluatorReader:
         options = _options_of(entry, self.types, findings)
         if options is None:
             return None
-        data = dialects.fold(entry, _shape(options), findings)
+        data = dialects.fold(entry, dialects.evaluator_shape(options), findings)
         before = findings.error_count
         children = self._read_children(entry, options, data)
         # Names in an aggregator cannot be checked where a child is invalid.
@@ -189,16 +189,6 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Evalu
     return None
 
 
-@cache
-def _shape(options: type[base.EvaluatorOptions]) -> dialects.Shape:
-    fields = {
-        name: tuple(options.spellings.get(name, ()))
-        for name in fields_of(options)
-        if name != options.children_field
-    }
-    return dialects.evaluator_shape(fields, options.asks_judge, bool(options.children_field))
-
-
 def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
     """Refuses two forms that mean something else in AgentV, or that a reader takes for it."""
     if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
@@ -235,30 +225,27 @@ def _generated_name(options: base.EvaluatorOptions) -> str:
 
 def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
     """Reports the unknown fields of the objects inside the options of an evaluator."""
-    for name, inner in _inner_models(model):
+    for name, shape in _inner_shapes(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, Map):
-                dialects.fold(value, _inner_shape(inner), findings)
+                dialects.fold(value, shape, findings)
 
 
 @cache
-def _inner_models(model: type[BaseModel]) -> tuple[tuple[str, type[BaseModel]], ...]:
+def _inner_shapes(model: type[BaseModel]) -> tuple[tuple[str, dialects.Shape], ...]:
     found = ((name, _model_in(field.annotation)) for name, field in fields_of(model).items())
-    return tuple((name, inner) for name, inner in found if inner is not None)
+    return tuple(
+        (name, dialects.model_shape(inner.__name__.lower(), inner))
+        for name, inner in found
+        if inner
+    )
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
-
-
-@cache
-def _inner_shape(model: type[BaseModel]) -> dialects.Shape:
-    spellings = getattr(model, "spellings", {})
-    fields = {name: tuple(spellings.get(name, ())) for name in fields_of(model)}
-    return dialects.Shape(model.__name__.lower(), fields)
 
 
 def effective(
