@@ -341,8 +341,7 @@ def listed_evaluators(
             elif criteria is None:
                 criteria = _criteria(values)
                 rubric = PlainCriteria(values.source, criteria.start)
-                rubric.put("type", "rubric", (criteria.start, criteria.start))
-                rubric.put("rubrics", criteria, (criteria.start, criteria.start))
+                rubric.update(type="rubric", rubrics=criteria)
                 yield rubric, location
 
 

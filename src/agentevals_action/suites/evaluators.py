@@ -1,7 +1,7 @@
 """Reads the evaluators of a suite: validates them by type, names them, and orders them
 (specification, section 2)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import takewhile
@@ -95,13 +95,17 @@ class EvaluatorReader:
         skipped = options.children_field if findings.error_count > before else ""
         _refuse_special(entry, self.types, findings)
         _report_inside(options, data, findings)
-        common = findings.read(schema_models.Evaluator, _common(data, options), "evaluator")
+        # `target` is a field of its own in some types.
+        shared = data.without("target") if "target" in fields_of(options) else data
+        common = findings.read(schema_models.Evaluator, shared, "evaluator")
         valid = findings.read(options, data, "evaluator", self.folder, skipped)
         if common is None or valid is None:
             return None
         for name, problem, advice in valid.warnings():
             findings.warn(data.value_location(name), f"`{data.spelling(name)}` {problem}", advice)
-        declared = self._declare(common.name or _generated_name(valid), valid, entry.location)
+        label = " ".join(valid.label().split())
+        generated = (f"{valid.type}-{label}" if label else valid.type)[:_GENERATED_NAME].rstrip()
+        declared = self._declare(common.name or generated, valid, entry.location)
         if common.negate and declared.gates_inside:
             problem = "an evaluator with a gate inside cannot be negated"
             findings.error(data.key_location("negate"), problem, "remove `negate`, or the gate")
@@ -126,7 +130,9 @@ class EvaluatorReader:
         before = self.findings.error_count
         children = self.read(dialects.listed_evaluators(entry, lists, self.findings))
         if self.findings.error_count == before:
-            named = _named_inside(children, self.origin, data)
+            named = Items(data.source, data.start)
+            for child in effective([(self.origin, children)], None):
+                named.put(child, (child.location.line, child.location.column))
             data.adopt(entry, lists[0], options.children_field, named)
         return children
 
@@ -151,16 +157,6 @@ def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
     """The judge that scores `criteria` where a suite declares nothing."""
     options = types["llm_judge"].model_validate({}, context=folder)
     return Declared("criteria", options.type, options, location)
-
-
-def _common(data: Map, options: type[base.EvaluatorOptions]) -> Map:
-    """The common fields of an evaluator: `target` belongs to the type where the type has it."""
-    if "target" not in data or "target" not in fields_of(options):
-        return data
-    common = Map(data.source, data.start)
-    for key in data.keys() - {"target"}:
-        common.adopt(data, key, key)
-    return common
 
 
 def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
@@ -218,11 +214,6 @@ def _threshold(common: schema_models.Evaluator, data: Map, findings: Findings) -
     return required
 
 
-def _generated_name(options: base.EvaluatorOptions) -> str:
-    label = " ".join(options.label().split())
-    return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
-
-
 def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
     """Reports the unknown fields of the objects inside the options of an evaluator."""
     for name, shape in _inner_shapes(model):
@@ -249,58 +240,42 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def effective(
-    groups: Sequence[tuple[Origin, Sequence[Declared]]], test: Location
+    groups: Iterable[tuple[Origin, Iterable[Declared]]], test: Location | None
 ) -> tuple[Evaluator, ...]:
-    """The evaluators of a test, in order, with unique names and the locations of annotations."""
+    """Evaluators in order, with unique names and the locations of annotations; `test` is where
+    those of a suite's gates go (None inside another evaluator)."""
     taken: set[str] = set()
-    return tuple(
-        _effective(declared, origin, test, taken) for origin, group in groups for declared in group
-    )
+    made = []
+    for origin, group in groups:
+        for declared in group:
+            number, name = 1, declared.name
+            while name in taken:
+                number += 1
+                name = f"{declared.name}-{number}"
+            taken.add(name)
+            own = test if test and origin == "suite" else None
+            made.append(
+                Evaluator(
+                    name=name,
+                    type=declared.type,
+                    options=declared.options,
+                    origin=origin,
+                    location=declared.location,
+                    weight=declared.weight,
+                    threshold=declared.threshold,
+                    negate=declared.negate,
+                    config=declared.config,
+                    target=declared.target,
+                    gates=tuple(_gates(declared, name, own)),
+                    files=declared.files,
+                )
+            )
+    return tuple(made)
 
 
-def _effective(declared: Declared, origin: Origin, test: Location, taken: set[str]) -> Evaluator:
-    name = _unique(declared.name, taken)
-    taken.add(name)
-    own = test if origin == "suite" else declared.location
-    return Evaluator(
-        name=name,
-        type=declared.type,
-        options=declared.options,
-        origin=origin,
-        location=declared.location,
-        weight=declared.weight,
-        threshold=declared.threshold,
-        negate=declared.negate,
-        config=declared.config,
-        target=declared.target,
-        gates=tuple(_gates(declared, name, own, origin)),
-        files=declared.files,
-    )
-
-
-def _named_inside(children: Sequence[Declared], origin: Origin, data: Map) -> Items:
-    """The evaluators inside another, as its options contain them: with names unique among them."""
-    taken: set[str] = set()
-    named = Items(data.source, data.start)
-    for child in children:
-        location = child.location
-        position = (location.line, location.column)
-        named.put(_effective(child, origin, location, taken), position)
-    return named
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return unique
-
-
-def _gates(declared: Declared, name: str, location: Location, origin: Origin) -> Iterator[Gate]:
+def _gates(declared: Declared, name: str, test: Location | None) -> Iterator[Gate]:
     if declared.threshold is not None:
-        yield Gate(name, location)
+        yield Gate(name, test or declared.location)
     for inner, inside in declared.gates_inside:
         if inner or declared.threshold is None:
-            own = inside if inside is not None and origin != "suite" else location
-            yield Gate(base.gate_path(name, inner), own)
+            yield Gate(base.gate_path(name, inner), test or inside or declared.location)

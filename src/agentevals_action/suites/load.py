@@ -27,7 +27,7 @@ from agentevals_action.suites.sources import (
     Sources,
     Streamed,
 )
-from agentevals_action.suites.target_use import find_targets
+from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder

@@ -22,7 +22,7 @@ from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.messages import named_files
 from agentevals_action.suites.sources import Source, Streamed
-from agentevals_action.suites.target_use import TargetUse
+from agentevals_action.suites.targets_file import TargetUse
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 

@@ -43,6 +43,13 @@ class Map(dict[str, Any]):
         if spelling != name:
             self._spellings = {**self._spellings, name: spelling}
 
+    def without(self, *keys: str) -> "Map":
+        """A copy that lacks some keys."""
+        copy = Map(self.source, self.start)
+        for key in self.keys() - set(keys):
+            copy.adopt(self, key, key)
+        return copy
+
     def _set_positions(self, key: str, positions: tuple[Position, Position]) -> None:
         if not isinstance(self._positions, dict):
             self._positions = {}
