@@ -43,18 +43,14 @@ class _Defaults(FileModel):
     """Defaults that a suite's own `execution` overrides."""
 
     target: NonEmpty | None = None
-    """Name of the target that answers the tests."""
     timeout_seconds: Seconds | None = None
-    """Time limit of a test in seconds, 1-3600."""
 
 
 class _Configuration(FileModel):
     """The fields of the file that have an effect; the others are AgentV's own."""
 
     eval_patterns: ListOf[NonEmpty] = ()
-    """Patterns of suite files, in addition to the usual."""
     defaults: _Defaults = _Defaults()
-    """Defaults for all suites."""
 
 
 @dataclass(frozen=True)

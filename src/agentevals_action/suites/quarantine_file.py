@@ -3,15 +3,14 @@ reason and a last day."""
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
@@ -77,14 +76,6 @@ class Configuration(FileModel):
     """Tests that do not block for a while."""
 
 
-@dataclass(frozen=True)
-class _Read:
-    """One quarantine; `expiry` is the location of its last day."""
-
-    quarantine: Quarantine
-    expiry: Location
-
-
 def read_quarantines(
     head: Path, today: date, base: Path | None = None, *, by_base: bool = False
 ) -> Quarantines:
@@ -95,41 +86,32 @@ def read_quarantines(
     Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
     decides. Entries of the base that have expired are ignored: head may be the change that fixes
     them."""
-    findings = Findings()
-    entries = _valid(_read(head, findings), today, findings)
-    if not by_base:
-        return Quarantines(entries, None, findings.errors, findings.warnings)
-    if base is None:
-        if entries:
+    findings, of_base = Findings(), Findings()
+    entries = []
+    for entry, expiry in _read(head, findings):
+        if entry.expires >= today:
+            entries.append(entry)
+            continue
+        problem = (
+            f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
+            f"(owner {entry.owner}: {entry.reason})"
+        )
+        findings.error(expiry, problem, "fix the tests and remove it, or set a later day")
+    known: tuple[Quarantine, ...] | None = None
+    if by_base:
+        read = _read(base, of_base) if base is not None else ()
+        known = tuple(entry for entry, _ in read if entry.expires >= today)
+        for error in of_base.errors:
+            problem, advice = f"on base, {error.problem}", "this entry puts nothing in quarantine"
+            findings.warn(error.location, problem, advice)
+        if base is None and entries:
             problem = "the base's tree is missing, so nothing is in quarantine in this review"
             findings.warn(Location(FILE), problem)
-        return Quarantines(entries, (), findings.errors, findings.warnings)
-    of_base = Findings()
-    known = _valid(_read(base, of_base), today, None)
-    warnings = (*findings.warnings, *map(_warning_of_base, of_base.errors))
-    return Quarantines(entries, known, findings.errors, warnings)
+    return Quarantines(tuple(entries), known, findings.errors, findings.warnings)
 
 
-def _warning_of_base(error: Diagnostic) -> Diagnostic:
-    advice = "this entry puts nothing in quarantine"
-    return Diagnostic(error.location, f"on base, {error.problem}", advice)
-
-
-def _valid(read: Sequence[_Read], today: date, findings: Findings | None) -> tuple[Quarantine, ...]:
-    """The quarantines whose last day is not over; the others are errors."""
-    for one in read:
-        entry = one.quarantine
-        if findings is not None and entry.expires < today:
-            problem = (
-                f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
-                f"(owner {entry.owner}: {entry.reason})"
-            )
-            advice = "fix the tests and remove it, or set a later day"
-            findings.error(one.expiry, problem, advice)
-    return tuple(one.quarantine for one in read if one.quarantine.expires >= today)
-
-
-def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
+def _read(root: Path, findings: Findings) -> tuple[tuple[Quarantine, Location], ...]:
+    """The valid quarantines of a tree, each with the location of its last day."""
     root = root.resolve()
     if not os.path.lexists(root / FILE):
         if (root / _MISNAMED).exists():
@@ -155,7 +137,7 @@ def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
     return ()
 
 
-def _read_entries(listed: Items, findings: Findings) -> Iterator[_Read]:
+def _read_entries(listed: Items, findings: Findings) -> Iterator[tuple[Quarantine, Location]]:
     """The valid entries: an invalid one does not disable the others."""
     known = fields_of(QuarantineEntry)
     for item, location in listed.located():
@@ -170,4 +152,4 @@ def _read_entries(listed: Items, findings: Findings) -> Iterator[_Read]:
             findings.error(item.key_location(key), problem, did_you_mean(key, known, "remove it"))
         entry = findings.read(QuarantineEntry, item, "entry")
         if entry and not unknown:
-            yield _Read(entry.quarantine(item.location), item.value_location("expires"))
+            yield entry.quarantine(item.location), item.value_location("expires")

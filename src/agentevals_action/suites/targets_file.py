@@ -41,38 +41,26 @@ def _read_globs(value: Any) -> Any:
 
 
 class _Price(FileModel):
-    """The price of a model."""
+    """US dollars for a million tokens."""
 
     input: Annotated[float, Field(ge=0)]
-    """US dollars for a million tokens in."""
     output: Annotated[float, Field(ge=0)]
-    """US dollars for a million tokens out."""
 
 
 class _Target(FileModel):
-    """The fields that all targets have in common; the others belong to the provider."""
+    """The fields that all targets have in common; the others belong to the provider. `cache_key`
+    are globs, relative to the repository, of the files that the agent consists of."""
 
     name: NonEmpty
-    """Name by which suites refer to it."""
     provider: NonEmpty
-    """Its type: mock, cli, openai."""
     extends: NonEmpty | None = None
-    """Name of the target whose fields it inherits."""
     judge_target: NonEmpty | None = None
-    """Name of the target that judges its answers."""
     max_concurrency: Annotated[int, Field(ge=1)] | None = None
-    """Calls at once."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
-    """Repetitions after the first call, 0-10."""
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
-    """Time limit of a call in seconds."""
     price: _Price | None = None
-    """The price of its tokens."""
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
-    """Calls that begin within a minute."""
     cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
-    """Globs of the files, relative to the repository, that the agent consists of: its replies can
-    then be cached."""
 
 
 _SPELLINGS = {**dict.fromkeys(fields_of(_Target), ()), "judge_target": ("grader_target",)}
