@@ -45,16 +45,15 @@ class ToolCall(FileModel):
     """AgentV's form: the result of the tool."""
     duration_ms: Annotated[float, Field(ge=0)] | None = None
     """AgentV's form: the duration of the call in milliseconds."""
-    _call: model.ToolCall
 
     @model_validator(mode="after")
-    def _decode(self) -> "ToolCall":
-        self._call = read_tool_call(self.model_dump(exclude_none=True))
+    def _has_a_name(self) -> "ToolCall":
+        self.call()
         return self
 
     def call(self) -> model.ToolCall:
-        """The call with its arguments decoded."""
-        return self._call
+        """The call with its arguments decoded; ValueError if it names no tool."""
+        return read_tool_call(self.model_dump(exclude_none=True))
 
 
 class Block(FileModel):

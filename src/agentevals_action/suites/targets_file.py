@@ -241,11 +241,11 @@ def _read_target(
 class TargetUse:
     """The targets that a suite sees.
 
-    `suite` is the location of its root, `default_location` that of the name of its target in the
-    suite or the configuration. Without a complete targets file nothing is checked, and the tests
-    that need a target end in that error. `used` collects the targets that answer and judge tests,
-    `declared` is the suite's own, even if no test uses it. `files` are the files that were read,
-    `timeout_seconds` the limit in `.agentv/config.yaml`."""
+    `file` is None without a complete targets file: nothing is checked then, and the tests that need
+    a target end in that error. `suite` is the location of its root, `default_location` that of the
+    name of its target in the suite or the configuration. `used` collects the targets that answer
+    and judge tests, `declared` is the suite's own, even if no test uses it. `files` are the files
+    that were read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
 
     table: TargetTable
     file: TargetsFile | None
@@ -259,22 +259,18 @@ class TargetUse:
 
     def check_default(self, findings: Findings) -> None:
         """Adds an error when the suite's own target does not exist, even if no test uses it."""
-        if not self.suite_target or not self._checks or self.table.agent_override:
+        if not self.suite_target or self.file is None or self.table.agent_override:
             return
         location = self.default_location or self.suite
         if name := self._existing(self.suite_target, location, _MISSING, findings):
             self.declared[name] = None
-
-    @property
-    def _checks(self) -> bool:
-        return self.file is not None and self.file.is_complete
 
     def agent(
         self, wanted: str | None, location: Location | None, findings: Findings
     ) -> str | None:
         """Name of the target that answers a test; None, with an error, when it does not exist."""
         name = self.table.agent(wanted or self.suite_target)
-        if self.file is None or not self._checks:
+        if self.file is None:
             return name
         if name is None and "default" in (*self.file.unusable, *self.file.invalid):
             name = "default"
@@ -291,7 +287,7 @@ class TargetUse:
 
     def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
         """Adds an error when an evaluator that asks a judge has none."""
-        if self.file is None or not self._checks or (agent is None and not declared.target):
+        if self.file is None or (agent is None and not declared.target):
             return
         name = self.table.judge(declared.target, agent)
         if declared.target:
@@ -370,7 +366,7 @@ def find_targets(
     )
     return TargetUse(
         table,
-        listed,
+        listed if listed and listed.is_complete else None,
         suite.location,
         wanted,
         suite["execution"].value_location("target") if wanted else config.target_location,

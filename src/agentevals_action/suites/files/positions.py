@@ -98,9 +98,8 @@ class Items(list[Any]):
 
     def item_location(self, index: int) -> Location:
         """Where an item begins."""
-        return Location(
-            self.source, *(self._positions[index] if index < len(self._positions) else self.start)
-        )
+        is_known = index < len(self._positions)
+        return Location(self.source, *(self._positions[index] if is_known else self.start))
 
     def located(self) -> Iterator[tuple[Any, Location]]:
         """The items with their locations."""

@@ -7,6 +7,7 @@ ignored field."""
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -146,15 +147,13 @@ def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagno
     )
 
 
+@dataclass(slots=True)
 class _Value:
     """A value with its `size` in bytes and its `height`, both with aliases expanded."""
 
-    __slots__ = ("data", "height", "size")
-
-    def __init__(self, data: Any, size: int, height: int = 0) -> None:
-        self.data = data
-        self.size = size
-        self.height = height
+    data: Any
+    size: int
+    height: int = 0
 
 
 class _Composer:
