@@ -212,6 +212,11 @@ TEST = model_shape(
 )
 
 
+def tests_key(data: Map) -> str | None:
+    """The key of a suite's tests as its author spelled it."""
+    return next((key for key in data if SUITE.canonical.get(key) == "tests"), None)
+
+
 class PlainCriteria(Map):
     """The rubric that the plain strings of a list of evaluators stand for."""
 

@@ -14,10 +14,9 @@ from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map
-from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import (
     MAX_BYTES,
-    read_settings_file,
+    read_settings_map,
     read_yaml_file,
 )
 from agentevals_action.suites.schema_models import Seconds
@@ -79,13 +78,7 @@ def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
 def read_config(file: Path, root: Path, findings: Findings) -> Config:
     """Reads one configuration; its errors go to `findings`."""
     path = file.relative_to(root).as_posix()
-    data, _ = read_settings_file(file, root, path, findings)
-    if data is None:
-        return Config(path)
-    if not isinstance(data, Map):
-        advice = "write an object with `eval_patterns` or `defaults`"
-        findings.error(Location(path), f"this file is {describe_value(data)}", advice)
-        return Config(path)
+    data = read_settings_map(file, root, path, "`eval_patterns` or `defaults`", findings)
     config = findings.read(_Configuration, data, "configuration")
     if config is None:
         return Config(path)
@@ -179,6 +172,4 @@ def _has_tests(file: Path, root: Path) -> bool:
         # An invalid suite must not be taken for no suite.
         with file.open("rb") as opened:
             return bool(_TESTS_LINE.search(opened.read(MAX_BYTES).decode("utf-8", "replace")))
-    return isinstance(data, Map) and any(
-        dialects.SUITE.canonical.get(key) == "tests" for key in data
-    )
+    return isinstance(data, Map) and dialects.tests_key(data) is not None

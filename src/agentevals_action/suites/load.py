@@ -100,17 +100,13 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
     data = _read_map(file, path)
     rows = file.with_suffix(".jsonl")
-    if _tests_key(data) is not None:
+    if dialects.tests_key(data) is not None:
         return _Root(path, data, None, (own,))
     if rows.is_file() and rows.resolve().is_relative_to(folder.root):
         return _Root(path, data, rows, (own,))
     advice = f"write a list of tests, or put them into {rows.name} next to this file"
     findings.error(data.location, "`tests` is missing", advice)
     return _Root(path, data, None, (own,))
-
-
-def _tests_key(data: Map) -> str | None:
-    return next((key for key in data if dialects.SUITE.canonical.get(key) == "tests"), None)
 
 
 def _read_map(file: Path, path: str) -> Map:
@@ -129,7 +125,7 @@ def _read_sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
             if not candidate.is_file() or not candidate.resolve().is_relative_to(folder.root):
                 continue
             data = _read_map(candidate, folder.relative(candidate))
-            key = _tests_key(data)
+            key = dialects.tests_key(data)
             if key is None:
                 return data
             try:

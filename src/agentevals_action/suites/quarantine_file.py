@@ -16,7 +16,7 @@ from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value, shorten
-from agentevals_action.suites.files.yaml_reader import read_settings_file
+from agentevals_action.suites.files.yaml_reader import read_settings_map
 
 _MISNAMED = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -117,13 +117,7 @@ def _read(root: Path, findings: Findings) -> tuple[tuple[Quarantine, Location], 
         if (root / _MISNAMED).exists():
             findings.warn(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
         return ()
-    data, _ = read_settings_file(root / FILE, root, FILE, findings)
-    if data is None:
-        return ()
-    if not isinstance(data, Map):
-        problem = f"this file is {describe_value(data)}"
-        findings.error(Location(FILE), problem, "write an object with `quarantine`")
-        return ()
+    data = read_settings_map(root / FILE, root, FILE, "`quarantine`", findings)
     for key in data:
         if key not in Configuration.model_fields and key != "$schema":
             advice = did_you_mean(key, Configuration.model_fields, "remove it")

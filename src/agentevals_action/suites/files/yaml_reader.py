@@ -16,7 +16,7 @@ import yaml
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map, Position
-from agentevals_action.suites.files.validation_errors import shorten
+from agentevals_action.suites.files.validation_errors import describe_value, shorten
 
 try:
     from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs
@@ -103,6 +103,16 @@ def read_settings_file(file: Path, root: Path, path: str, findings: Findings) ->
     except Unreadable as error:
         findings.unreadable(error)
         return None, False
+
+
+def read_settings_map(file: Path, root: Path, path: str, fields: str, findings: Findings) -> Map:
+    """The object in the file at `path`, empty where there is none or it cannot be read; `fields`
+    are the names to propose."""
+    data, _ = read_settings_file(file, root, path, findings)
+    if data is not None and not isinstance(data, Map):
+        problem = f"this file is {describe_value(data)}"
+        findings.error(Location(path), problem, f"write an object with {fields}")
+    return data if isinstance(data, Map) else Map(path, (1, 1))
 
 
 def read_yaml(data: bytes, source: str) -> Any:
