@@ -2,7 +2,7 @@
 (specification, section 2)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from typing import Any, get_args
@@ -29,21 +29,13 @@ Types = Mapping[str, type[base.EvaluatorOptions]]
 
 @dataclass(frozen=True)
 class Declared:
-    """A valid evaluator as declared; `gates_inside` by their names below it, with their locations
-    where they are known."""
+    """A valid evaluator as declared: its name is not yet unique, and its gates are missing.
+    `gates_inside` are those below it by name, with their locations where they are known."""
 
-    name: str
-    type: str
+    evaluator: Evaluator
     options: base.EvaluatorOptions
-    location: Location
-    weight: float = 1.0
-    threshold: float | None = None
-    negate: bool = False
-    config: Mapping[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    target_location: Location | None = None
     gates_inside: tuple[tuple[str, Location | None], ...] = ()
-    files: tuple[NamedFile, ...] = ()
+    target_location: Location | None = None
     children: tuple["Declared", ...] = ()
 
     def every(self) -> Iterator["Declared"]:
@@ -109,16 +101,16 @@ class EvaluatorReader:
         if common.negate and declared.gates_inside:
             problem = "an evaluator with a gate inside cannot be negated"
             findings.error(data.key_location("negate"), problem, "remove `negate`, or the gate")
-        return replace(
-            declared,
+        evaluator = replace(
+            declared.evaluator,
             weight=common.weight,
             threshold=_threshold(common, data, findings),
             negate=common.negate,
             config=plain(common.config or {}),
             target=common.target if options.asks_judge else None,
-            target_location=data.value_location("target") if "target" in data else None,
-            children=children,
         )
+        target = data.value_location("target") if "target" in data else None
+        return replace(declared, evaluator=evaluator, target_location=target, children=children)
 
     def _read_children(
         self, entry: Map, options: type[base.EvaluatorOptions], data: Map
@@ -143,20 +135,14 @@ class EvaluatorReader:
         except (OSError, ValueError) as error:
             problem = f"a file of this evaluator cannot be used: {error}"
             self.findings.error(location, problem, "name a file of the repository")
-        return Declared(
-            name,
-            options.type,
-            options,
-            location,
-            gates_inside=tuple(options.inner_gates()),
-            files=files,
-        )
+        evaluator = Evaluator(name, options.type, options, self.origin, location, files=files)
+        return Declared(evaluator, options, tuple(options.inner_gates()))
 
 
 def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
     """The judge that scores `criteria` where a suite declares nothing."""
     options = types["llm_judge"].model_validate({}, context=folder)
-    return Declared("criteria", options.type, options, location)
+    return Declared(Evaluator("criteria", options.type, options, "default", location), options)
 
 
 def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
@@ -248,34 +234,21 @@ def effective(
     made = []
     for origin, group in groups:
         for declared in group:
-            number, name = 1, declared.name
+            number, name = 1, declared.evaluator.name
             while name in taken:
                 number += 1
-                name = f"{declared.name}-{number}"
+                name = f"{declared.evaluator.name}-{number}"
             taken.add(name)
-            own = test if test and origin == "suite" else None
-            made.append(
-                Evaluator(
-                    name=name,
-                    type=declared.type,
-                    options=declared.options,
-                    origin=origin,
-                    location=declared.location,
-                    weight=declared.weight,
-                    threshold=declared.threshold,
-                    negate=declared.negate,
-                    config=declared.config,
-                    target=declared.target,
-                    gates=tuple(_gates(declared, name, own)),
-                    files=declared.files,
-                )
-            )
+            own = test if origin == "suite" else None
+            gates = tuple(_gates(declared, name, own))
+            made.append(replace(declared.evaluator, name=name, origin=origin, gates=gates))
     return tuple(made)
 
 
 def _gates(declared: Declared, name: str, test: Location | None) -> Iterator[Gate]:
-    if declared.threshold is not None:
-        yield Gate(name, test or declared.location)
+    evaluator = declared.evaluator
+    if evaluator.threshold is not None:
+        yield Gate(name, test or evaluator.location)
     for inner, inside in declared.gates_inside:
-        if inner or declared.threshold is None:
-            yield Gate(base.gate_path(name, inner), test or inside or declared.location)
+        if inner or evaluator.threshold is None:
+            yield Gate(base.gate_path(name, inner), test or inside or evaluator.location)

@@ -171,7 +171,7 @@ class _Loader:
         )
         for declared in evaluators:
             for inside in declared.every():
-                self._add_files(inside.files)
+                self._add_files(inside.evaluator.files)
         messages = tuple(message.message() for message in fields.input)
         self._add_files(named_files(messages, self.folder))
         reader = TestReader(types, self.folder, messages, evaluators, targets, workspaces)

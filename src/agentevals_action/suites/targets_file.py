@@ -287,24 +287,25 @@ class TargetUse:
 
     def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
         """Adds an error when an evaluator that asks a judge has none."""
-        if self.file is None or (agent is None and not declared.target):
+        evaluator = declared.evaluator
+        if self.file is None or (agent is None and not evaluator.target):
             return
-        name = self.table.judge(declared.target, agent)
-        if declared.target:
-            location = declared.target_location or declared.location
-            self._use(declared.target, location, _MISSING, findings)
+        name = self.table.judge(evaluator.target, agent)
+        if evaluator.target:
+            location = declared.target_location or evaluator.location
+            self._use(evaluator.target, location, _MISSING, findings)
         elif name is None:
             problem = (
-                f"`{declared.name}` has no judge: the target `{agent}` is not a model and names no "
-                "`judge_target`"
+                f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
+                "no `judge_target`"
             )
             here = ", or `target` here" if declared.options.asks_judge else ""
             advice = f"write `judge_target` in {self.file.path}{here}"
-            findings.error(declared.location, problem, advice)
+            findings.error(evaluator.location, problem, advice)
         elif name == self.table.judge_override:
             self._use(name, self.suite, "the input `judge-target` names", findings)
         else:
-            self._use(name, declared.location, _MISSING, findings)
+            self._use(name, evaluator.location, _MISSING, findings)
 
     def _use(self, name: str, location: Location, problem: str, findings: Findings) -> str | None:
         known = self._existing(name, location, problem, findings)

@@ -127,7 +127,12 @@ class TestReader:
         declared = (*own, *((rubrics,) if rubrics else ()))
         files = [
             *named_files((*asked, *expected), folder),
-            *(file for one in declared for inside in one.every() for file in inside.files),
+            *(
+                file
+                for one in declared
+                for inside in one.every()
+                for file in inside.evaluator.files
+            ),
             *(workspace.files if workspace and workspace.own else ()),
         ]
         test = Test(
