@@ -87,7 +87,7 @@ def past(server: GitHubServer, **changes: Any) -> GitHubHistory:
 def report(root: Path, commit: str, *paths: str) -> bytes:
     """The archive of a report folder with passing results of these suites, as they are in the
     working tree."""
-    rows = [row for path in paths for row in base_tree.results_of(suites.whole(root, path))]
+    rows = [row for path in paths for row in base_tree.results_of(suites.load_valid(root, path))]
     return zipped(
         {
             "results.jsonl": base_tree.jsonl(rows),
@@ -408,7 +408,7 @@ def test_ladder__over_all_its_rungs(origin: Repository, server: GitHubServer) ->
     def store(time: str, *names: str) -> None:
         found = [
             results.run(
-                *base_tree.results_of(suites.whole(origin.path, paths[name])), path=paths[name]
+                *base_tree.results_of(suites.load_valid(origin.path, paths[name])), path=paths[name]
             )
             for name in names
         ]

@@ -67,7 +67,7 @@ def at(root: Path, *paths: str, commit: str = BASE) -> BaseTree:
 def greeter(root: Path, path: str = PATH) -> Suite:
     """The usual suite, written to a folder."""
     suites.write(root, {**FILES, path: SUITE})
-    return suites.whole(root, path)
+    return suites.load_valid(root, path)
 
 
 def results_of(

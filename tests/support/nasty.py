@@ -14,13 +14,13 @@ def _suite(tests: str) -> Files:
     return {"EVAL.yaml": f"name: suite\ntests:\n{tests}\n"}
 
 
-def _graded(evaluator: str) -> Files:
+def _with_evaluator(evaluator: str) -> Files:
     return _suite(f"  - {{id: a, input: q, assert: [{evaluator}]}}")
 
 
 def _prompt(text: str) -> Files:
     judge = json.dumps({"type": "llm_judge", "prompt": "./prompt.md"})
-    return {**_graded(judge), "prompt.md": text}
+    return {**_with_evaluator(judge), "prompt.md": text}
 
 
 def _rows(text: str | bytes) -> Files:
@@ -61,7 +61,7 @@ YAML: Corpus = {
     "block lists in lists": lambda: _suite("  " + "- " * 200_000),
     "keys in keys": lambda: _suite("  " + "? " * 200_000),
     "brackets that close": lambda: _suite("  - " + "[]" * _MEGABYTE),
-    "a long text": lambda: _suite(f"  - {{id: a, input: {'x' * 9 * _MEGABYTE}, criteria: c}}"),
+    "a long text": lambda: _suite(f"  - {{id: a, input: {'x' * 3 * _MEGABYTE}, criteria: c}}"),
     "a long text with one sign of four bytes": lambda: _suite(
         f"  - {{id: a, input: {'x' * 9 * _MEGABYTE}\U0001f600, criteria: c}}"
     ),
@@ -76,18 +76,18 @@ YAML: Corpus = {
         "".join(f"  - {{id: {'a' * _MEGABYTE}, input: q, criteria: c}}\n" for _ in range(2))
     ),
     "long lines of spaces": lambda: _suite(f"  - {_TEST}\n{' ' * 5 * _MEGABYTE}"),
-    "a long comment": lambda: _suite(f"  - {_TEST}\n#{'#' * 9 * _MEGABYTE}"),
-    "empty lines": lambda: _suite(f"  - {_TEST}\n{chr(10) * 9 * _MEGABYTE}"),
-    "a file that is too long": lambda: _suite(f"  - {_TEST}\n#{'#' * 30 * _MEGABYTE}"),
-    "a key again and again": lambda: _suite("  - {" + "a: 1, " * 100_000 + "}"),
+    "a long comment": lambda: _suite(f"  - {_TEST}\n#{'#' * 3 * _MEGABYTE}"),
+    "empty lines": lambda: _suite(f"  - {_TEST}\n{chr(10) * 3 * _MEGABYTE}"),
+    "a file that is too long": lambda: _suite(f"  - {_TEST}\n#{'#' * 11 * _MEGABYTE}"),
+    "a key again and again": lambda: _suite("  - {" + "a: 1, " * 20_000 + "}"),
     "many unknown fields": lambda: _suite(
         "  - {id: a, input: q, criteria: c, "
-        + ", ".join(f"inptu{n}: 1" for n in range(50_000))
+        + ", ".join(f"inptu{n}: 1" for n in range(10_000))
         + "}"
     ),
     "many keys": lambda: _suite(
         "  - {id: a, input: q, criteria: c, metadata: {"
-        + ", ".join(f"k{n}: 1" for n in range(100_000))
+        + ", ".join(f"k{n}: 1" for n in range(20_000))
         + "}}"
     ),
     "many numbers": lambda: _suite(
@@ -96,7 +96,7 @@ YAML: Corpus = {
     "many empty objects": lambda: _suite(
         f"  - {{id: a, input: q, criteria: c, metadata: {{a: [{'{},' * _MEGABYTE}]}}}}"
     ),
-    "many tests that are none": lambda: {"EVAL.yaml": "name: suite\ntests:\n" + "- 1\n" * 150_000},
+    "many tests that are none": lambda: {"EVAL.yaml": "name: suite\ntests:\n" + "- 1\n" * 30_000},
     "a number of many digits": lambda: _suite(
         f"  - {{id: a, input: q, criteria: c, metadata: {{a: {'9' * _MEGABYTE}}}}}"
     ),
@@ -111,7 +111,7 @@ YAML: Corpus = {
     "tags": lambda: _suite("  - " + "!a " * 100_000),
     "a long tag": lambda: _suite(f"  - !{'a' * _MEGABYTE} x"),
     "anchors": lambda: _suite(
-        f"  - {_TEST}\nmetadata: [" + ", ".join(f"&a{n} x" for n in range(100_000)) + "]"
+        f"  - {_TEST}\nmetadata: [" + ", ".join(f"&a{n} x" for n in range(20_000)) + "]"
     ),
     "a block scalar without end": lambda: _suite("  - |\n" + "    x\n" * 500_000),
     "quotes that do not close": lambda: _suite('  - "' + "x\n" * 500_000),
@@ -123,7 +123,7 @@ FILES: Corpus = {
         ".agentv/targets.yaml": "- {name: default, provider: mock, responses: [{pattern: a, response: b}]}",
     },
     "a long path": lambda: _suite(f"  - ./{'a/' * 100_000}x.yaml"),
-    "many references": lambda: _suite("".join(f"  - ./gone-{n}.yaml\n" for n in range(50_000))),
+    "many references": lambda: _suite("".join(f"  - ./gone-{n}.yaml\n" for n in range(10_000))),
     "a file that names itself": lambda: {
         "EVAL.yaml": "name: suite\ntests: [a.yaml]",
         "a.yaml": "- a.yaml\n- b.yaml",
@@ -157,7 +157,7 @@ FILES: Corpus = {
         ".agentv/targets.yaml": json.dumps(
             [
                 {"name": "default", "extends": "t0"},
-                *({"name": f"t{n}", "extends": f"t{n + 1}"} for n in range(5_000)),
+                *({"name": f"t{n}", "extends": f"t{n + 1}"} for n in range(1_000)),
             ]
         ),
     },
@@ -168,7 +168,7 @@ FILES: Corpus = {
         ),
     },
     "an image in base64": lambda: _suite(
-        f"  - {{id: a, criteria: c, input: [{{role: user, content: [{{type: image, value: 'data:image/png;base64,{'A' * 8 * _MEGABYTE}'}}]}}]}}"
+        f"  - {{id: a, criteria: c, input: [{{role: user, content: [{{type: image, value: 'data:image/png;base64,{'A' * 3 * _MEGABYTE}'}}]}}]}}"
     ),
     "an image that is no base64": lambda: _suite(
         f"  - {{id: a, criteria: c, input: [{{role: user, content: [{{type: image, value: '{'A=' * 4 * _MEGABYTE}'}}]}}]}}"
@@ -176,52 +176,56 @@ FILES: Corpus = {
 }
 #: What evaluators are given.
 EVALUATORS: Corpus = {
-    "a long type": lambda: _graded(f"{{type: {'contains' * 100_000}}}"),
-    "many evaluators that are none": lambda: _graded("1, " * 150_000 + "1"),
+    "a long type": lambda: _with_evaluator(f"{{type: {'contains' * 100_000}}}"),
+    "many evaluators that are none": lambda: _with_evaluator("1, " * 30_000 + "1"),
     "many criteria that are none": lambda: _suite(
-        f"  - {{id: a, input: q, rubrics: [{'1, ' * 150_000}1]}}"
+        f"  - {{id: a, input: q, rubrics: [{'1, ' * 30_000}1]}}"
     ),
-    "many wrong strings": lambda: _graded(f"{{type: contains_any, value: [{'1, ' * 150_000}1]}}"),
-    "a hexadecimal number of many digits": lambda: _graded(
+    "many wrong strings": lambda: _with_evaluator(
+        f"{{type: contains_any, value: [{'1, ' * 30_000}1]}}"
+    ),
+    "a hexadecimal number of many digits": lambda: _with_evaluator(
         f"{{type: contains, value: x, weight: 0x{'f' * _MEGABYTE}}}"
     ),
-    "an octal number of many digits": lambda: _graded(
+    "an octal number of many digits": lambda: _with_evaluator(
         f"{{type: contains, value: 0o{'7' * _MEGABYTE}}}"
     ),
-    "a number that is too large": lambda: _graded(
+    "a number that is too large": lambda: _with_evaluator(
         f"{{type: contains, value: x, weight: {'9' * 3_999}}}"
     ),
-    "a float of many digits": lambda: _graded(
+    "a float of many digits": lambda: _with_evaluator(
         f"{{type: contains, value: x, weight: 1.{'1' * _MEGABYTE}}}"
     ),
-    "a large exponent": lambda: _graded("{type: contains, value: x, weight: 1e999999999}"),
-    "a long pattern": lambda: _graded(json.dumps({"type": "regex", "value": "a" * _MEGABYTE})),
-    "a pattern of groups": lambda: _graded(
+    "a large exponent": lambda: _with_evaluator("{type: contains, value: x, weight: 1e999999999}"),
+    "a long pattern": lambda: _with_evaluator(
+        json.dumps({"type": "regex", "value": "a" * _MEGABYTE})
+    ),
+    "a pattern of groups": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": "(" * 50_000 + ")" * 50_000})
     ),
-    "a pattern of nested repeats": lambda: _graded(
+    "a pattern of nested repeats": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": "((((a{1,1000}){1,1000}){1,1000}){1,1000}){1,1000}"})
     ),
-    "a pattern of choices": lambda: _graded(
+    "a pattern of choices": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": "|".join(f"a{n}" for n in range(50_000))})
     ),
-    "a pattern of sets": lambda: _graded(
+    "a pattern of sets": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": r"[\p{L}\p{N}]" * 20_000, "flags": "i"})
     ),
-    "a pattern of names": lambda: _graded(
+    "a pattern of names": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": "".join(f"(?<n{n}>a)" for n in range(20_000))})
     ),
-    "a pattern of lookbehinds": lambda: _graded(
+    "a pattern of lookbehinds": lambda: _with_evaluator(
         json.dumps({"type": "regex", "value": "(?<=a" * 20_000 + ")" * 20_000})
     ),
-    "a command of many words": lambda: _graded(
-        f"{{type: code_judge, script: [{', '.join(['x'] * 100_000)}]}}"
+    "a command of many words": lambda: _with_evaluator(
+        f"{{type: code_judge, script: [{', '.join(['x'] * 20_000)}]}}"
     ),
-    "a command of many quotes": lambda: _graded(
+    "a command of many quotes": lambda: _with_evaluator(
         json.dumps({"type": "code_judge", "script": "'" * 99_999})
     ),
-    "a command of backslashes": lambda: _graded(
-        json.dumps({"type": "code_judge", "script": "\\" * 500_000})
+    "a command of backslashes": lambda: _with_evaluator(
+        json.dumps({"type": "code_judge", "script": "\\" * 100_000})
     ),
 }
 #: Prompts of judges, which are compiled when the suite is read.
@@ -242,46 +246,50 @@ PROMPTS: Corpus = {
     ),
     "a prompt of brackets": lambda: _prompt("{{ " + "(" * 20_000 + "1" + ")" * 20_000 + " }}"),
     "a prompt of blocks": lambda: _prompt("{% if answer %}" * 10_000),
-    "a prompt of filters": lambda: _prompt("{{ answer" + "|upper" * 25_000 + " }}"),
-    "a prompt of variables": lambda: _prompt("{{answer}}" * 19_000),
+    "a prompt of filters": lambda: _prompt("{{ answer" + "|upper" * 5_000 + " }}"),
+    "a prompt of variables": lambda: _prompt("{{answer}}" * 5_000),
     "a prompt of unknown variables": lambda: _prompt(
-        "".join(f"{{{{answr{n}}}}}" for n in range(12_000))
+        "".join(f"{{{{answr{n}}}}}" for n in range(3_000))
     ),
     "a prompt of open braces": lambda: _prompt("{{" * 90_000),
     "a prompt of comments": lambda: _prompt("{#" * 90_000),
     "a prompt of text": lambda: _prompt("x\n" * 90_000),
-    "a prompt that is too long": lambda: _prompt("x" * 9 * _MEGABYTE),
-    "a long path of a prompt": lambda: _graded(f"{{type: llm_judge, prompt: ./{'x' * 300}.md}}"),
-    "a long inline prompt": lambda: _graded(f"{{type: llm_judge, prompt: {'x' * 300_000}}}"),
-    "an inline prompt of loops": lambda: _graded(
+    "a prompt that is too long": lambda: _prompt("x" * 3 * _MEGABYTE),
+    "a long path of a prompt": lambda: _with_evaluator(
+        f"{{type: llm_judge, prompt: ./{'x' * 300}.md}}"
+    ),
+    "a long inline prompt": lambda: _with_evaluator(
+        f"{{type: llm_judge, prompt: {'x' * 300_000}}}"
+    ),
+    "an inline prompt of loops": lambda: _with_evaluator(
         json.dumps({"type": "llm_judge", "prompt": "{% for a in answer %}" * 15})
     ),
     "a prompt that is not UTF-8": lambda: {**_prompt(""), "prompt.md": b"\xff" * 1000},
 }
 #: Rows of JSONL.
 ROWS: Corpus = {
-    "a long row": lambda: _rows(_row(input="x" * 9 * _MEGABYTE)),
+    "a long row": lambda: _rows(_row(input="x" * 3 * _MEGABYTE)),
     "a long row with one sign of four bytes": lambda: _rows(
         json.dumps(
             {"id": "a", "criteria": "c", "input": "x" * 9 * _MEGABYTE + "\U0001f600"},
             ensure_ascii=False,
         )
     ),
-    "a long row with an error": lambda: _rows(_row(input="x" * 9 * _MEGABYTE, criteria=1)),
+    "a long row with an error": lambda: _rows(_row(input="x" * 3 * _MEGABYTE, criteria=1)),
     "a row of escapes": lambda: _rows(_row(input="\n" * 4 * _MEGABYTE)),
-    "a row of braces in a text": lambda: _rows(_row(input="{" * 9 * _MEGABYTE)),
+    "a row of braces in a text": lambda: _rows(_row(input="{" * 3 * _MEGABYTE)),
     "a row of numbers": lambda: _rows(_row(metadata={"a": [1] * 3 * _MEGABYTE})),
     "a row of objects": lambda: _rows(_row(metadata={"a": [{}] * 2 * _MEGABYTE})),
-    "a row of lists in lists": lambda: _rows("[" * 9 * _MEGABYTE),
-    "a row of quotes": lambda: _rows('"' * 9 * _MEGABYTE),
-    "a row of backslashes": lambda: _rows('{"id": "' + "\\" * 9 * _MEGABYTE),
-    "a row of spaces": lambda: _rows(" " * 9 * _MEGABYTE + "x"),
-    "a row of one key": lambda: _rows('{"a": 1' + ', "a": 1' * 100_000 + "}"),
+    "a row of lists in lists": lambda: _rows("[" * 3 * _MEGABYTE),
+    "a row of quotes": lambda: _rows('"' * 3 * _MEGABYTE),
+    "a row of backslashes": lambda: _rows('{"id": "' + "\\" * 3 * _MEGABYTE),
+    "a row of spaces": lambda: _rows(" " * 3 * _MEGABYTE + "x"),
+    "a row of one key": lambda: _rows('{"a": 1' + ', "a": 1' * 20_000 + "}"),
     "a row of many keys": lambda: _rows(
-        '{"id": "a"' + "".join(f', "inptu{n}": 1' for n in range(50_000)) + "}"
+        '{"id": "a"' + "".join(f', "inptu{n}": 1' for n in range(10_000)) + "}"
     ),
     "a row of digits": lambda: _rows('{"id": ' + "9" * 5 * _MEGABYTE + "}"),
-    "a row that is too long": lambda: _rows(_row(input="x" * 60 * _MEGABYTE)),
+    "a row that is too long": lambda: _rows(_row(input="x" * 11 * _MEGABYTE)),
     "rows that are none": lambda: _rows("1\n" * 500_000),
     "rows of one id": lambda: _rows('{"id": "a", "input": "q", "criteria": "c"}\n' * 3_000),
     "empty rows": lambda: _rows("\n" * 2 * _MEGABYTE),

@@ -22,8 +22,8 @@ MAX_SECONDS, MAX_SPACE = 20, 2_000_000_000
 
 
 def read(root: Path) -> dict[str, object]:
-    """What came of the suite `EVAL.yaml` in a folder, the processor time in seconds and the peak of
-    memory in megabytes."""
+    """Describes the suite `EVAL.yaml` in a folder, the processor time of its reading in seconds and
+    the peak of memory in megabytes."""
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MAX_SPACE, MAX_SPACE))
     started = time.process_time()
@@ -32,7 +32,6 @@ def read(root: Path) -> dict[str, object]:
         root,
         Catalog(evaluators=evaluators.EVALUATORS_BY_NAME, providers=providers.PROVIDERS),
     )
-    whole = isinstance(suite, Suite)
     diagnostics = [
         str(diagnostic)
         for diagnostic in (suite.warnings if isinstance(suite, Suite) else suite.errors)
@@ -43,7 +42,7 @@ def read(root: Path) -> dict[str, object]:
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     megabytes = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return {
-        "whole": whole,
+        "is_valid": isinstance(suite, Suite),
         "tests": tests,
         "diagnostics": diagnostics[:3],
         "longest": max(map(len, diagnostics), default=0),

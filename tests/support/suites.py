@@ -23,7 +23,7 @@ targets:
 
 
 class CliTarget(base.ProviderOptions):
-    """A command, as far as suites look at it."""
+    """A command, with the fields that suites read."""
 
     provider: ClassVar[str] = "cli"
 
@@ -43,7 +43,7 @@ class CliTarget(base.ProviderOptions):
 
 
 class MockTarget(base.ProviderOptions):
-    """A model that answers from a list, as far as suites look at it."""
+    """A model that answers from a list, with the fields that suites read."""
 
     provider: ClassVar[str] = "mock"
     is_model: ClassVar[bool] = True
@@ -76,22 +76,22 @@ def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenS
     return load_suite(root / path, root, replace(CATALOG, cache={}, **changes))
 
 
-def whole(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:
-    """The suite at `path`, which must have no fault."""
+def load_valid(root: Path, path: str = "EVAL.yaml", **changes: object) -> Suite:
+    """The suite at `path`, which must be valid."""
     suite = load(root, path, **changes)
     assert isinstance(suite, Suite), "\n".join(str(diagnostic) for diagnostic in suite.errors)
     return suite
 
 
 def errors(root: Path, path: str = "EVAL.yaml", **changes: object) -> list[str]:
-    """The faults of the suite at `path`, which must have some."""
+    """The errors of the suite at `path`, which must be invalid."""
     suite = load(root, path, **changes)
-    assert isinstance(suite, BrokenSuite), "the suite has no fault"
+    assert isinstance(suite, BrokenSuite), "the suite is valid"
     assert suite.errors
     return [str(diagnostic) for diagnostic in suite.errors]
 
 
 def only_test(root: Path, path: str = "EVAL.yaml", **changes: object) -> Test:
     """The one test of the suite at `path`."""
-    (test,) = whole(root, path, **changes).tests
+    (test,) = load_valid(root, path, **changes).tests
     return test

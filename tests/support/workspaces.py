@@ -42,7 +42,7 @@ def run(
     scratch.mkdir(parents=True, exist_ok=True)
     notices: list[str] = []
     workspaces = Workspaces(scratch, environment, ("API_KEY",), "run-1", notices.append, keep)
-    return Run(suites.whole(root, path), workspaces, notices)
+    return Run(suites.load_valid(root, path), workspaces, notices)
 
 
 def suite(

@@ -31,6 +31,7 @@ class FileModel(BaseModel):
         allow_inf_nan=False,
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
+        use_attribute_docstrings=True,
     )
 
 
@@ -67,6 +68,9 @@ class _FileSchema(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         made = super().model_schema(schema)
         made.pop("title", None)
+        for one in made.get("properties", {}).values():
+            if "description" in one:  # a docstring, which may be wrapped
+                one["description"] = " ".join(one["description"].split())
         return made
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:

@@ -63,10 +63,8 @@ def suite_paths(
     named folder, when paths are given."""
     if not paths:
         return find_suites(checkout.root, checkout.below, settings.suites, checkout.files)
-    found: dict[str, None] = {}
-    for path in paths:
-        found.update(dict.fromkeys(_named(checkout, settings, path)))
-    return tuple(found)
+    named = (name for path in paths for name in _named(checkout, settings, path))
+    return tuple(dict.fromkeys(named))
 
 
 def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:

@@ -3,12 +3,18 @@ of anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any
 
+from pydantic import BaseModel
+
+from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.messages import ROLES
+from agentevals_action.suites import messages, schema_models, workspace_models
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
@@ -24,6 +30,7 @@ EARLIER = frozenset(
 #: Fields for readers of the file, which have no effect.
 REMARKS = ("name", "description", "note", "comment")
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _UNSUPPORTED = "of AgentV is not supported"
 _OTHER_TYPE = "is not known to this type of evaluator"
 _IN_EXECUTION = ("is misplaced", "write it under `execution`")
@@ -96,59 +103,67 @@ class Shape:
         }
 
 
-_EXECUTION: Mapping[str, tuple[str, ...]] = {"target": (), "timeout_seconds": ()}
-SUITE_EXECUTION = Shape("`execution`", _EXECUTION, _REFUSED_IN_EXECUTION, elsewhere=EVALUATOR_LISTS)
-TEST_EXECUTION = Shape(
-    "`execution`",
-    {**_EXECUTION, "skip_defaults": ()},
-    _REFUSED_IN_EXECUTION,
-    elsewhere=EVALUATOR_LISTS,
+def model_shape(
+    what: str,
+    model: type[BaseModel],
+    refused: Mapping[str, tuple[str, str]] = _NOTHING,
+    spellings: Mapping[str, tuple[str, ...]] = _NOTHING,
+    **others: Any,
+) -> Shape:
+    """The shape of the objects of a model; `others` are fields of the shape."""
+    spellings = spellings or getattr(model, "spellings", {})
+    fields = {name: tuple(spellings.get(name, ())) for name in fields_of(model)}
+    return Shape(what, fields, refused, **others)
+
+
+SUITE_EXECUTION, TEST_EXECUTION = (
+    model_shape("`execution`", model, _REFUSED_IN_EXECUTION, elsewhere=EVALUATOR_LISTS)
+    for model in (schema_models.SuiteExecution, schema_models.TestExecution)
 )
-BLOCK = Shape("block", {"type": (), "value": ("text",)})
-MESSAGE = Shape(
-    "message",
-    {"role": (), "content": (), "name": (), "tool_call_id": (), "tool_calls": ()},
-    inside={"content": BLOCK},
-)
-_HOOK: Mapping[str, tuple[str, ...]] = {"command": ("script",), "cwd": (), "timeout_ms": ()}
-HOOK = Shape(
+BLOCK = model_shape("block", messages.Block, spellings={"value": ("text",)})
+MESSAGE = model_shape("message", messages.Message, inside={"content": BLOCK})
+_COMMAND = {"command": ("script",)}
+HOOK = model_shape(
     "hook",
-    _HOOK,
+    workspace_models.Hook,
     {"reset": ("is known to `before_each` and `after_each` alone", "write it there")},
+    _COMMAND,
     closed=True,
 )
-RESETTING_HOOK = Shape("hook", {**_HOOK, "reset": ()}, closed=True)
-HOOKS = Shape(
+RESETTING_HOOK = model_shape(
+    "hook", workspace_models.ResettingHook, spellings=_COMMAND, closed=True
+)
+HOOKS = model_shape(
     "`hooks`",
-    dict.fromkeys(("enabled", "before_all", "before_each", "after_each", "after_all"), ()),
+    workspace_models.Hooks,
     closed=True,
     inside={
-        "before_all": HOOK,
-        "before_each": RESETTING_HOOK,
-        "after_each": RESETTING_HOOK,
-        "after_all": HOOK,
+        **dict.fromkeys(("before_all", "after_all"), HOOK),
+        **dict.fromkeys(("before_each", "after_each"), RESETTING_HOOK),
     },
 )
-_ACQUISITION = (
-    "of AgentV is not supported",
-    "name the repository by `repo`, and its commit by `commit`",
-)
-REPO = Shape(
+REPO = model_shape(
     "repository",
-    {"path": (), "repo": (), "commit": ("base_commit",), "ancestor": (), "sparse": ()},
-    dict.fromkeys(("source", "type", "checkout", "clone", "resolver"), _ACQUISITION),
+    workspace_models.Repository,
+    dict.fromkeys(
+        ("source", "type", "checkout", "clone", "resolver"),
+        (_UNSUPPORTED, "name the repository by `repo`, and its commit by `commit`"),
+    ),
+    {"commit": ("base_commit",)},
 )
-_MACHINE = ("of AgentV is not supported", "let `template`, `repos` and `hooks` make the folder")
-WORKSPACE = Shape(
+WORKSPACE = model_shape(
     "workspace",
-    {"template": (), "isolation": (), "scope": (), "repos": (), "hooks": ()},
+    workspace_models.Workspace,
     {
-        **dict.fromkeys(("mode", "path", "pool", "static", "static_path"), _MACHINE),
+        **dict.fromkeys(
+            ("mode", "path", "pool", "static", "static_path"),
+            (_UNSUPPORTED, "let `template`, `repos` and `hooks` make the folder"),
+        ),
         "docker": (
-            "of AgentV is not supported",
+            _UNSUPPORTED,
             "run the agent in the container through a target of provider `cli`",
         ),
-        "env": ("of AgentV is not supported", "check for programs in a hook `before_all`"),
+        "env": (_UNSUPPORTED, "check for programs in a hook `before_all`"),
         "workspace": (
             "is misplaced in a file of its own",
             "write its fields at the root of the file",
@@ -169,39 +184,24 @@ WORKSPACE = Shape(
     },
     inside={"hooks": HOOKS, "repos": REPO},
 )
-SUITE = Shape(
+SUITE = model_shape(
     "suite",
-    {
-        "name": (),
-        "version": (),
-        "description": (),
-        "metadata": (),
-        "execution": (),
-        "input": ("input_messages",),
-        "workspace": (),
-        "tests": ("evalcases", "eval_cases"),
-    },
-    {**_REFUSED, "target": _IN_EXECUTION, "timeout_seconds": _IN_EXECUTION},
-    frozenset(("$schema", "author", "license", "tags", "requires")),
-    EVALUATOR_LISTS,
-    {"execution": SUITE_EXECUTION, "input": MESSAGE, "workspace": WORKSPACE},
+    schema_models.Suite,
+    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds"), _IN_EXECUTION)},
+    {"input": ("input_messages",), "tests": ("evalcases", "eval_cases")},
+    silent=frozenset(("$schema", "author", "license", "tags", "requires")),
+    elsewhere=EVALUATOR_LISTS,
+    inside={"execution": SUITE_EXECUTION, "input": MESSAGE, "workspace": WORKSPACE},
 )
-TEST = Shape(
+TEST = model_shape(
     "test",
+    schema_models.Test,
+    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), _IN_EXECUTION)},
     {
-        "id": (),
         "criteria": ("expected_outcome",),
         "input": ("input_messages",),
         "expected_output": ("expected_messages",),
-        "rubrics": (),
-        "execution": (),
-        "workspace": (),
-        "description": (),
-        "conversation_id": (),
-        "note": (),
-        "metadata": (),
     },
-    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds", "skip_defaults"), _IN_EXECUTION)},
     elsewhere=EVALUATOR_LISTS,
     inside={
         "execution": TEST_EXECUTION,
@@ -210,9 +210,11 @@ TEST = Shape(
         "workspace": WORKSPACE,
     },
 )
-_EVALUATOR_FIELDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("name", "type", "weight", "required", "min_score", "negate", "config"), ()
-)
+
+
+def tests_key(data: Map) -> str | None:
+    """The key of a suite's tests as its author spelled it."""
+    return next((key for key in data if SUITE.canonical.get(key) == "tests"), None)
 
 
 class PlainCriteria(Map):
@@ -226,11 +228,15 @@ def type_key(name: str) -> str:
     return name.replace("-", "_")
 
 
-def evaluator_shape(
-    fields: Mapping[str, tuple[str, ...]], takes_target: bool, has_children: bool = False
-) -> Shape:
+@cache
+def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
     """The shape of one type of evaluator: its own fields and the common ones."""
-    own = {**_EVALUATOR_FIELDS, **fields, **({"target": ()} if takes_target else {})}
+    has_children = bool(options.children_field)
+    common = fields_of(schema_models.Evaluator).keys() - {"target"}
+    own = {**dict.fromkeys(common, ()), **model_shape("", options).fields}
+    own.pop(options.children_field, None)
+    if options.asks_judge:
+        own["target"] = ()
     refused = {**_REFUSED_IN_EVALUATORS, **({"target": _NOT_PASSED_ON} if has_children else {})}
     return Shape(
         "evaluator",
@@ -333,24 +339,20 @@ def listed_evaluators(
             problem = f"`{key}` is {describe_value(values)}"
             findings.error(data.value_location(key), problem, "write a list of evaluators")
             continue
-        rubric: PlainCriteria | None = None
+        criteria: Items | None = None
         for value, location in values.located():
             if not isinstance(value, str):
                 yield value, location
-            elif rubric is None:
-                rubric = _rubric(values)
+            elif criteria is None:
+                criteria = _criteria(values)
+                rubric = PlainCriteria(values.source, criteria.start)
+                rubric.update(type="rubric", rubrics=criteria)
                 yield rubric, location
 
 
-def _rubric(values: Items) -> PlainCriteria:
-    criteria: Items | None = None
-    for value, location in values.located():
-        if isinstance(value, str):
-            position = (location.line, location.column)
-            criteria = criteria or Items(values.source, position)
-            criteria.put(value, position)
-    criteria = criteria or Items(values.source, values.start)
-    rubric = PlainCriteria(values.source, criteria.start)
-    rubric.put("type", "rubric", (criteria.start, criteria.start))
-    rubric.put("rubrics", criteria, (criteria.start, criteria.start))
-    return rubric
+def _criteria(values: Items) -> Items:
+    texts = [(value, where) for value, where in values.located() if isinstance(value, str)]
+    criteria = Items(values.source, (texts[0][1].line, texts[0][1].column))
+    for text, location in texts:
+        criteria.put(text, (location.line, location.column))
+    return criteria

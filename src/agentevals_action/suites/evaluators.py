@@ -1,8 +1,8 @@
 """Reads the evaluators of a suite: validates them by type, names them, and orders them
 (specification, section 2)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from typing import Any, get_args
@@ -29,21 +29,13 @@ Types = Mapping[str, type[base.EvaluatorOptions]]
 
 @dataclass(frozen=True)
 class Declared:
-    """A valid evaluator as declared; `gates_inside` by their names below it, with their locations
-    where they are known."""
+    """A valid evaluator as declared: its name is not yet unique, and its gates are missing.
+    `gates_inside` are those below it by name, with their locations where they are known."""
 
-    name: str
-    type: str
+    evaluator: Evaluator
     options: base.EvaluatorOptions
-    location: Location
-    weight: float = 1.0
-    threshold: float | None = None
-    negate: bool = False
-    config: Mapping[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    target_location: Location | None = None
     gates_inside: tuple[tuple[str, Location | None], ...] = ()
-    files: tuple[NamedFile, ...] = ()
+    target_location: Location | None = None
     children: tuple["Declared", ...] = ()
 
     def every(self) -> Iterator["Declared"]:
@@ -88,33 +80,37 @@ class EvaluatorReader:
         options = _options_of(entry, self.types, findings)
         if options is None:
             return None
-        data = dialects.fold(entry, _shape(options), findings)
+        data = dialects.fold(entry, dialects.evaluator_shape(options), findings)
         before = findings.error_count
         children = self._read_children(entry, options, data)
         # Names in an aggregator cannot be checked where a child is invalid.
         skipped = options.children_field if findings.error_count > before else ""
         _refuse_special(entry, self.types, findings)
         _report_inside(options, data, findings)
-        common = findings.read(schema_models.Evaluator, _common(data, options), "evaluator")
+        # `target` is a field of its own in some types.
+        shared = data.without("target") if "target" in fields_of(options) else data
+        common = findings.read(schema_models.Evaluator, shared, "evaluator")
         valid = findings.read(options, data, "evaluator", self.folder, skipped)
         if common is None or valid is None:
             return None
         for name, problem, advice in valid.warnings():
             findings.warn(data.value_location(name), f"`{data.spelling(name)}` {problem}", advice)
-        declared = self._declare(common.name or _generated_name(valid), valid, entry.location)
+        label = " ".join(valid.label().split())
+        generated = (f"{valid.type}-{label}" if label else valid.type)[:_GENERATED_NAME].rstrip()
+        declared = self._declare(common.name or generated, valid, entry.location)
         if common.negate and declared.gates_inside:
             problem = "an evaluator with a gate inside cannot be negated"
             findings.error(data.key_location("negate"), problem, "remove `negate`, or the gate")
-        return replace(
-            declared,
+        evaluator = replace(
+            declared.evaluator,
             weight=common.weight,
             threshold=_threshold(common, data, findings),
             negate=common.negate,
             config=plain(common.config or {}),
             target=common.target if options.asks_judge else None,
-            target_location=data.value_location("target") if "target" in data else None,
-            children=children,
         )
+        target = data.value_location("target") if "target" in data else None
+        return replace(declared, evaluator=evaluator, target_location=target, children=children)
 
     def _read_children(
         self, entry: Map, options: type[base.EvaluatorOptions], data: Map
@@ -126,7 +122,9 @@ class EvaluatorReader:
         before = self.findings.error_count
         children = self.read(dialects.listed_evaluators(entry, lists, self.findings))
         if self.findings.error_count == before:
-            named = _named_inside(children, self.origin, data)
+            named = Items(data.source, data.start)
+            for child in effective([(self.origin, children)], None):
+                named.put(child, (child.location.line, child.location.column))
             data.adopt(entry, lists[0], options.children_field, named)
         return children
 
@@ -137,30 +135,14 @@ class EvaluatorReader:
         except (OSError, ValueError) as error:
             problem = f"a file of this evaluator cannot be used: {error}"
             self.findings.error(location, problem, "name a file of the repository")
-        return Declared(
-            name,
-            options.type,
-            options,
-            location,
-            gates_inside=tuple(options.inner_gates()),
-            files=files,
-        )
+        evaluator = Evaluator(name, options.type, options, self.origin, location, files=files)
+        return Declared(evaluator, options, tuple(options.inner_gates()))
 
 
 def default_judge(types: Types, folder: Folder, location: Location) -> Declared:
     """The judge that scores `criteria` where a suite declares nothing."""
     options = types["llm_judge"].model_validate({}, context=folder)
-    return Declared("criteria", options.type, options, location)
-
-
-def _common(data: Map, options: type[base.EvaluatorOptions]) -> Map:
-    """The common fields of an evaluator: `target` belongs to the type where the type has it."""
-    if "target" not in data or "target" not in fields_of(options):
-        return data
-    common = Map(data.source, data.start)
-    for key in data.keys() - {"target"}:
-        common.adopt(data, key, key)
-    return common
+    return Declared(Evaluator("criteria", options.type, options, "default", location), options)
 
 
 def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.EvaluatorOptions] | None:
@@ -187,16 +169,6 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Evalu
         problem = f"the evaluator type `{written}` is unknown"
         findings.error(location, problem, did_you_mean(key, types, known))
     return None
-
-
-@cache
-def _shape(options: type[base.EvaluatorOptions]) -> dialects.Shape:
-    fields = {
-        name: tuple(options.spellings.get(name, ()))
-        for name in fields_of(options)
-        if name != options.children_field
-    }
-    return dialects.evaluator_shape(fields, options.asks_judge, bool(options.children_field))
 
 
 def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
@@ -228,24 +200,23 @@ def _threshold(common: schema_models.Evaluator, data: Map, findings: Findings) -
     return required
 
 
-def _generated_name(options: base.EvaluatorOptions) -> str:
-    label = " ".join(options.label().split())
-    return (f"{options.type}-{label}" if label else options.type)[:_GENERATED_NAME].rstrip()
-
-
 def _report_inside(model: type[BaseModel], data: Map, findings: Findings) -> None:
     """Reports the unknown fields of the objects inside the options of an evaluator."""
-    for name, inner in _inner_models(model):
+    for name, shape in _inner_shapes(model):
         values = data.get(name)
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, Map):
-                dialects.fold(value, _inner_shape(inner), findings)
+                dialects.fold(value, shape, findings)
 
 
 @cache
-def _inner_models(model: type[BaseModel]) -> tuple[tuple[str, type[BaseModel]], ...]:
+def _inner_shapes(model: type[BaseModel]) -> tuple[tuple[str, dialects.Shape], ...]:
     found = ((name, _model_in(field.annotation)) for name, field in fields_of(model).items())
-    return tuple((name, inner) for name, inner in found if inner is not None)
+    return tuple(
+        (name, dialects.model_shape(inner.__name__.lower(), inner))
+        for name, inner in found
+        if inner
+    )
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
@@ -254,66 +225,30 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((inner for part in get_args(annotation) if (inner := _model_in(part))), None)
 
 
-@cache
-def _inner_shape(model: type[BaseModel]) -> dialects.Shape:
-    spellings = getattr(model, "spellings", {})
-    fields = {name: tuple(spellings.get(name, ())) for name in fields_of(model)}
-    return dialects.Shape(model.__name__.lower(), fields)
-
-
 def effective(
-    groups: Sequence[tuple[Origin, Sequence[Declared]]], test: Location
+    groups: Iterable[tuple[Origin, Iterable[Declared]]], test: Location | None
 ) -> tuple[Evaluator, ...]:
-    """The evaluators of a test, in order, with unique names and the locations of annotations."""
+    """Evaluators in order, with unique names and the locations of annotations; `test` is where
+    those of a suite's gates go (None inside another evaluator)."""
     taken: set[str] = set()
-    return tuple(
-        _effective(declared, origin, test, taken) for origin, group in groups for declared in group
-    )
+    made = []
+    for origin, group in groups:
+        for declared in group:
+            number, name = 1, declared.evaluator.name
+            while name in taken:
+                number += 1
+                name = f"{declared.evaluator.name}-{number}"
+            taken.add(name)
+            own = test if origin == "suite" else None
+            gates = tuple(_gates(declared, name, own))
+            made.append(replace(declared.evaluator, name=name, origin=origin, gates=gates))
+    return tuple(made)
 
 
-def _effective(declared: Declared, origin: Origin, test: Location, taken: set[str]) -> Evaluator:
-    name = _unique(declared.name, taken)
-    taken.add(name)
-    own = test if origin == "suite" else declared.location
-    return Evaluator(
-        name=name,
-        type=declared.type,
-        options=declared.options,
-        origin=origin,
-        location=declared.location,
-        weight=declared.weight,
-        threshold=declared.threshold,
-        negate=declared.negate,
-        config=declared.config,
-        target=declared.target,
-        gates=tuple(_gates(declared, name, own, origin)),
-        files=declared.files,
-    )
-
-
-def _named_inside(children: Sequence[Declared], origin: Origin, data: Map) -> Items:
-    """The evaluators inside another, as its options contain them: with names unique among them."""
-    taken: set[str] = set()
-    named = Items(data.source, data.start)
-    for child in children:
-        location = child.location
-        position = (location.line, location.column)
-        named.put(_effective(child, origin, location, taken), position)
-    return named
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return unique
-
-
-def _gates(declared: Declared, name: str, location: Location, origin: Origin) -> Iterator[Gate]:
-    if declared.threshold is not None:
-        yield Gate(name, location)
+def _gates(declared: Declared, name: str, test: Location | None) -> Iterator[Gate]:
+    evaluator = declared.evaluator
+    if evaluator.threshold is not None:
+        yield Gate(name, test or evaluator.location)
     for inner, inside in declared.gates_inside:
-        if inner or declared.threshold is None:
-            own = inside if inside is not None and origin != "suite" else location
-            yield Gate(base.gate_path(name, inner), own)
+        if inner or evaluator.threshold is None:
+            yield Gate(base.gate_path(name, inner), test or inside or evaluator.location)

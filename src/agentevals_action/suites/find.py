@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated
-
-from pydantic import Field
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model import path_patterns
@@ -17,10 +14,9 @@ from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Map
-from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import (
     MAX_BYTES,
-    read_settings_file,
+    read_settings_map,
     read_yaml_file,
 )
 from agentevals_action.suites.schema_models import Seconds
@@ -45,21 +41,15 @@ _TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MU
 class _Defaults(FileModel):
     """Defaults that a suite's own `execution` overrides."""
 
-    target: Annotated[
-        NonEmpty | None, Field(description="Name of the target that answers the tests.")
-    ] = None
-    timeout_seconds: Annotated[
-        Seconds | None, Field(description="Time limit of a test in seconds, 1-3600.")
-    ] = None
+    target: NonEmpty | None = None
+    timeout_seconds: Seconds | None = None
 
 
 class _Configuration(FileModel):
     """The fields of the file that have an effect; the others are AgentV's own."""
 
-    eval_patterns: Annotated[
-        ListOf[NonEmpty], Field(description="Patterns of suite files, in addition to the usual.")
-    ] = ()
-    defaults: Annotated[_Defaults, Field(description="Defaults for all suites.")] = _Defaults()
+    eval_patterns: ListOf[NonEmpty] = ()
+    defaults: _Defaults = _Defaults()
 
 
 @dataclass(frozen=True)
@@ -88,13 +78,7 @@ def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
 def read_config(file: Path, root: Path, findings: Findings) -> Config:
     """Reads one configuration; its errors go to `findings`."""
     path = file.relative_to(root).as_posix()
-    data, _ = read_settings_file(file, root, path, findings)
-    if data is None:
-        return Config(path)
-    if not isinstance(data, Map):
-        advice = "write an object with `eval_patterns` or `defaults`"
-        findings.error(Location(path), f"this file is {describe_value(data)}", advice)
-        return Config(path)
+    data = read_settings_map(file, root, path, "`eval_patterns` or `defaults`", findings)
     config = findings.read(_Configuration, data, "configuration")
     if config is None:
         return Config(path)
@@ -188,6 +172,4 @@ def _has_tests(file: Path, root: Path) -> bool:
         # An invalid suite must not be taken for no suite.
         with file.open("rb") as opened:
             return bool(_TESTS_LINE.search(opened.read(MAX_BYTES).decode("utf-8", "replace")))
-    return isinstance(data, Map) and any(
-        dialects.SUITE.canonical.get(key) == "tests" for key in data
-    )
+    return isinstance(data, Map) and dialects.tests_key(data) is not None

@@ -195,9 +195,7 @@ def _evaluator(types: Types, definitions: Schema) -> Schema:
         if options.children_field:
             made["properties"][options.children_field]["items"] = _EVALUATOR
         _spell(made, options.spellings)
-        has_children = bool(options.children_field)
-        shape = dialects.evaluator_shape(made["properties"], options.asks_judge, has_children)
-        _refuse(made, shape)
+        _refuse(made, dialects.evaluator_shape(options))
         branch = {"$ref": f"#/definitions/{canonical}"}
         evaluator["allOf"].append({"if": _of_type(_matching(names[canonical])), "then": branch})
     return evaluator

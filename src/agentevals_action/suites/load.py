@@ -1,5 +1,6 @@
 """Loads a suite: every dialect, imports, evaluators and targets, into the model or all errors."""
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from agentevals_action.suites.sources import (
     Sources,
     Streamed,
 )
-from agentevals_action.suites.target_use import find_targets
+from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
@@ -86,19 +87,20 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
     """Reads the file of a suite, or the sidecar of a JSONL file; Unreadable."""
     path = folder.relative(file)
     own = NamedFile(path, "suite")
+    if file.suffix.lower() not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
+        advice = "name a file that ends in .yaml, .yml or .jsonl"
+        raise Unreadable(Diagnostic(Location(path), "this is neither YAML nor JSONL", advice))
+    if not file.exists():
+        problem = "there is no such suite"
+        raise Unreadable(Diagnostic(Location(path), problem, "name a file of the repository"))
     if file.suffix.lower() in ROW_SUFFIXES:
-        if not file.is_file():
-            raise _no_suite(path)
         sidecar = _read_sidecar(file, folder, findings)
         if sidecar is None:
             return _Root(path, Map(path, (1, 1)), file, (own,))
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
-    if file.suffix.lower() not in YAML_SUFFIXES:
-        advice = "name a file that ends in .yaml, .yml or .jsonl"
-        raise Unreadable(Diagnostic(Location(path), "this is neither YAML nor JSONL", advice))
     data = _read_map(file, path)
     rows = file.with_suffix(".jsonl")
-    if _tests_key(data) is not None:
+    if dialects.tests_key(data) is not None:
         return _Root(path, data, None, (own,))
     if rows.is_file() and rows.resolve().is_relative_to(folder.root):
         return _Root(path, data, rows, (own,))
@@ -107,23 +109,8 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
     return _Root(path, data, None, (own,))
 
 
-def _no_suite(path: str) -> Unreadable:
-    problem = "there is no such suite"
-    return Unreadable(Diagnostic(Location(path), problem, "name a file of the repository"))
-
-
-def _tests_key(data: Map) -> str | None:
-    return next((key for key in data if dialects.SUITE.canonical.get(key) == "tests"), None)
-
-
 def _read_map(file: Path, path: str) -> Map:
-    try:
-        data: Any = read_yaml_file(file, path)
-    except FileNotFoundError:
-        raise _no_suite(path) from None
-    except OSError as error:
-        problem = f"this file cannot be read ({error.strerror})"
-        raise Unreadable(Diagnostic(Location(path), problem, "make it readable")) from None
+    data: Any = read_yaml_file(file, path)
     if isinstance(data, Map):
         return data
     location = getattr(data, "location", Location(path))
@@ -138,22 +125,20 @@ def _read_sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
             if not candidate.is_file() or not candidate.resolve().is_relative_to(folder.root):
                 continue
             data = _read_map(candidate, folder.relative(candidate))
-            key = _tests_key(data)
-            if key is None or _is_path_of(file, data[key], folder):
+            key = dialects.tests_key(data)
+            if key is None:
                 return data
+            try:
+                if isinstance(data[key], str) and folder.resolve(data[key]) == file.resolve():
+                    return data
+            except ValueError:
+                pass  # not a path of the repository
             if stem == file.stem:
                 problem = f"`{key}` is here, and {file.name} next to it is a suite of its own"
                 advice = f"take `{key}` out, or name {file.name} in it and run this file"
                 findings.error(data.key_location(key), problem, advice)
                 return data
     return None
-
-
-def _is_path_of(file: Path, value: Any, folder: Folder) -> bool:
-    try:
-        return isinstance(value, str) and folder.resolve(value) == file.resolve()
-    except ValueError:
-        return False
 
 
 class _Loader:
@@ -186,7 +171,7 @@ class _Loader:
         )
         for declared in evaluators:
             for inside in declared.every():
-                self._add_files(inside.files)
+                self._add_files(inside.evaluator.files)
         messages = tuple(message.message() for message in fields.input)
         self._add_files(named_files(messages, self.folder))
         reader = TestReader(types, self.folder, messages, evaluators, targets, workspaces)
@@ -197,10 +182,10 @@ class _Loader:
             for warning in findings.warnings:
                 findings.error(warning.location, warning.problem, warning.advice)
         if findings.errors:
-            looked_up = (
-                path for path in self.folder.looked_up if not _is_folder(self.folder.root / path)
-            )
-            self._add_files(NamedFile(path, "file") for path in looked_up)
+            root = self.folder.root
+            for path in self.folder.looked_up:
+                if not os.path.isdir(root / path):  # noqa: PTH112  # no error for a long path
+                    self._add_files([NamedFile(path, "file")])
             errors, files = tuple(sorted(findings.errors)), tuple(self.files.values())
             return BrokenSuite(self.suite.path, errors, files, targets.table)
         return Suite(
@@ -235,10 +220,7 @@ class _Loader:
         except ValidationError as error:
             self.findings.invalid(error, data, "suite")
             # The tests are checked against the valid fields.
-            invalid = {one.steps[0] for one in field_errors(error, data)}
-            valid = Map(data.source, data.start)
-            for key in data.keys() - invalid:
-                valid.adopt(data, key, key)
+            valid = data.without(*(str(one.steps[0]) for one in field_errors(error, data)))
             return model.model_validate(valid, context=self.folder)
         if suite.name and "--" in suite.name:
             problem = f"the name `{suite.name}` has a doubled hyphen"
@@ -260,14 +242,19 @@ class _Loader:
         return name
 
     def _read_tests(self, data: Map, reader: TestReader) -> Tests:
-        sources = Sources(self.findings)
-        parts: list[tuple[Test, ...] | Streamed] = []
-        found = self._sources(data, sources)
+        findings, sources = self.findings, Sources(self.findings)
+        found: tuple[Source, ...] = ()
+        if self.suite.rows is not None:
+            found = sources.file(self.suite.rows, self.folder, data.location)
+        elif "tests" in data:
+            location = data.value_location("tests")
+            found = sources.of(data["tests"], location, self.folder, data.spelling("tests"))
         self._add_files(sources.files)
+        parts: list[tuple[Test, ...] | Streamed] = []
         for source in found:
-            streamed = source if isinstance(source, Streamed) and source.is_long() else None
+            streamed = source if isinstance(source, Streamed) and source.is_long else None
             kept: list[Test] = []
-            for read in reader.read_source(source, self.findings):
+            for read in reader.read_source(source, findings):
                 self._check_id(read)
                 if read.test is None:
                     continue
@@ -277,14 +264,6 @@ class _Loader:
                     kept.append(read.test)
             parts.append(streamed or tuple(kept))
         return Tests(reader, tuple(parts))
-
-    def _sources(self, data: Map, sources: Sources) -> tuple[Source, ...]:
-        if self.suite.rows is not None:
-            return sources.file(self.suite.rows, self.folder, data.location)
-        if "tests" not in data:
-            return ()
-        location = data.value_location("tests")
-        return sources.of(data["tests"], location, self.folder, data.spelling("tests"))
 
     def _check_id(self, read: ReadTest) -> None:
         if read.id is None:
@@ -303,10 +282,3 @@ class _Loader:
             self._is_criteria_reported = True
             problem = f"no evaluator scores `criteria` of the test `{test.id}`"
             self.findings.warn(test.location, problem, "add `type: llm_judge` to score it")
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False

@@ -21,49 +21,48 @@ _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"
 class ToolFunction(FileModel):
     """The function of a tool call."""
 
-    name: Annotated[NonEmpty, Field(description="Name of the function.")]
-    arguments: Annotated[str, Field(description="The arguments as a string of JSON.")] = ""
+    name: NonEmpty
+    """Name of the function."""
+    arguments: str = ""
+    """The arguments as a string of JSON."""
 
 
 class ToolCall(FileModel):
     """A tool call of an assistant, in the specification's form (`function`) or AgentV's
     (`tool`)."""
 
-    id: Annotated[str | None, Field(description="Identifier that a tool message refers to.")] = None
-    type: Annotated[Literal["function"], Field(description="Always `function`.")] = "function"
-    function: Annotated[ToolFunction | None, Field(description="The function that was called.")] = (
-        None
-    )
-    tool: Annotated[NonEmpty | None, Field(description="AgentV's form: name of the tool.")] = None
-    input: Annotated[Any, Field(description="AgentV's form: the arguments.")] = None
-    output: Annotated[Any, Field(description="AgentV's form: the result of the tool.")] = None
-    duration_ms: Annotated[
-        Annotated[float, Field(ge=0)] | None,
-        Field(description="AgentV's form: the duration of the call in milliseconds."),
-    ] = None
-    _call: model.ToolCall
+    id: str | None = None
+    """Identifier that a tool message refers to."""
+    type: Literal["function"] = "function"
+    """Always `function`."""
+    function: ToolFunction | None = None
+    """The function that was called."""
+    tool: NonEmpty | None = None
+    """AgentV's form: name of the tool."""
+    input: Any = None
+    """AgentV's form: the arguments."""
+    output: Any = None
+    """AgentV's form: the result of the tool."""
+    duration_ms: Annotated[float, Field(ge=0)] | None = None
+    """AgentV's form: the duration of the call in milliseconds."""
 
     @model_validator(mode="after")
-    def _decode(self) -> "ToolCall":
-        self._call = read_tool_call(self.model_dump(exclude_none=True))
+    def _has_a_name(self) -> "ToolCall":
+        self.call()
         return self
 
     def call(self) -> model.ToolCall:
-        """The call with its arguments decoded."""
-        return self._call
+        """The call with its arguments decoded; ValueError if it names no tool."""
+        return read_tool_call(self.model_dump(exclude_none=True))
 
 
 class Block(FileModel):
     """One part of a message."""
 
-    type: Annotated[model.BlockType, Field(description="The type of `value`.")]
-    value: Annotated[
-        Any,
-        Field(
-            description="The text; the path of a file; the path or base64 data of an image; or "
-            "JSON data."
-        ),
-    ]
+    type: model.BlockType
+    """The type of `value`."""
+    value: Any
+    """The text; the path of a file; the path or base64 data of an image; or JSON data."""
     _path: Path | None = None
 
     @model_validator(mode="before")
@@ -128,18 +127,16 @@ def _read_blocks(value: Any) -> Any:
 class Message(FileModel):
     """One message."""
 
-    role: Annotated[model.Role, Field(description="The author of the message.")]
-    content: Annotated[
-        Annotated[str | ListOf[Block] | None, BeforeValidator(_read_blocks)],
-        Field(description="A text, or a list of blocks."),
-    ] = None
-    name: Annotated[str | None, Field(description="Name of the tool, on tool messages.")] = None
-    tool_call_id: Annotated[
-        str | None, Field(description="The tool call that a tool message answers.")
-    ] = None
-    tool_calls: Annotated[
-        ListOf[ToolCall], Field(description="Tools that an assistant called.")
-    ] = ()
+    role: model.Role
+    """The author of the message."""
+    content: Annotated[str | ListOf[Block] | None, BeforeValidator(_read_blocks)] = None
+    """A text, or a list of blocks."""
+    name: str | None = None
+    """Name of the tool, on tool messages."""
+    tool_call_id: str | None = None
+    """The tool call that a tool message answers."""
+    tool_calls: ListOf[ToolCall] = ()
+    """Tools that an assistant called."""
 
     @model_validator(mode="before")
     @classmethod

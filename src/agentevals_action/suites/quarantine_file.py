@@ -3,21 +3,20 @@ reason and a last day."""
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value, shorten
-from agentevals_action.suites.files.yaml_reader import read_settings_file
+from agentevals_action.suites.files.yaml_reader import read_settings_map
 
 _MISNAMED = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -34,26 +33,19 @@ _Words = Annotated[NonEmpty, BeforeValidator(_strip)]
 class QuarantineEntry(FileModel):
     """Tests that run and are reported, and do not block until a day is over."""
 
-    tests: Annotated[
-        _Globs, Field(description="Glob over test ids, or a list of them; `!glob` excludes.")
-    ]
-    suites: Annotated[
-        _Globs,
-        Field(
-            description="Glob over suite paths from the repository's root, or a list of them; "
-            "every suite when left out."
-        ),
-    ] = ()
-    owner: Annotated[_Words, Field(description="The person who is responsible for it.")]
-    reason: Annotated[_Words, Field(description="Why these tests may fail.")]
+    tests: _Globs
+    """Glob over test ids, or a list of them; `!glob` excludes."""
+    suites: _Globs = ()
+    """Glob over suite paths from the repository's root, or a list of them; every suite when left
+    out."""
+    owner: _Words
+    """The person who is responsible for it."""
+    reason: _Words
+    """Why these tests may fail."""
     expires: Annotated[
-        str,
-        Field(
-            description="The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry "
-            "is an error.",
-            json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
-        ),
+        str, Field(json_schema_extra={"format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
     ]
+    """The last day (UTC) of the quarantine, as YYYY-MM-DD; after it, the entry is an error."""
 
     @field_validator("expires")
     @classmethod
@@ -80,17 +72,8 @@ class QuarantineEntry(FileModel):
 class Configuration(FileModel):
     """The root of the file."""
 
-    quarantine: Annotated[
-        ListOf[QuarantineEntry] | None, Field(description="Tests that do not block for a while.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class _Read:
-    """One quarantine; `expiry` is the location of its last day."""
-
-    quarantine: Quarantine
-    expiry: Location
+    quarantine: ListOf[QuarantineEntry] | None = None
+    """Tests that do not block for a while."""
 
 
 def read_quarantines(
@@ -103,53 +86,38 @@ def read_quarantines(
     Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
     decides. Entries of the base that have expired are ignored: head may be the change that fixes
     them."""
-    findings = Findings()
-    entries = _valid(_read(head, findings), today, findings)
-    if not by_base:
-        return Quarantines(entries, None, findings.errors, findings.warnings)
-    if base is None:
-        if entries:
+    findings, of_base = Findings(), Findings()
+    entries = []
+    for entry, expiry in _read(head, findings):
+        if entry.expires >= today:
+            entries.append(entry)
+            continue
+        problem = (
+            f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
+            f"(owner {entry.owner}: {entry.reason})"
+        )
+        findings.error(expiry, problem, "fix the tests and remove it, or set a later day")
+    known: tuple[Quarantine, ...] | None = None
+    if by_base:
+        read = _read(base, of_base) if base is not None else ()
+        known = tuple(entry for entry, _ in read if entry.expires >= today)
+        for error in of_base.errors:
+            problem, advice = f"on base, {error.problem}", "this entry puts nothing in quarantine"
+            findings.warn(error.location, problem, advice)
+        if base is None and entries:
             problem = "the base's tree is missing, so nothing is in quarantine in this review"
             findings.warn(Location(FILE), problem)
-        return Quarantines(entries, (), findings.errors, findings.warnings)
-    of_base = Findings()
-    known = _valid(_read(base, of_base), today, None)
-    warnings = (*findings.warnings, *map(_warning_of_base, of_base.errors))
-    return Quarantines(entries, known, findings.errors, warnings)
+    return Quarantines(tuple(entries), known, findings.errors, findings.warnings)
 
 
-def _warning_of_base(error: Diagnostic) -> Diagnostic:
-    advice = "this entry puts nothing in quarantine"
-    return Diagnostic(error.location, f"on base, {error.problem}", advice)
-
-
-def _valid(read: Sequence[_Read], today: date, findings: Findings | None) -> tuple[Quarantine, ...]:
-    """The quarantines whose last day is not over; the others are errors."""
-    for one in read:
-        entry = one.quarantine
-        if findings is not None and entry.expires < today:
-            problem = (
-                f"the quarantine of {shorten(', '.join(entry.tests))} expired on {entry.expires} "
-                f"(owner {entry.owner}: {entry.reason})"
-            )
-            advice = "fix the tests and remove it, or set a later day"
-            findings.error(one.expiry, problem, advice)
-    return tuple(one.quarantine for one in read if one.quarantine.expires >= today)
-
-
-def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
+def _read(root: Path, findings: Findings) -> tuple[tuple[Quarantine, Location], ...]:
+    """The valid quarantines of a tree, each with the location of its last day."""
     root = root.resolve()
     if not os.path.lexists(root / FILE):
         if (root / _MISNAMED).exists():
             findings.warn(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
         return ()
-    data, _ = read_settings_file(root / FILE, root, FILE, findings)
-    if data is None:
-        return ()
-    if not isinstance(data, Map):
-        problem = f"this file is {describe_value(data)}"
-        findings.error(Location(FILE), problem, "write an object with `quarantine`")
-        return ()
+    data = read_settings_map(root / FILE, root, FILE, "`quarantine`", findings)
     for key in data:
         if key not in Configuration.model_fields and key != "$schema":
             advice = did_you_mean(key, Configuration.model_fields, "remove it")
@@ -163,7 +131,7 @@ def _read(root: Path, findings: Findings) -> tuple[_Read, ...]:
     return ()
 
 
-def _read_entries(listed: Items, findings: Findings) -> Iterator[_Read]:
+def _read_entries(listed: Items, findings: Findings) -> Iterator[tuple[Quarantine, Location]]:
     """The valid entries: an invalid one does not disable the others."""
     known = fields_of(QuarantineEntry)
     for item, location in listed.located():
@@ -178,4 +146,4 @@ def _read_entries(listed: Items, findings: Findings) -> Iterator[_Read]:
             findings.error(item.key_location(key), problem, did_you_mean(key, known, "remove it"))
         entry = findings.read(QuarantineEntry, item, "entry")
         if entry and not unknown:
-            yield _Read(entry.quarantine(item.location), item.value_location("expires"))
+            yield entry.quarantine(item.location), item.value_location("expires")

@@ -36,13 +36,10 @@ WorkspaceOrPath = Annotated[str | Workspace | None, BeforeValidator(_read_worksp
 class SuiteExecution(FileModel):
     """Defaults for every test of the suite."""
 
-    target: Annotated[
-        NonEmpty | None,
-        Field(description="Name of the target (see .agentv/targets.yaml) that answers the tests."),
-    ] = None
-    timeout_seconds: Annotated[
-        Seconds | None, Field(description="Time limit of each test in seconds, 1-3600.")
-    ] = None
+    target: NonEmpty | None = None
+    """Name of the target (see .agentv/targets.yaml) that answers the tests."""
+    timeout_seconds: Seconds | None = None
+    """Time limit of each test in seconds, 1-3600."""
 
 
 class TestExecution(SuiteExecution):
@@ -50,42 +47,32 @@ class TestExecution(SuiteExecution):
 
     __test__ = False  # pytest: not a test case
 
-    skip_defaults: Annotated[
-        bool, Field(description="Leaves out the suite's evaluators and its input for this test.")
-    ] = False
+    skip_defaults: bool = False
+    """Leaves out the suite's evaluators and its input for this test."""
 
 
 class Evaluator(FileModel):
     """The fields that all evaluators have in common; the others belong to the type."""
 
-    type: Annotated[
-        NonEmpty, Field(description="The type of evaluator; `-` and `_` are equal in it.")
-    ]
-    name: Annotated[
-        NonEmpty | None,
-        Field(description="Shown in results and gates; made from type and value when missing."),
-    ] = None
-    weight: Annotated[float, Field(ge=0, description="Weight in the test's score, 0 or more.")] = (
-        1.0
-    )
+    type: NonEmpty
+    """The type of evaluator; `-` and `_` are equal in it."""
+    name: NonEmpty | None = None
+    """Shown in results and gates; made from type and value when missing."""
+    weight: Annotated[float, Field(ge=0)] = 1.0
+    """Weight in the test's score, 0 or more."""
     required: Annotated[
-        Annotated[
-            bool | Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_read_required)
-        ],
-        Field(
-            description="Makes it a gate that fails the test: true (0.8 must be reached) or the "
-            "score that must be reached."
-        ),
+        bool | Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_read_required)
     ] = None
-    min_score: Annotated[
-        Annotated[float, Field(gt=0, le=1)] | None,
-        Field(description="AgentV: the threshold of the gate, over 0 and up to 1."),
-    ] = None
-    negate: Annotated[bool, Field(description="Turns the score into 1 - score.")] = False
-    config: Annotated[
-        dict[str, Any] | None, Field(description="Passed on to the evaluator as it is.")
-    ] = None
-    target: Annotated[NonEmpty | None, Field(description="Name of the target that judges.")] = None
+    """Makes it a gate that fails the test: true (0.8 must be reached) or the score that must be
+    reached."""
+    min_score: Annotated[float, Field(gt=0, le=1)] | None = None
+    """AgentV: the threshold of the gate, over 0 and up to 1."""
+    negate: bool = False
+    """Turns the score into 1 - score."""
+    config: dict[str, Any] | None = None
+    """Passed on to the evaluator as it is."""
+    target: NonEmpty | None = None
+    """Name of the target that judges."""
 
 
 class Test(FileModel):
@@ -93,42 +80,29 @@ class Test(FileModel):
 
     __test__ = False  # pytest: not a test case
 
-    id: Annotated[NonEmpty, Field(description="Identifier of the test, unique in the suite.")]
-    input: Annotated[
-        Question, Field(description="The question to the agent: a text, an object, or messages.")
-    ]
-    criteria: Annotated[
-        str | None,
-        Field(description="What makes an answer good, in words; for judges and readers."),
-    ] = None
-    expected_output: Annotated[
-        Answer, Field(description="A reference answer: a text, an object, or messages.")
-    ] = ()
-    rubrics: Annotated[
-        Any,
-        Field(
-            description="Criteria that a judge checks one by one: texts, or objects with id, "
-            "outcome, weight, required."
-        ),
-    ] = None
-    workspace: Annotated[
-        WorkspaceOrPath,
-        Field(
-            description="The folder that the agent works in: its fields replace the suite's, one "
-            "by one."
-        ),
-    ] = None
-    execution: Annotated[TestExecution, Field(description="Overrides for this test.")] = (
-        TestExecution()
-    )
-    description: Annotated[str | None, Field(description="For readers.")] = None
-    conversation_id: Annotated[
-        str | None, Field(description="Groups tests of one conversation.")
-    ] = None
-    note: Annotated[str | None, Field(description="Context for evaluators.")] = None
-    metadata: Annotated[
-        dict[str, Any] | None, Field(description="Anything; passed on to evaluators.")
-    ] = None
+    id: NonEmpty
+    """Identifier of the test, unique in the suite."""
+    input: Question
+    """The question to the agent: a text, an object, or messages."""
+    criteria: str | None = None
+    """What makes an answer good, in words; for judges and readers."""
+    expected_output: Answer = ()
+    """A reference answer: a text, an object, or messages."""
+    rubrics: Any = None
+    """Criteria that a judge checks one by one: texts, or objects with id, outcome, weight,
+    required."""
+    workspace: WorkspaceOrPath = None
+    """The folder that the agent works in: its fields replace the suite's, one by one."""
+    execution: TestExecution = TestExecution()
+    """Overrides for this test."""
+    description: str | None = None
+    """For readers."""
+    conversation_id: str | None = None
+    """Groups tests of one conversation."""
+    note: str | None = None
+    """Context for evaluators."""
+    metadata: dict[str, Any] | None = None
+    """Anything; passed on to evaluators."""
 
 
 class Suite(FileModel):
@@ -136,42 +110,23 @@ class Suite(FileModel):
 
     name: Annotated[
         Annotated[str, Field(min_length=2, max_length=MAX_NAME)] | None,
-        Field(
-            description="Name of the suite: lower case letters, digits and single hyphens, 2-64 "
-            "characters.",
-            json_schema_extra={"pattern": _NAME_PATTERN},
-        ),
+        Field(json_schema_extra={"pattern": _NAME_PATTERN}),
     ] = None
-    version: Annotated[str | float | None, Field(description='Version of the format, "1.0".')] = (
-        None
-    )
-    description: Annotated[
-        Annotated[str, Field(max_length=2048)] | None,
-        Field(description="For readers, up to 2048 characters."),
-    ] = None
-    metadata: Annotated[
-        dict[str, Any] | None,
-        Field(description="Anything; author, license, tags and skill are known names."),
-    ] = None
-    execution: Annotated[SuiteExecution, Field(description="Defaults for every test.")] = (
-        SuiteExecution()
-    )
-    input: Annotated[
-        Question, Field(description="Messages that precede the messages of every test.")
-    ] = ()
-    workspace: Annotated[
-        WorkspaceOrPath,
-        Field(
-            description="The folder that the agent works in, or the path of a YAML file that "
-            "describes it."
-        ),
-    ] = None
-    tests: Annotated[
-        Any,
-        Field(
-            description="The tests: a list of tests and paths, or the path of a YAML or JSONL file."
-        ),
-    ] = None
+    """Name of the suite: lower case letters, digits and single hyphens, 2-64 characters."""
+    version: str | float | None = None
+    """Version of the format, "1.0"."""
+    description: Annotated[str, Field(max_length=2048)] | None = None
+    """For readers, up to 2048 characters."""
+    metadata: dict[str, Any] | None = None
+    """Anything; author, license, tags and skill are known names."""
+    execution: SuiteExecution = SuiteExecution()
+    """Defaults for every test."""
+    input: Question = ()
+    """Messages that precede the messages of every test."""
+    workspace: WorkspaceOrPath = None
+    """The folder that the agent works in, or the path of a YAML file that describes it."""
+    tests: Any = None
+    """The tests: a list of tests and paths, or the path of a YAML or JSONL file."""
 
     @field_validator("name")
     @classmethod

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from agentevals_action.model.suite import NamedFile
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file
+from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.system.paths import Folder
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -32,43 +33,29 @@ class Listed:
 
 @dataclass(frozen=True)
 class Streamed:
-    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository."""
+    """Tests of a JSONL file, one in each row; `source` is its path relative to the repository. With
+    `is_long`, there are too many to keep them in memory."""
 
     path: Path
     source: str
     folder: Folder
-
-    def is_long(self) -> bool:
-        """Whether there are too many tests to keep them in memory."""
-        try:
-            return self.path.stat().st_size > _IN_MEMORY
-        except OSError:
-            return False
+    is_long: bool
 
     def rows(self) -> Iterator[tuple[str, int]]:
-        """The rows that are not blank, with their line numbers from 1; Unreadable when one is not
-        UTF-8 or too long, OSError."""
-        with self.path.open("rb") as file:
-            for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
-                if len(data) > MAX_ROW:
-                    problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
-                    advice = "put long data into files, and name them"
-                    raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
-                try:
-                    text = data.decode("utf-8-sig" if line == 1 else "utf-8")
-                except UnicodeDecodeError:
-                    raise self._undecodable(data, line) from None
-                if text.strip():
-                    yield text.rstrip("\r\n"), line
-
-    def _undecodable(self, data: bytes, line: int) -> Unreadable:
+        """The rows that are not blank, with their line numbers from 1; Unreadable when the file
+        cannot be read, or a row is not UTF-8 or too long."""
         try:
-            decode(data, self.source)
-        except Unreadable as error:
-            (found,) = error.errors
-            location = replace(found.location, line=line)
-            return Unreadable(replace(found, location=location))
-        return Unreadable()
+            with self.path.open("rb") as file:
+                for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
+                    if len(data) > MAX_ROW:
+                        problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
+                        advice = "put long data into files, and name them"
+                        raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
+                    text = decode(data, self.source, line)
+                    if text.strip():
+                        yield text.rstrip("\r\n"), line
+        except OSError as error:
+            raise unreadable(self.source, error) from None
 
 
 Source = Listed | Streamed
@@ -109,7 +96,7 @@ class Sources:
         self.files[NamedFile(source, "test file")] = None
         inner = replace(folder, path=path.parent)
         if path.suffix.lower() in ROW_SUFFIXES:
-            return (Streamed(path, source, inner),)
+            return (Streamed(path, source, inner, path.stat().st_size > _IN_MEMORY),)
         if path.suffix.lower() not in YAML_SUFFIXES:
             problem = f"{source} is neither YAML nor JSONL"
             self._findings.error(location, problem, _OTHER_SUFFIX)
@@ -119,10 +106,9 @@ class Sources:
             self._findings.error(location, problem, "take the reference out")
             return ()
         self._open.append(path)
-        try:
-            return self._list_in(path, source, inner)
-        finally:
-            self._open.pop()
+        sources = self._list_in(path, source, inner)
+        self._open.pop()
+        return sources
 
     def _list_in(self, path: Path, source: str, folder: Folder) -> tuple[Source, ...]:
         try:
@@ -130,12 +116,8 @@ class Sources:
         except Unreadable as error:
             self._findings.unreadable(error)
             return ()
-        except OSError as error:
-            problem = f"this file cannot be read ({error.strerror})"
-            self._findings.error(Location(source), problem, "make it readable")
-            return ()
         if isinstance(data, Items) and data:
-            return self.of(data, data.location, folder)
+            return tuple(self._of_list(data, folder))
         location = data.location if isinstance(data, Map | Items) else Location(source)
         problem = f"this file of tests is {describe_value(data)}"
         advice = "write a list of tests, each with a hyphen in front"
@@ -143,19 +125,13 @@ class Sources:
         return ()
 
     def _of_list(self, values: Items, folder: Folder) -> Iterator[Source]:
-        entries: list[tuple[Any, Location]] = []
-        for value, location in values.located():
-            if self._findings.are_enough(location):
-                return
-            if not isinstance(value, str):
-                entries.append((value, location))
-                continue
-            if entries:
+        wanted = takewhile(lambda one: not self._findings.are_enough(one[1]), values.located())
+        for is_path, entries in groupby(wanted, lambda one: isinstance(one[0], str)):
+            if not is_path:
                 yield Listed(tuple(entries), folder)
-                entries = []
-            yield from self._reference(value, location, folder)
-        if entries:
-            yield Listed(tuple(entries), folder)
+                continue
+            for text, location in entries:
+                yield from self._reference(text, location, folder)
 
     def _reference(self, text: str, location: Location, folder: Folder) -> tuple[Source, ...]:
         advice = "name each file"

@@ -1,28 +1,35 @@
-"""Reads `.agentv/targets.yaml`: the configured agents and models, with `extends` applied and
-`${{ }}` unresolved."""
+"""Reads `.agentv/targets.yaml`, with `extends` applied and `${{ }}` unresolved, and checks that the
+targets exist which answer and judge the tests of a suite."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
-from agentevals_action.model.target import Price, Target
+from agentevals_action.model.suite import NamedFile
+from agentevals_action.model.target import Price, Target, TargetTable
 from agentevals_action.suites import dialects
+from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.evaluators import Declared
 from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_file
+from agentevals_action.suites.find import CONFIG, Config, nearest_file, read_config
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets import base, variables
 
 NAME = "targets.yaml"
 _MOST_PARENTS = 20
 
+_MISSING = "there is no target"
+
+Read = TypeVar("Read")
 Providers = Mapping[str, type[base.ProviderOptions]]
 
 
@@ -34,50 +41,30 @@ def _read_globs(value: Any) -> Any:
 
 
 class _Price(FileModel):
-    """The price of a model."""
+    """US dollars for a million tokens."""
 
-    input: Annotated[float, Field(ge=0, description="US dollars for a million tokens in.")]
-    output: Annotated[float, Field(ge=0, description="US dollars for a million tokens out.")]
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
 
 
 class _Target(FileModel):
-    """The fields that all targets have in common; the others belong to the provider."""
+    """The fields that all targets have in common; the others belong to the provider. `cache_key`
+    are globs, relative to the repository, of the files that the agent consists of."""
 
-    name: Annotated[NonEmpty, Field(description="Name by which suites refer to it.")]
-    provider: Annotated[NonEmpty, Field(description="Its type: mock, cli, openai.")]
-    extends: Annotated[
-        NonEmpty | None, Field(description="Name of the target whose fields it inherits.")
-    ] = None
-    judge_target: Annotated[
-        NonEmpty | None, Field(description="Name of the target that judges its answers.")
-    ] = None
-    max_concurrency: Annotated[
-        Annotated[int, Field(ge=1)] | None, Field(description="Calls at once.")
-    ] = None
-    retries: Annotated[
-        int, Field(ge=0, le=10, description="Repetitions after the first call, 0-10.")
-    ] = 2
-    timeout_seconds: Annotated[
-        Annotated[float, Field(gt=0)] | None, Field(description="Time limit of a call in seconds.")
-    ] = None
-    price: Annotated[_Price | None, Field(description="The price of its tokens.")] = None
-    requests_per_minute: Annotated[
-        Annotated[int, Field(ge=1)] | None, Field(description="Calls that begin within a minute.")
-    ] = None
-    cache_key: Annotated[
-        Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)],
-        Field(
-            description="Globs of the files, relative to the repository, that the agent consists "
-            "of: its replies can then be cached."
-        ),
-    ] = ()
+    name: NonEmpty
+    provider: NonEmpty
+    extends: NonEmpty | None = None
+    judge_target: NonEmpty | None = None
+    max_concurrency: Annotated[int, Field(ge=1)] | None = None
+    retries: Annotated[int, Field(ge=0, le=10)] = 2
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    price: _Price | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
 
 
-_SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(fields_of(_Target), ()),
-    "judge_target": ("grader_target",),
-}
-_REFUSED: Mapping[str, tuple[str, str]] = {
+_SPELLINGS = {**dict.fromkeys(fields_of(_Target), ()), "judge_target": ("grader_target",)}
+_REFUSED = {
     "use_target": (
         "of AgentV is not supported",
         "write `extends` with the name of the other target",
@@ -102,24 +89,6 @@ class TargetsFile:
         """The names that suites may use."""
         return tuple(sorted((*self.targets, *self.unusable)))
 
-    def seen_from(self, folder: Folder, findings: Findings) -> Mapping[str, Target]:
-        """The targets with the files that their commands name, from a suite's folder."""
-        return {
-            name: replace(target, files=_files(target, folder, findings))
-            for name, target in self.targets.items()
-        }
-
-
-def _files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...]:
-    if not isinstance(target.options, base.ProviderOptions):
-        return ()
-    try:
-        return tuple(target.options.files(folder))
-    except (OSError, ValueError) as error:
-        problem = f"a file of the target `{target.name}` cannot be used: {error}"
-        findings.error(target.location, problem, "name a file of the repository")
-        return ()
-
 
 def read_targets(file: Path, root: Path, providers: Providers, findings: Findings) -> TargetsFile:
     """Reads a targets file; its errors go to `findings`."""
@@ -134,13 +103,20 @@ def read_targets(file: Path, root: Path, providers: Providers, findings: Finding
         merged = _inherit(name, entries, findings)
         if merged is None:
             continue
-        if error := _unusable(merged):
-            unusable[name] = error
+        provider = merged.get("provider")
+        if isinstance(provider, str) and dialects.type_key(provider) == "vscode":
+            problem = "the provider `vscode` needs a desktop, which a runner has not"
+            location = merged.value_location("provider")
+            unusable[name] = Diagnostic(location, problem, "use a `cli` target")
         elif target := _read_target(merged, entry, providers, folder, findings):
             targets[name] = target
     read = TargetsFile(path, targets, unusable, frozenset(entries) - {*targets, *unusable})
     for target in targets.values():
-        _check_judge(target, entries, read, findings)
+        judge, entry = target.judge_target, entries[target.name]
+        key = "judge_target" if "judge_target" in entry else "grader_target"
+        if judge is not None and judge not in entries and key in entry:
+            problem = f"there is no target `{judge}` to judge"
+            findings.error(entry.value_location(key), problem, _did_you_mean(judge, read.known))
     return read
 
 
@@ -221,14 +197,6 @@ def _did_you_mean(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
     return did_you_mean(name, known, f"write one of {one_of(sorted(known))}")
 
 
-def _unusable(entry: Map) -> Diagnostic | None:
-    provider = entry.get("provider")
-    if isinstance(provider, str) and dialects.type_key(provider) == "vscode":
-        problem = "the provider `vscode` needs a desktop, which a runner has not"
-        return Diagnostic(entry.value_location("provider"), problem, "use a `cli` target")
-    return None
-
-
 def _read_target(
     merged: Map, own: Map, providers: Providers, folder: Folder, findings: Findings
 ) -> Target | None:
@@ -240,11 +208,9 @@ def _read_target(
         advice = did_you_mean(dialects.type_key(provider), providers, f"write one of {known}")
         findings.error(merged.value_location("provider"), problem, advice)
         return None
-    fields: Mapping[str, tuple[str, ...]] = {}
-    if options:
-        fields = {name: tuple(options.spellings.get(name, ())) for name in fields_of(options)}
-    refused = {name: reason for name, reason in _REFUSED.items() if name not in fields}
-    shape = dialects.Shape("target", {**_SPELLINGS, **fields}, refused)
+    own_fields = dialects.model_shape("", options).fields if options else {}
+    refused = {name: reason for name, reason in _REFUSED.items() if name not in own_fields}
+    shape = dialects.Shape("target", {**_SPELLINGS, **own_fields}, refused)
     dialects.fold(own, shape, findings)
     data = dialects.fold(merged, shape, Findings())
     common = findings.read(_Target, data, "target")
@@ -271,11 +237,166 @@ def _read_target(
     )
 
 
-def _check_judge(
-    target: Target, entries: Mapping[str, Map], read: TargetsFile, findings: Findings
-) -> None:
-    judge, entry = target.judge_target, entries[target.name]
-    key = "judge_target" if "judge_target" in entry else "grader_target"
-    if judge is not None and judge not in entries and key in entry:
-        problem = f"there is no target `{judge}` to judge"
-        findings.error(entry.value_location(key), problem, _did_you_mean(judge, read.known))
+@dataclass(frozen=True)
+class TargetUse:
+    """The targets that a suite sees.
+
+    `file` is None without a complete targets file: nothing is checked then, and the tests that need
+    a target end in that error. `suite` is the location of its root, `default_location` that of the
+    name of its target in the suite or the configuration. `used` collects the targets that answer
+    and judge tests, `declared` is the suite's own, even if no test uses it. `files` are the files
+    that were read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
+
+    table: TargetTable
+    file: TargetsFile | None
+    suite: Location
+    suite_target: str | None = None
+    default_location: Location | None = None
+    files: tuple[NamedFile, ...] = ()
+    timeout_seconds: float | None = None
+    used: dict[str, None] = field(default_factory=dict)
+    declared: dict[str, None] = field(default_factory=dict)
+
+    def check_default(self, findings: Findings) -> None:
+        """Adds an error when the suite's own target does not exist, even if no test uses it."""
+        if not self.suite_target or self.file is None or self.table.agent_override:
+            return
+        location = self.default_location or self.suite
+        if name := self._existing(self.suite_target, location, _MISSING, findings):
+            self.declared[name] = None
+
+    def agent(
+        self, wanted: str | None, location: Location | None, findings: Findings
+    ) -> str | None:
+        """Name of the target that answers a test; None, with an error, when it does not exist."""
+        name = self.table.agent(wanted or self.suite_target)
+        if self.file is None:
+            return name
+        if name is None and "default" in (*self.file.unusable, *self.file.invalid):
+            name = "default"
+        if name is None:
+            problem = f"no target is named, and {self.file.path} has none called `default`"
+            advice = f"write `execution: {{target: …}}` with {self._known()}"
+            findings.error(self.suite, problem, advice)
+            return None
+        if self.table.agent_override:
+            return self._use(name, self.suite, "the input `target` names", findings)
+        if not wanted or not location:
+            location = self.default_location or self.suite
+        return self._use(name, location, _MISSING, findings)
+
+    def judge(self, declared: Declared, agent: str | None, findings: Findings) -> None:
+        """Adds an error when an evaluator that asks a judge has none."""
+        evaluator = declared.evaluator
+        if self.file is None or (agent is None and not evaluator.target):
+            return
+        name = self.table.judge(evaluator.target, agent)
+        if evaluator.target:
+            location = declared.target_location or evaluator.location
+            self._use(evaluator.target, location, _MISSING, findings)
+        elif name is None:
+            problem = (
+                f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
+                "no `judge_target`"
+            )
+            here = ", or `target` here" if declared.options.asks_judge else ""
+            advice = f"write `judge_target` in {self.file.path}{here}"
+            findings.error(evaluator.location, problem, advice)
+        elif name == self.table.judge_override:
+            self._use(name, self.suite, "the input `judge-target` names", findings)
+        else:
+            self._use(name, evaluator.location, _MISSING, findings)
+
+    def _use(self, name: str, location: Location, problem: str, findings: Findings) -> str | None:
+        known = self._existing(name, location, problem, findings)
+        if known and known in self.table.targets:
+            self.used[known] = None
+        return known
+
+    def _existing(
+        self, name: str, location: Location, problem: str, findings: Findings
+    ) -> str | None:
+        if self.file is None or name in self.table.targets:
+            return name
+        if error := self.file.unusable.get(name):
+            findings.error(error.location, error.problem, error.advice)
+        elif name not in self.file.invalid:
+            where = "" if problem == _MISSING else f", which is not in {self.file.path}"
+            advice = did_you_mean(name, self.file.known, f"write {self._known()}")
+            findings.error(location, f"{problem} `{name}`{where}", advice)
+        return None
+
+    def _known(self) -> str:
+        known = self.file.known if self.file else ()
+        return one_of(known) if known else "the name of a target, once there is one"
+
+    def command_files(self) -> Iterable[NamedFile]:
+        """The files in the commands of the used targets, and of the suite's own."""
+        for name in dict.fromkeys((*self.declared, *self.used)):
+            for path in self.table.targets[name].files:
+                yield NamedFile(path, "target's command")
+
+
+def find_targets(
+    folder: Folder, catalog: Catalog, wanted: str | None, suite: Map, findings: Findings
+) -> TargetUse:
+    """Reads the targets file and the configuration for the suite whose root is `suite` and names
+    the target `wanted`."""
+    files = []
+    root = folder.root
+    config = Config("")
+    if path := nearest_file(folder.path, root, CONFIG):
+        config = _cached(catalog, path, findings, lambda own: read_config(path, root, own))
+        if config.target or config.timeout_seconds:
+            files.append(NamedFile(config.path, "configuration"))
+    listed = None
+    if file := catalog.targets_file or nearest_file(folder.path, root, NAME):
+        listed = _cached(
+            catalog, file, findings, lambda own: read_targets(file, root, catalog.providers, own)
+        )
+        files.append(NamedFile(listed.path, "targets file"))
+    table = TargetTable(
+        path=listed.path if listed else None,
+        targets={
+            name: replace(target, files=_command_files(target, folder, findings))
+            for name, target in (listed.targets if listed else {}).items()
+        },
+        agent_override=catalog.target,
+        judge_override=catalog.judge_target,
+        default_target=config.target,
+    )
+    return TargetUse(
+        table,
+        listed if listed and listed.is_complete else None,
+        suite.location,
+        wanted,
+        suite["execution"].value_location("target") if wanted else config.target_location,
+        tuple(files),
+        config.timeout_seconds,
+    )
+
+
+def _command_files(target: Target, folder: Folder, findings: Findings) -> tuple[str, ...]:
+    if not isinstance(target.options, base.ProviderOptions):
+        return ()
+    try:
+        return tuple(target.options.files(folder))
+    except (OSError, ValueError) as error:
+        problem = f"a file of the target `{target.name}` cannot be used: {error}"
+        findings.error(target.location, problem, "name a file of the repository")
+        return ()
+
+
+def _cached(
+    catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]
+) -> Read:
+    """Reads a file once for all suites that share it; each of them gets its errors."""
+    status = file.stat() if file.is_file() else None
+    key = (file, status and (status.st_mtime_ns, status.st_size))
+    if key not in catalog.cache:
+        own = Findings()
+        catalog.cache[key] = (read(own), own)
+    value, own = catalog.cache[key]
+    findings.add(own)
+    result: Read = value
+    return result

@@ -7,7 +7,7 @@ from typing import Any
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import Message, NamedFile, Origin, Test, Workspace
+from agentevals_action.model.suite import Message, Origin, Test
 from agentevals_action.suites import dialects, schema_models
 from agentevals_action.suites.evaluators import (
     Declared,
@@ -22,7 +22,7 @@ from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.messages import named_files
 from agentevals_action.suites.sources import Source, Streamed
-from agentevals_action.suites.target_use import TargetUse
+from agentevals_action.suites.targets_file import TargetUse
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 
@@ -63,11 +63,9 @@ class TestReader:
             yield self._read(entry, location, source.folder, findings)
 
     def _read_rows(self, source: Streamed, findings: Findings) -> Iterator[ReadTest]:
-        is_empty = True
-        start = Location(source.source)
+        line = 0
         try:
             for text, line in source.rows():
-                is_empty = False
                 location = Location(source.source, line)
                 if findings.are_enough(location):
                     return
@@ -81,15 +79,12 @@ class TestReader:
                 yield read
         except Unreadable as error:
             findings.unreadable(error)
-        except OSError as error:
-            problem = f"this file cannot be read ({error.strerror})"
-            findings.error(start, problem, "make it readable")
-        else:
-            if is_empty:
-                findings.error(start, "this file contains no test", "write one JSON object a row")
+            return
+        if not line:
+            start = Location(source.source)
+            findings.error(start, "this file contains no test", "write one JSON object a row")
 
     def _read(self, entry: Any, location: Location, folder: Folder, findings: Findings) -> ReadTest:
-        """One test; `folder` is that of its file."""
         if not isinstance(entry, Map):
             advice = "write an object with `id` and `input`"
             findings.error(location, f"a test is {describe_value(entry)}", advice)
@@ -105,9 +100,12 @@ class TestReader:
         reader = EvaluatorReader(self.types, folder, findings, "test")
         own = reader.read(dialects.declared_evaluators(entry, findings))
         rubrics = reader.read_rubrics(data) if "rubrics" in data else None
-        workspace = self._read_workspace(fields, data, folder, findings)
         if fields is None:
+            if isinstance(path := data.get("workspace"), str) and path:
+                # The errors of that file are reported together with those of the test.
+                self.workspaces.of_test(path, data, folder, findings)
             return None
+        workspace = self.workspaces.of_test(fields.workspace, data, folder, findings)
         criteria = fields.criteria if fields.criteria and fields.criteria.strip() else None
         skips = fields.execution.skip_defaults
         groups: Groups = (
@@ -127,6 +125,16 @@ class TestReader:
         asked = tuple(message.message() for message in fields.input)
         expected = tuple(message.message() for message in fields.expected_output)
         declared = (*own, *((rubrics,) if rubrics else ()))
+        files = [
+            *named_files((*asked, *expected), folder),
+            *(
+                file
+                for one in declared
+                for inside in one.every()
+                for file in inside.evaluator.files
+            ),
+            *(workspace.files if workspace and workspace.own else ()),
+        ]
         test = Test(
             id=fields.id,
             location=entry.location,
@@ -140,21 +148,11 @@ class TestReader:
             conversation_id=fields.conversation_id,
             note=fields.note,
             metadata=plain(fields.metadata or {}),
-            files=_own_files((*asked, *expected), declared, workspace, folder),
+            files=tuple(dict.fromkeys(files)),
             workspace=workspace,
         )
         _check_options(test, findings)
         return test if findings.error_count == before else None
-
-    def _read_workspace(
-        self, fields: schema_models.Test | None, data: Map, folder: Folder, findings: Findings
-    ) -> Workspace | None:
-        if fields is not None:
-            return self.workspaces.of_test(fields.workspace, data, folder, findings)
-        if isinstance(path := data.get("workspace"), str) and path:
-            # The errors of that file are reported together with those of the test.
-            self.workspaces.of_test(path, data, folder, findings)
-        return None
 
     def _check_targets(
         self, fields: schema_models.Test, data: Map, groups: Groups, findings: Findings
@@ -162,11 +160,9 @@ class TestReader:
         named = fields.execution.target
         location = data["execution"].value_location("target") if named else None
         agent = self.targets.agent(named, location, findings)
-        for _, group in groups:
-            for declared in group:
-                for inside in declared.every():
-                    if inside.options.needs_judge():
-                        self.targets.judge(inside, agent, findings)
+        for declared in (inside for _, group in groups for one in group for inside in one.every()):
+            if declared.options.needs_judge():
+                self.targets.judge(declared, agent, findings)
 
 
 def _check_options(test: Test, findings: Findings) -> None:
@@ -182,20 +178,6 @@ def _check_options(test: Test, findings: Findings) -> None:
                 findings.error(location, f"`{inner.name}`: {mismatch.problem}", mismatch.advice)
 
 
-def _own_files(
-    messages: tuple[Message, ...],
-    evaluators: Sequence[Declared],
-    workspace: Workspace | None,
-    folder: Folder,
-) -> tuple[NamedFile, ...]:
-    named = [
-        *named_files(messages, folder),
-        *(file for declared in evaluators for inside in declared.every() for file in inside.files),
-        *(workspace.files if workspace and workspace.own else ()),
-    ]
-    return tuple(dict.fromkeys(named))
-
-
 @dataclass(frozen=True)
 class Tests:
     """The tests of a valid suite, in order; rows of long JSONL files are read in each iteration."""
@@ -208,17 +190,14 @@ class Tests:
     def __iter__(self) -> Iterator[Test]:
         """The tests; InvalidInput when a JSONL file has become invalid since it was checked."""
         for part in self.parts:
-            if isinstance(part, Streamed):
-                yield from self._stream(part)
-            else:
+            if not isinstance(part, Streamed):
                 yield from part
-
-    def _stream(self, source: Streamed) -> Iterator[Test]:
-        findings = Findings()
-        for read in self.reader.read_source(source, findings):
-            if read.test is None:
-                break
-            yield read.test
-        if findings.errors:
-            problem = f"{source.source} was changed while it was in use"
-            raise InvalidInput(problem, "run again", [str(one) for one in findings.errors])
+                continue
+            findings = Findings()
+            for read in self.reader.read_source(part, findings):
+                if read.test is None:
+                    break
+                yield read.test
+            if findings.errors:
+                problem = f"{part.source} was changed while it was in use"
+                raise InvalidInput(problem, "run again", [str(one) for one in findings.errors])

@@ -62,26 +62,13 @@ def _read_template(value: Any, info: ValidationInfo) -> Path:
 class Hook(FileModel):
     """A command around tests."""
 
-    command: Annotated[
-        _Command | None,
-        Field(
-            description="The command: a list of words, or one string, which `sh` runs. JSON is on "
-            "its input."
-        ),
-    ] = None
-    cwd: Annotated[
-        Annotated[Path, PlainValidator(_read_folder), _TEXT] | None,
-        Field(
-            description="The folder to run it in, relative to the file that declares it (the "
-            "default); a leading / is the repository root."
-        ),
-    ] = None
-    timeout_ms: Annotated[
-        Annotated[float, Field(gt=0, le=3_600_000)] | None,
-        Field(
-            description="Its time limit in milliseconds: 60,000 before tests, 30,000 after them."
-        ),
-    ] = None
+    command: _Command | None = None
+    """The command: a list of words, or one string, which `sh` runs. JSON is on its input."""
+    cwd: Annotated[Path, PlainValidator(_read_folder), _TEXT] | None = None
+    """The folder to run it in, relative to the file that declares it (the default); a leading / is
+    the repository root."""
+    timeout_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
+    """Its time limit in milliseconds: 60,000 before tests, 30,000 after them."""
 
     @field_validator("command")
     @classmethod
@@ -96,32 +83,24 @@ class Hook(FileModel):
 class ResettingHook(Hook):
     """A command around each test, and the state to which the folder is reset."""
 
-    reset: Annotated[
-        Reset | None,
-        Field(
-            description="Restores the folder to its state before the tests: `fast` keeps what git "
-            "ignores, `strict` keeps nothing."
-        ),
-    ] = None
+    reset: Reset | None = None
+    """Restores the folder to its state before the tests: `fast` keeps what git ignores, `strict`
+    keeps nothing."""
 
 
 class Hooks(FileModel):
     """Commands around tests."""
 
-    enabled: Annotated[
-        bool | None, Field(description="`false` runs no hook and resets nothing.")
-    ] = None
-    before_all: Annotated[
-        Hook | None, Field(description="Runs once, after the folder was made.")
-    ] = None
-    before_each: Annotated[ResettingHook | None, Field(description="Runs before each test.")] = None
-    after_each: Annotated[
-        ResettingHook | None,
-        Field(description="Runs after each test, when it is scored; the folder is reset after it."),
-    ] = None
-    after_all: Annotated[
-        Hook | None, Field(description="Runs once, before the folder is removed.")
-    ] = None
+    enabled: bool | None = None
+    """`false` runs no hook and resets nothing."""
+    before_all: Hook | None = None
+    """Runs once, after the folder was made."""
+    before_each: ResettingHook | None = None
+    """Runs before each test."""
+    after_each: ResettingHook | None = None
+    """Runs after each test, when it is scored; the folder is reset after it."""
+    after_all: Hook | None = None
+    """Runs once, before the folder is removed."""
 
 
 def _inner_path(text: str, advice: str) -> str:
@@ -205,56 +184,32 @@ def _remote_source(text: str) -> str:
 class Repository(FileModel):
     """A git repository in the folder."""
 
-    path: Annotated[
-        Annotated[NonEmpty, AfterValidator(_read_path)],
-        Field(description="Where it is checked out, relative to the workspace."),
-    ]
-    repo: Annotated[
-        Annotated[str | Path, PlainValidator(_read_source), _TEXT],
-        Field(
-            description="`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, "
-            "`/…`)."
-        ),
-    ]
-    commit: Annotated[
-        Annotated[NonEmpty, AfterValidator(_read_revision)] | None,
-        Field(
-            description="The branch, tag or commit to check out; the default branch when missing."
-        ),
-    ] = None
-    ancestor: Annotated[
-        int, Field(ge=0, le=100_000, description="How many first parents before it to go back.")
-    ] = 0
-    sparse: Annotated[
-        ListOf[Annotated[NonEmpty, AfterValidator(_read_sparse)]],
-        Field(description="The only folders to check out."),
-    ] = ()
+    path: Annotated[NonEmpty, AfterValidator(_read_path)]
+    """Where it is checked out, relative to the workspace."""
+    repo: Annotated[str | Path, PlainValidator(_read_source), _TEXT]
+    """`owner/name` on GitHub, a URL, or a folder of this repository (`./…`, `/…`)."""
+    commit: Annotated[NonEmpty, AfterValidator(_read_revision)] | None = None
+    """The branch, tag or commit to check out; the default branch when missing."""
+    ancestor: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """How many first parents before it to go back."""
+    sparse: ListOf[Annotated[NonEmpty, AfterValidator(_read_sparse)]] = ()
+    """The only folders to check out."""
 
 
 class Workspace(FileModel):
     """The folder that the agent works in."""
 
-    template: Annotated[
-        Annotated[Path, PlainValidator(_read_template), _TEXT] | None,
-        Field(
-            description="A folder whose content it begins with, relative to the file that names it."
-        ),
-    ] = None
-    isolation: Annotated[
-        Literal["shared", "per_test", "per_case"] | None,
-        Field(
-            description="`shared`: one folder for the tests of the suite, one after another; "
-            "`per_test`: a fresh one for each."
-        ),
-    ] = None
-    scope: Annotated[
-        Literal["suite", "attempt"] | None,
-        Field(description="The same in other words: `suite` is shared, `attempt` per test."),
-    ] = None
-    repos: Annotated[
-        ListOf[Repository] | None, Field(description="Repositories that are checked out in it.")
-    ] = None
-    hooks: Annotated[Hooks | None, Field(description="Commands around tests.")] = None
+    template: Annotated[Path, PlainValidator(_read_template), _TEXT] | None = None
+    """A folder whose content it begins with, relative to the file that names it."""
+    isolation: Literal["shared", "per_test", "per_case"] | None = None
+    """`shared`: one folder for the tests of the suite, one after another; `per_test`: a fresh one
+    for each."""
+    scope: Literal["suite", "attempt"] | None = None
+    """The same in other words: `suite` is shared, `attempt` per test."""
+    repos: ListOf[Repository] | None = None
+    """Repositories that are checked out in it."""
+    hooks: Hooks | None = None
+    """Commands around tests."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Workspace":

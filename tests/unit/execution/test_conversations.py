@@ -25,7 +25,7 @@ def talks(folder: Path, definition: Mapping[str, object] = AGENT) -> Suite:
         f"  - {{id: {id}, input: q, criteria: c{f', conversation_id: {talk}' if talk else ''}}}\n"
         for id, talk in TURNS
     )
-    suite = suites.whole(
+    suite = suites.load_valid(
         suites.write(
             folder,
             {"EVAL.yaml": f"name: suite\ntests:\n{tests}", ".agentv/targets.yaml": suites.TARGETS},

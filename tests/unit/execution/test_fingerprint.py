@@ -61,7 +61,7 @@ def fingerprint(
     """Of the one test, after writing the files with these changes (None leaves one out)."""
     files = {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None}
     shutil.rmtree(root, ignore_errors=True)
-    suite = suites.whole(suites.write(root, files), path)
+    suite = suites.load_valid(suites.write(root, files), path)
     (test,) = suite.tests
     return Fingerprints(WATCH if watched else []).of(suite, test)
 
@@ -232,7 +232,7 @@ def test_of__a_judge_that_is_watched_still_grades(tmp_path: Path) -> None:
     rules = Fingerprints([read_rule("evals/judges/**")])
     found = []
     for text in (JUDGE, JUDGE + "#\n"):
-        suite = suites.whole(
+        suite = suites.load_valid(
             suites.write(tmp_path, FILES | {"evals/judges/check.py": text}), "evals/EVAL.yaml"
         )
         found += [
@@ -245,7 +245,7 @@ def test_of__a_judge_that_is_watched_still_grades(tmp_path: Path) -> None:
 
 
 def test_question_files__those_whose_change_makes_another_question(tmp_path: Path) -> None:
-    suite = suites.whole(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests
     assert Fingerprints(WATCH).question_files(suite, test) == ("evals/terms.txt",)
     assert Fingerprints().question_files(suite, test) == ("evals/terms.txt", "agent/prompt.md")
@@ -265,7 +265,7 @@ def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> 
         )
         targets = f"targets:\n  - name: default\n    provider: mock\n    responses:\n{answers}"
         files = {"EVAL.yaml": f"name: many\ntests:\n{tests}", ".agentv/targets.yaml": targets}
-        return suites.whole(suites.write(tmp_path / str(count), files))
+        return suites.load_valid(suites.write(tmp_path / str(count), files))
 
     def prints(suite: Suite) -> list[Fingerprint]:
         known = Fingerprints()
@@ -284,7 +284,7 @@ def test_of__the_judge_that_a_code_judge_may_ask_is_part_of_its_grading(tmp_path
         for reply in ("b", "c"):
             text = f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: code_judge, script: [x], target: {target}}}]}}]\n"
             targets = FILES[".agentv/targets.yaml"].replace("response: b", f"response: {reply}")
-            suite = suites.whole(
+            suite = suites.load_valid(
                 suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": targets})
             )
             found += [Fingerprints().of(suite, test).grading for test in suite.tests]

@@ -16,7 +16,7 @@ PRINT = results.fingerprint()
 
 def asked(folder: Path, *names: str, samples: int = 1) -> RequestedTests:
     tests = "".join(f"  - {{id: {name}, input: q, criteria: c}}\n" for name in names)
-    suite = suites.whole(
+    suite = suites.load_valid(
         suites.write(folder, {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}),
         "evals/EVAL.yaml",
     )

@@ -47,7 +47,7 @@ def fingerprint(
 ) -> Fingerprint:
     files = {name: text for name, text in {**FILES, **(changes or {})}.items() if text is not None}
     shutil.rmtree(root, ignore_errors=True)
-    suite = suites.whole(suites.write(root, files), path)
+    suite = suites.load_valid(suites.write(root, files), path)
     (test,) = suite.tests
     return Fingerprints(WATCH).of(suite, test)
 
@@ -121,7 +121,7 @@ def test_question__none_without_a_workspace_is_what_it_was(tmp_path: Path) -> No
 
 
 def test_question_files__name_the_template(tmp_path: Path) -> None:
-    suite = suites.whole(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (test,) = suite.tests
     files = Fingerprints(WATCH).question_files(suite, test)
     assert set(files) == {
@@ -142,6 +142,6 @@ def test_question_files__name_the_template(tmp_path: Path) -> None:
     ],
 )
 def test_suites__are_touched_by_their_workspace(tmp_path: Path, path: str, role: str) -> None:
-    suite = suites.whole(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
+    suite = suites.load_valid(suites.write(tmp_path, FILES), "evals/EVAL.yaml")
     (selection,) = select_suites([suite], Change([ChangedFile(path, "modified")])).selections
     assert selection.reasons == (f"changed: {path} ({role})",)

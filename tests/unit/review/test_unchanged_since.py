@@ -87,7 +87,7 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
         asked.append(ancestor)
         return "nobody knows" if ancestor == OLD else ()
 
-    there = {base_tree.PATH: suites.whole(root, base_tree.PATH)}
+    there = {base_tree.PATH: suites.load_valid(root, base_tree.PATH)}
     untouched = ChangedSince(there, (), changes, lambda _: {})
     assert [
         untouched(OLD, base_tree.PATH),

@@ -13,9 +13,9 @@ READER = Path(suites.__file__).with_name("read_bounded.py")
 #: A plain suite, whose processor time in the same process is the unit of the limit.
 REFERENCE = "name: plain\ntests:\n" + "".join(
     f"  - {{id: t{number}, input: hello, assert: [{{type: contains, value: a}}]}}\n"
-    for number in range(4_000)
+    for number in range(1_000)
 )
-MAX_REFERENCES = 8
+MAX_REFERENCES = 20
 MAX_MEGABYTES = 200
 
 
@@ -36,7 +36,7 @@ def test_input__that_was_made_to_hurt(tmp_path: Path, group: str) -> None:
     )
 
     first, *lines = map(json.loads, done.stdout.splitlines())
-    assert (first["folder"], first["tests"]) == (reference, 4_000)
+    assert (first["folder"], first["tests"]) == (reference, 1_000)
     read = {names[line["folder"]]: line for line in lines}
     assert {name for name in corpus if name not in read} == set(), done.stderr[-3_000:]
     over = {
@@ -49,6 +49,6 @@ def test_input__that_was_made_to_hurt(tmp_path: Path, group: str) -> None:
         name: line["longest"] for name, line in read.items() if line["longest"] > 3_000
     } == {}, "nobody reads a line that long"
     assert {
-        name for name, line in read.items() if not line["whole"] and not line["diagnostics"]
+        name for name, line in read.items() if not line["is_valid"] and not line["diagnostics"]
     } == set()
-    assert {name for name, line in read.items() if line["whole"] and not line["tests"]} == set()
+    assert {name for name, line in read.items() if line["is_valid"] and not line["tests"]} == set()

@@ -114,7 +114,7 @@ def test_gates__have_the_path_of_names_and_their_own_place(root: Path) -> None:
 
 def test_gates__of_the_suites_composite_stand_at_the_test(root: Path) -> None:
     shared = "assert: [{name: m, type: composite, evaluators: [{name: b, type: is_json, required: true}]}]\n"
-    suite = suites.whole(
+    suite = suites.load_valid(
         suites.write(
             root,
             {
@@ -257,7 +257,7 @@ def test_judge__missing_for_a_child_is_told(root: Path) -> None:
 
 def test_unknown_field__inside_is_a_warning(root: Path) -> None:
     text = "      - {type: composite, wieght: 1, assert: [{type: is_json, negte: true}], aggregator: {tpye: minimum}}\n"
-    suite = suites.whole(suites.write(root, {"EVAL.yaml": HEAD + text}))
+    suite = suites.load_valid(suites.write(root, {"EVAL.yaml": HEAD + text}))
 
     assert [warning.problem for warning in suite.warnings] == [
         "the field `wieght` of this evaluator is unknown",
@@ -269,8 +269,8 @@ def test_unknown_field__inside_is_a_warning(root: Path) -> None:
 def test_criteria__graded_by_a_child_are_not_told(root: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: composite, assert: [{type: %s}]}]}]"
 
-    assert suites.whole(suites.write(root, {"EVAL.yaml": text % "llm_judge"})).warnings == ()
-    (warning,) = suites.whole(suites.write(root, {"EVAL.yaml": text % "is_json"})).warnings
+    assert suites.load_valid(suites.write(root, {"EVAL.yaml": text % "llm_judge"})).warnings == ()
+    (warning,) = suites.load_valid(suites.write(root, {"EVAL.yaml": text % "is_json"})).warnings
     assert "no evaluator scores `criteria`" in warning.problem
 
 
@@ -278,7 +278,7 @@ def test_criteria__graded_by_a_child_are_not_told(root: Path) -> None:
 def test_files__of_children_belong_to_the_suite(root: Path, at: str) -> None:
     evaluators = "assert: [{type: composite, assert: [{type: composite, assert: [{type: llm_judge, prompt: prompts/tone.md}]}]}]"
     shared, own = (evaluators, "") if at == "suite" else ("", f", {evaluators}")
-    suite = suites.whole(
+    suite = suites.load_valid(
         suites.write(
             root, {"EVAL.yaml": f"name: suite\n{shared}\ntests: [{{id: a, input: q{own}}}]"}
         )
@@ -332,7 +332,7 @@ def test_fingerprint__sees_files_inside_by_their_content(root: Path) -> None:
 
 
 def grading(root: Path, evaluators: str) -> str:
-    suite = suites.whole(suites.write(root, {"EVAL.yaml": HEAD + evaluators}))
+    suite = suites.load_valid(suites.write(root, {"EVAL.yaml": HEAD + evaluators}))
     (test,) = suite.tests
     return Fingerprints().of(suite, test).grading
 

@@ -89,7 +89,7 @@ def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
     files = {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": TODAY, "other/EVAL.yaml": text}
     suites.write(tmp_path, files)
 
-    today, other = suites.whole(tmp_path), suites.whole(tmp_path, "other/EVAL.yaml")
+    today, other = suites.load_valid(tmp_path), suites.load_valid(tmp_path, "other/EVAL.yaml")
 
     assert seen(today) == seen(other)
     assert [
@@ -155,7 +155,7 @@ def test_type__hyphen_and_underscore_are_equal(
 def test_name__missing_is_the_folder_with_a_warning(tmp_path: Path) -> None:
     suites.write(tmp_path, {"My Agent (2)/EVAL.yaml": "tests: [{id: a, input: q, criteria: c}]"})
 
-    suite = suites.whole(tmp_path, "My Agent (2)/EVAL.yaml")
+    suite = suites.load_valid(tmp_path, "My Agent (2)/EVAL.yaml")
 
     assert suite.name == "my-agent-2"
     assert [str(warning) for warning in suite.warnings] == [
@@ -170,14 +170,15 @@ def test_name__missing_at_the_root_does_not_depend_on_the_checkout(tmp_path: Pat
         )
 
     assert {
-        suites.whole(tmp_path / folder, "support.eval.yaml").name for folder in ("head", "base")
+        suites.load_valid(tmp_path / folder, "support.eval.yaml").name
+        for folder in ("head", "base")
     } == {"support"}
 
 
 def test_name__doubled_hyphen_is_a_warning(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": "name: a--b\ntests: [{id: a, input: q, criteria: c}]"})
 
-    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
         "EVAL.yaml:1:7: the name `a--b` has a doubled hyphen; write single hyphens"
     ]
 
@@ -191,7 +192,7 @@ def test_earlier_spelling__is_one_warning_a_file_at_its_first_place(tmp_path: Pa
         },
     )
 
-    assert [str(warning) for warning in sorted(suites.whole(tmp_path).warnings)] == [
+    assert [str(warning) for warning in sorted(suites.load_valid(tmp_path).warnings)] == [
         "EVAL.yaml:4:3: `evaluators` under `execution` is the earlier spelling of `assert`; write `assert`",
         "EVAL.yaml:6:1: `evalcases` is the earlier spelling of `tests`; write `tests`",
         "EVAL.yaml:8:5: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`",
@@ -226,7 +227,7 @@ def test_earlier_spelling__what_is_read_first_need_not_stand_first(tmp_path: Pat
     early, late = (
         [
             str(warning.location)
-            for warning in suites.whole(tmp_path, path).warnings
+            for warning in suites.load_valid(tmp_path, path).warnings
             if "`execution`" in warning.problem
         ]
         for path in ("EVAL.yaml", "late/EVAL.yaml")
@@ -246,7 +247,7 @@ def test_earlier_spelling__in_rows_is_told_of_the_first_row_of_each_file(tmp_pat
         },
     )
 
-    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
         f"{name}.jsonl:1:1: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`"
         for name in ("one", "two")
     ]
@@ -256,7 +257,7 @@ def test_earlier_spelling__in_rows_is_told_of_the_first_row_of_each_file(tmp_pat
 def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: str) -> None:
     suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": text})
 
-    assert suites.whole(tmp_path).warnings == ()
+    assert suites.load_valid(tmp_path).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -288,5 +289,7 @@ def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: 
 def test_strict__makes_every_warning_a_fault(tmp_path: Path, text: str, said: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text})
 
-    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [f"EVAL.yaml:{said}"]
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
+        f"EVAL.yaml:{said}"
+    ]
     assert suites.errors(tmp_path, strict=True) == [f"EVAL.yaml:{said}"]

@@ -111,7 +111,7 @@ def test_unknown_field__of_an_item_is_a_warning(root: Path) -> None:
         root, {"EVAL.yaml": HEAD + "{type: tool_trajectory, expected: [{tool: a, arg: {n: 1}}]}"}
     )
 
-    assert [str(warning) for warning in suites.whole(root).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
         "EVAL.yaml:7:54: the field `arg` of this expectation is unknown; did you mean `args`?"
     ]
 

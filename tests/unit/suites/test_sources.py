@@ -19,7 +19,7 @@ def row(name: str, **fields: object) -> str:
 
 
 def ids(root: Path, path: str = "EVAL.yaml") -> list[str]:
-    return [test.id for test in suites.whole(root, path).tests]
+    return [test.id for test in suites.load_valid(root, path).tests]
 
 
 def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_references__mixed_and_nested_in_file_order(tmp_path: Path) -> None:
     )
 
     assert ids(tmp_path, "evals/EVAL.yaml") == ["a", "b", "c1", "c2", "d", "e", "f"]
-    suite = suites.whole(tmp_path, "evals/EVAL.yaml")
+    suite = suites.load_valid(tmp_path, "evals/EVAL.yaml")
     assert {file.path for file in suite.files} == {
         "evals/EVAL.yaml",
         "evals/more/b.yaml",
@@ -76,7 +76,7 @@ def test_paths__are_from_the_file_that_names_them(tmp_path: Path) -> None:
         },
     )
 
-    for test in suites.whole(tmp_path).tests:
+    for test in suites.load_valid(tmp_path).tests:
         own, shared = test.evaluators
         assert [file.path for file in own.files] == ["more/judge.md"]
         assert [file.path for file in shared.files] == ["judge.md"]
@@ -189,7 +189,7 @@ def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> No
     )
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
-    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
         "a.jsonl:1:1: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
         "a.jsonl:4:1: the field `shape` of this test is unknown; remove it, or put it in `metadata`",
     ]
@@ -205,16 +205,16 @@ def test_rows__gates_stand_on_their_row(tmp_path: Path) -> None:
         },
     )
 
-    assert [str(gate.location) for test in suites.whole(tmp_path).tests for gate in test.gates] == [
-        "a.jsonl:2:1"
-    ]
+    assert [
+        str(gate.location) for test in suites.load_valid(tmp_path).tests for gate in test.gates
+    ] == ["a.jsonl:2:1"]
 
 
 @pytest.mark.parametrize("sidecar", ["cases.yaml", "cases.yml", "dataset.yaml"])
 def test_rows__are_a_suite_with_a_sidecar(tmp_path: Path, sidecar: str) -> None:
     suites.write(tmp_path, {sidecar: SUITE, "cases.jsonl": row("a")})
 
-    suite = suites.whole(tmp_path, "cases.jsonl")
+    suite = suites.load_valid(tmp_path, "cases.jsonl")
 
     assert (suite.path, suite.name) == ("cases.jsonl", "suite")
     assert [evaluator.name for test in suite.tests for evaluator in test.evaluators] == ["is_json"]
@@ -224,7 +224,7 @@ def test_rows__are_a_suite_with_a_sidecar(tmp_path: Path, sidecar: str) -> None:
 def test_rows__are_a_suite_without_a_sidecar(tmp_path: Path) -> None:
     suites.write(tmp_path, {"evals/cases.jsonl": row("a", criteria="c")})
 
-    suite = suites.whole(tmp_path, "evals/cases.jsonl")
+    suite = suites.load_valid(tmp_path, "evals/cases.jsonl")
 
     assert suite.name == "evals"
     assert len(suite.warnings) == 1
@@ -273,7 +273,7 @@ def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
     suites.write(
         tmp_path, {"EVAL.yaml": SUITE + "tests: [a.jsonl, {id: b, input: q}]", "a.jsonl": row("a")}
     )
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
 
     first, second = list(suite.tests), list(suite.tests)
 
@@ -284,7 +284,7 @@ def test_tests__can_be_iterated_again_and_again(tmp_path: Path) -> None:
 def test_tests__of_a_file_changed_for_the_worse_raise(tmp_path: Path) -> None:
     rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(200))
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
     suites.write(tmp_path, {"a.jsonl": "{"})
 
     with pytest.raises(InvalidInput, match=r"a\.jsonl was changed while it was in use"):
@@ -293,7 +293,7 @@ def test_tests__of_a_file_changed_for_the_worse_raise(tmp_path: Path) -> None:
 
 def test_tests__of_a_short_file_are_those_that_were_checked(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": row("a")})
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
     suites.write(tmp_path, {"a.jsonl": row("b")})
 
     assert [test.id for test in suite.tests] == ["a"]
@@ -306,7 +306,7 @@ def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
         rows = "".join(row(f"t{number}", note="x" * 1_000) for number in range(count))
         suites.write(root, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
         del rows
-        suite = suites.whole(root)
+        suite = suites.load_valid(root)
         tracemalloc.start()
         assert sum(1 for _ in suite.tests) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -325,10 +325,10 @@ def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
             "a.jsonl": "".join(row(f"t{n}", note="x" * 1_000) for n in range(count)),
         },
     )
-    suites.whole(tmp_path)  # what is imported and cached on first use does not count
+    suites.load_valid(tmp_path)  # what is imported and cached on first use does not count
 
     tracemalloc.start()
-    suites.whole(tmp_path)
+    suites.load_valid(tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -392,6 +392,6 @@ def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
         },
     )
 
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
 
     assert suite.test_count == len(list(suite.tests)) == 4

@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 def declared(root: Path, text: str) -> tuple[Test, ...]:
     suites.write(root, {"evals/EVAL.yaml": text})
-    return tuple(suites.whole(root, "evals/EVAL.yaml").tests)
+    return tuple(suites.load_valid(root, "evals/EVAL.yaml").tests)
 
 
 def workspace(root: Path, fields: str, rest: str = TESTS) -> Workspace:
@@ -101,7 +101,7 @@ hooks:
 
 def test_workspace__files_touch_the_suite(root: Path) -> None:
     suites.write(root, {"evals/EVAL.yaml": f"{ONE}  template: start\n{TESTS}"})
-    suite = suites.whole(root, "evals/EVAL.yaml")
+    suite = suites.load_valid(root, "evals/EVAL.yaml")
     assert NamedFile("evals/start/sub/data.txt", "workspace template") in suite.files
 
 
@@ -499,7 +499,7 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
             "evals/EVAL.yaml": f"{ONE}  isolation: per_test\n  hooks: {{after_each: {{reset: fast}}}}\n{TESTS}"
         },
     )
-    (warning,) = suites.whole(root, "evals/EVAL.yaml").warnings
+    (warning,) = suites.load_valid(root, "evals/EVAL.yaml").warnings
     assert str(warning).startswith(
         "evals/EVAL.yaml:4:23: `reset` has no effect where each test has a fresh folder; "
     )
@@ -508,7 +508,7 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
 def test_warning__unknown_fields(root: Path) -> None:
     text = f"{ONE}  templat: start\n  hooks: {{before_all: {{command: [a], note: why}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
     suites.write(root, {"evals/EVAL.yaml": text})
-    told = [str(warning) for warning in suites.whole(root, "evals/EVAL.yaml").warnings]
+    told = [str(warning) for warning in suites.load_valid(root, "evals/EVAL.yaml").warnings]
     assert [line.rpartition("; ")[2] for line in told] == [
         "did you mean `template`?",
         "remove it",

@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""Readers of YAML and JSONL that keep positions, and the diagnostics about them."""

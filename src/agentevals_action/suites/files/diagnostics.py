@@ -33,11 +33,11 @@ class Unreadable(Exception):
 
 class Findings:
     """Errors and warnings, each once, in the order in which they were found; of very many only the
-    first."""
+    first. `error_count` includes the errors that are not kept."""
 
     def __init__(self) -> None:
+        self.error_count = 0
         self._errors: dict[Diagnostic, None] = {}
-        self._dropped_errors = 0
         self._warnings: dict[Diagnostic, None] = {}
         self._omitted: dict[str, Diagnostic] = {}
         self._first: dict[tuple[str, str], Diagnostic] = {}
@@ -45,19 +45,13 @@ class Findings:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The diagnostics that make the file unusable."""
-        omitted = self._omitted.get("errors")
-        return (*self._errors, *([omitted] if omitted else []))
+        return (*self._errors, *(one for name, one in self._omitted.items() if name == "errors"))
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Probable mistakes."""
-        omitted = self._omitted.get("warnings")
-        return (*self._warnings, *([omitted] if omitted else []))
-
-    @property
-    def error_count(self) -> int:
-        """The number of errors, including those that are not kept."""
-        return len(self._errors) + self._dropped_errors
+        omitted = (one for name, one in self._omitted.items() if name == "warnings")
+        return (*self._warnings, *omitted)
 
     @property
     def has_enough_warnings(self) -> bool:
@@ -76,13 +70,6 @@ class Findings:
         """Adds a diagnostic that makes the file unusable."""
         self._add_error(Diagnostic(location, _line(problem), _line(advice)))
 
-    def _add_error(self, error: Diagnostic) -> None:
-        if len(self._errors) < MOST_ERRORS or error in self._errors:
-            self._errors[error] = None
-        else:
-            self._dropped_errors += 1
-            self._omit("errors", error.location, MOST_ERRORS)
-
     def warn(self, location: Location, problem: str, advice: str = "") -> None:
         """Adds a probable mistake."""
         self._add_warning(Diagnostic(location, _line(problem), _line(advice)))
@@ -90,6 +77,11 @@ class Findings:
     def warn_once(self, location: Location, problem: str, advice: str = "") -> None:
         """Adds a warning that a file may repeat in a hundred locations, with the first of them."""
         self._add_first(Diagnostic(location, _line(problem), _line(advice)))
+
+    def _add_error(self, error: Diagnostic) -> None:
+        if error not in self._errors:
+            self.error_count += 1
+            self._keep("errors", self._errors, error, MOST_ERRORS)
 
     def _add_first(self, warning: Diagnostic) -> None:
         key = (warning.location.path, warning.problem)
@@ -102,14 +94,16 @@ class Findings:
             self._add_warning(warning)
 
     def _add_warning(self, warning: Diagnostic) -> None:
-        if self.has_enough_warnings and warning not in self._warnings:
-            self._omit("warnings", warning.location, MOST_WARNINGS)
-        else:
-            self._warnings[warning] = None
+        if warning not in self._warnings:
+            self._keep("warnings", self._warnings, warning, MOST_WARNINGS)
 
-    def _omit(self, name: str, location: Location, most: int) -> None:
-        problem = f"there are more {name} than the {most:,} that are listed"
-        self._omitted.setdefault(name, Diagnostic(location, problem, "correct those first"))
+    def _keep(self, name: str, kept: dict[Diagnostic, None], added: Diagnostic, most: int) -> None:
+        if len(kept) < most:
+            kept[added] = None
+        else:
+            problem = f"there are more {name} than the {most:,} that are listed"
+            omitted = Diagnostic(added.location, problem, "correct those first")
+            self._omitted.setdefault(name, omitted)
 
     def unreadable(self, error: Unreadable) -> None:
         """Adds the errors of a text that cannot be used."""

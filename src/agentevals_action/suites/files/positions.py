@@ -43,6 +43,13 @@ class Map(dict[str, Any]):
         if spelling != name:
             self._spellings = {**self._spellings, name: spelling}
 
+    def without(self, *keys: str) -> "Map":
+        """A copy that lacks some keys."""
+        copy = Map(self.source, self.start)
+        for key in self.keys() - set(keys):
+            copy.adopt(self, key, key)
+        return copy
+
     def _set_positions(self, key: str, positions: tuple[Position, Position]) -> None:
         if not isinstance(self._positions, dict):
             self._positions = {}
@@ -91,9 +98,8 @@ class Items(list[Any]):
 
     def item_location(self, index: int) -> Location:
         """Where an item begins."""
-        return Location(
-            self.source, *(self._positions[index] if index < len(self._positions) else self.start)
-        )
+        is_known = index < len(self._positions)
+        return Location(self.source, *(self._positions[index] if is_known else self.start))
 
     def located(self) -> Iterator[tuple[Any, Location]]:
         """The items with their locations."""

@@ -7,6 +7,7 @@ ignored field."""
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +16,7 @@ import yaml
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map, Position
-from agentevals_action.suites.files.validation_errors import shorten
+from agentevals_action.suites.files.validation_errors import describe_value, shorten
 
 try:
     from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs
@@ -58,28 +59,36 @@ _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _MAX_DIGITS = {8: 4_000, 10: 4_000, 16: 3_000}
 
 
-def decode(data: bytes, source: str) -> str:
-    """The text of a file in UTF-8, without byte order mark; Unreadable with the position of the
-    first invalid byte."""
+def decode(data: bytes, source: str, line: int = 1) -> str:
+    """The UTF-8 text that begins on a line of a file, without byte order mark; Unreadable with the
+    position of the first invalid byte."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line += data.count(b"\n", 0, error.start)
         start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[start : error.start].decode("utf-8", "replace")) + 1
         location = Location(source, line, column)
-        raise Unreadable(
-            Diagnostic(location, "this is not UTF-8", "save the file as UTF-8")
-        ) from None
+    raise Unreadable(Diagnostic(location, "this is not UTF-8", "save the file as UTF-8"))
 
 
 def read_yaml_file(file: Path, source: str) -> Any:
-    """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long,
-    OSError."""
-    if file.stat().st_size > MAX_BYTES:
-        problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
-        raise Unreadable(Diagnostic(Location(source), problem, _MANY))
-    return read_yaml(file.read_bytes(), source)
+    """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long
+    or cannot be read."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
+            raise Unreadable(Diagnostic(Location(source), problem, _MANY))
+        data = file.read_bytes()
+    except OSError as error:
+        raise unreadable(source, error) from None
+    return read_yaml(data, source)
+
+
+def unreadable(source: str, error: OSError) -> Unreadable:
+    """The error of a file that cannot be read."""
+    problem = f"this file cannot be read ({error.strerror})"
+    return Unreadable(Diagnostic(Location(source), problem, "make it readable"))
 
 
 def read_settings_file(file: Path, root: Path, path: str, findings: Findings) -> tuple[Any, bool]:
@@ -93,10 +102,17 @@ def read_settings_file(file: Path, root: Path, path: str, findings: Findings) ->
         return read_yaml_file(file, path), True
     except Unreadable as error:
         findings.unreadable(error)
-    except OSError as error:
-        problem = f"this file cannot be read ({error.strerror})"
-        findings.error(Location(path), problem, "make it readable")
-    return None, False
+        return None, False
+
+
+def read_settings_map(file: Path, root: Path, path: str, fields: str, findings: Findings) -> Map:
+    """The object in the file at `path`, empty where there is none or it cannot be read; `fields`
+    are the names to propose."""
+    data, _ = read_settings_file(file, root, path, findings)
+    if data is not None and not isinstance(data, Map):
+        problem = f"this file is {describe_value(data)}"
+        findings.error(Location(path), problem, f"write an object with {fields}")
+    return data if isinstance(data, Map) else Map(path, (1, 1))
 
 
 def read_yaml(data: bytes, source: str) -> Any:
@@ -141,15 +157,13 @@ def _syntax_error(error: yaml.MarkedYAMLError, source: str, text: str) -> Diagno
     )
 
 
+@dataclass(slots=True)
 class _Value:
     """A value with its `size` in bytes and its `height`, both with aliases expanded."""
 
-    __slots__ = ("data", "height", "size")
-
-    def __init__(self, data: Any, size: int, height: int = 0) -> None:
-        self.data = data
-        self.size = size
-        self.height = height
+    data: Any
+    size: int
+    height: int = 0
 
 
 class _Composer:

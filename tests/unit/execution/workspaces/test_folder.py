@@ -67,7 +67,7 @@ def test_template__is_copied_with_modes_and_links(tmp_path: Path) -> None:
     (start / "app.py").chmod(0o755)
     (start / "link").symlink_to("sub/x")
     (start / "sub" / ".git").write_text("gitdir: ../../..\n")
-    job.suite = suites.whole(tmp_path / "repository")
+    job.suite = suites.load_valid(tmp_path / "repository")
 
     async def work() -> None:
         attempt = await job.enter()

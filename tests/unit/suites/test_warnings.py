@@ -37,7 +37,7 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(
         "name an existing file, relative to the folder of this one; with `./` in front, a missing file is an error"
     )
 
-    assert [str(warning) for warning in suites.whole(tmp_path).warnings] == [said]
+    assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [said]
     assert suites.errors(tmp_path, strict=True) == [said]
 
 
@@ -56,10 +56,10 @@ def test_prompt__that_looks_like_a_path_and_names_no_file(
 def test_prompt__that_is_a_text_is_no_doubt(tmp_path: Path, prompt: str) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text(prompt)})
 
-    assert suites.whole(tmp_path, strict=True).warnings == ()
+    assert suites.load_valid(tmp_path, strict=True).warnings == ()
 
 
 def test_prompt__that_names_a_file_is_no_doubt(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text("prompts/tone.md"), "prompts/tone.md": "Is it kind?"})
 
-    assert suites.whole(tmp_path, strict=True).warnings == ()
+    assert suites.load_valid(tmp_path, strict=True).warnings == ()

@@ -365,7 +365,7 @@ def test_unknown_field__is_a_warning_with_the_nearest(root: Path) -> None:
         root, {"EVAL.yaml": HEAD + "    criteria: c\n    expected_ouput: x\n    colour: red"}
     )
 
-    assert [str(warning) for warning in suites.whole(root).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
         "EVAL.yaml:6:5: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
         "EVAL.yaml:7:5: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
     ]
@@ -374,7 +374,7 @@ def test_unknown_field__is_a_warning_with_the_nearest(root: Path) -> None:
 def test_unknown_field__of_a_criterion_is_told(root: Path) -> None:
     suites.write(root, {"EVAL.yaml": HEAD + "    rubrics: [{outcome: x, requird: true}]"})
 
-    assert [str(warning) for warning in suites.whole(root).warnings] == [
+    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
         "EVAL.yaml:5:28: the field `requird` of this criterion is unknown; did you mean `required`?"
     ]
 

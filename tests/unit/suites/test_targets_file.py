@@ -24,7 +24,10 @@ def test_file__nearest_to_the_suite(tmp_path: Path) -> None:
         },
     )
 
-    far, near = suites.whole(tmp_path, "a/EVAL.yaml"), suites.whole(tmp_path, "a/b/EVAL.yaml")
+    far, near = (
+        suites.load_valid(tmp_path, "a/EVAL.yaml"),
+        suites.load_valid(tmp_path, "a/b/EVAL.yaml"),
+    )
 
     assert (far.targets.path, far.targets.targets["default"].provider) == (TARGETS, "mock")
     assert (near.targets.path, near.targets.targets["default"].provider) == (
@@ -44,7 +47,9 @@ def test_file__of_the_user_takes_the_place_of_the_search(tmp_path: Path) -> None
         },
     )
 
-    assert suites.whole(tmp_path, targets_file=tmp_path / "mine.yaml").targets.path == "mine.yaml"
+    assert (
+        suites.load_valid(tmp_path, targets_file=tmp_path / "mine.yaml").targets.path == "mine.yaml"
+    )
 
 
 def test_file__of_the_user_that_is_missing_is_a_fault(tmp_path: Path) -> None:
@@ -58,7 +63,7 @@ def test_file__of_the_user_that_is_missing_is_a_fault(tmp_path: Path) -> None:
 def test_file__without_one_nothing_is_checked(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: any}"})
 
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
 
     assert (suite.default_target, suite.targets.path, suite.targets.targets) == ("any", None, {})
 
@@ -80,7 +85,7 @@ def test_fields__of_all_targets(tmp_path: Path) -> None:
 """
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text, "agent.py": ""})
 
-    suite = suites.whole(tmp_path)
+    suite = suites.load_valid(tmp_path)
     target = suite.targets.targets["default"]
 
     assert (target.provider, target.judge_target, target.max_concurrency, target.retries) == (
@@ -107,7 +112,7 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
     text = "- {name: default, provider: mock, responses: []}\n- {name: other, provider: cli, command: [./agent.py]}"
     suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text, "agent.py": ""})
 
-    assert [file.path for file in suites.whole(tmp_path).files] == ["EVAL.yaml", TARGETS]
+    assert [file.path for file in suites.load_valid(tmp_path).files] == ["EVAL.yaml", TARGETS]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_provider__one_that_cannot_run_is_refused_where_it_is_used(tmp_path: Pat
         },
     )
 
-    suites.whole(tmp_path)
+    suites.load_valid(tmp_path)
     assert suites.errors(tmp_path, "used/EVAL.yaml") == [
         f"{TARGETS}:1:29: the provider `vscode` needs a desktop, which a runner has not; use a `cli` target"
     ]
@@ -277,7 +282,7 @@ def test_override__stands_in_for_a_target_that_does_not_exist(tmp_path: Path) ->
         tmp_path, {"EVAL.yaml": SUITE + "\nexecution: {target: nobody}", TARGETS: suites.TARGETS}
     )
 
-    suite = suites.whole(tmp_path, target="judge")
+    suite = suites.load_valid(tmp_path, target="judge")
 
     assert suite.targets.agent(suite.default_target) == "judge"
 
@@ -310,7 +315,7 @@ def test_judge__is_not_asked_for_where_nothing_asks_one(tmp_path: Path) -> None:
         tmp_path, {"EVAL.yaml": text, TARGETS: "- {name: default, provider: cli, command: cat}"}
     )
 
-    suites.whole(tmp_path)
+    suites.load_valid(tmp_path)
 
 
 def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> None:
@@ -324,7 +329,7 @@ def test_judge__is_asked_for_where_a_code_judge_has_a_proxy(tmp_path: Path) -> N
         ]
 
     suites.write(tmp_path, {"EVAL.yaml": text.format("false")})
-    suites.whole(tmp_path)
+    suites.load_valid(tmp_path)
 
 
 def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> None:
@@ -340,7 +345,7 @@ def test_configuration__defaults_stand_below_the_suites_own(tmp_path: Path) -> N
         },
     )
 
-    bare, full = suites.whole(tmp_path), suites.whole(tmp_path, "own/EVAL.yaml")
+    bare, full = suites.load_valid(tmp_path), suites.load_valid(tmp_path, "own/EVAL.yaml")
 
     assert (bare.targets.agent(bare.default_target), bare.timeout_seconds) == ("judge", 7)
     assert (full.targets.agent(full.default_target), full.timeout_seconds) == ("default", 9)
@@ -405,7 +410,7 @@ def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path
         graded = "" if "assert" in more else ", assert: [{type: is_json}]"
         text = f"name: suite\n{execution}tests:\n  - {{id: a, input: q{graded}{', ' if more else ''}{more}}}\n"
         suites.write(tmp_path, {"EVAL.yaml": text, TARGETS: targets})
-        assert suites.whole(tmp_path).used_targets == used
+        assert suites.load_valid(tmp_path).used_targets == used
 
 
 def test_extends__more_than_twenty_deep_is_refused(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from agentevals_action.suites.files.diagnostics import (
 )
 
 
-def place(line: int) -> Location:
+def at(line: int) -> Location:
     return Location("EVAL.yaml", line)
 
 
 def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
     findings = Findings()
     for line in range(1, MOST_ERRORS + 10):
-        findings.error(place(line), "wrong")
+        findings.error(at(line), "wrong")
 
     assert len(findings.errors) == MOST_ERRORS + 1
     assert (
@@ -31,8 +31,8 @@ def test_faults__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
 def test_faults__the_same_again_is_one() -> None:
     findings = Findings()
     for _ in range(3):
-        findings.error(place(1), "wrong")
-        findings.unreadable(Unreadable(Diagnostic(place(1), "wrong")))
+        findings.error(at(1), "wrong")
+        findings.unreadable(Unreadable(Diagnostic(at(1), "wrong")))
 
     assert findings.error_count == len(findings.errors) == 1
 
@@ -40,7 +40,7 @@ def test_faults__the_same_again_is_one() -> None:
 def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> None:
     findings = Findings()
     for line in range(1, MOST_WARNINGS + 10):
-        findings.warn(place(line), f"odd {line}")
+        findings.warn(at(line), f"odd {line}")
 
     assert len(findings.warnings) == MOST_WARNINGS + 1
     assert (
@@ -52,16 +52,16 @@ def test_warnings__of_very_many_the_first_are_kept_and_the_rest_is_said() -> Non
 def test_enough__is_said_where_reading_stops() -> None:
     findings = Findings()
     for line in range(1, ENOUGH + 1):
-        assert not findings.are_enough(place(line))
-        findings.error(place(line), "wrong")
+        assert not findings.are_enough(at(line))
+        findings.error(at(line), "wrong")
 
-    assert findings.are_enough(place(5_000))
+    assert findings.are_enough(at(5_000))
     assert "the tests from here on were not read" in findings.errors[-1].problem
 
 
 def test_fault__of_a_very_long_name_is_cut() -> None:
     findings = Findings()
-    findings.error(place(1), "the name " + "x" * 100_000, "y" * 100_000)
+    findings.error(at(1), "the name " + "x" * 100_000, "y" * 100_000)
 
     assert len(str(findings.errors[0])) < 2_100
 

@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def every_test(root: Path, text: str) -> list[Test]:
-    return list(suites.whole(suites.write(root, {"EVAL.yaml": text})).tests)
+    return list(suites.load_valid(suites.write(root, {"EVAL.yaml": text})).tests)
 
 
 def one(root: Path, evaluators: str) -> Test:
@@ -126,7 +126,7 @@ def test_gate__a_threshold_without_a_gate_is_warned_of(root: Path) -> None:
             "EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: q, assert: [{type: is_json, min_score: 0.7}]}\n"
         },
     )
-    suite = suites.whole(made)
+    suite = suites.load_valid(made)
     assert [str(warning) for warning in suite.warnings if "min_score" in warning.problem] == [
         "EVAL.yaml:3:48: `min_score` without `required` is not a gate; add `required: true`"
     ]
@@ -187,7 +187,7 @@ def test_criteria__that_nothing_grades_are_told_once(root: Path) -> None:
     text = "name: suite\nassert: [{type: is_json}]\ntests:\n" + "".join(
         f"  - {{id: t{n}, input: q, criteria: c}}\n" for n in range(5)
     )
-    suite = suites.whole(suites.write(root, {"EVAL.yaml": text}))
+    suite = suites.load_valid(suites.write(root, {"EVAL.yaml": text}))
 
     assert [str(warning) for warning in suite.warnings] == [
         "EVAL.yaml:4:5: no evaluator scores `criteria` of the test `t0`; add `type: llm_judge` to score it"
@@ -197,4 +197,4 @@ def test_criteria__that_nothing_grades_are_told_once(root: Path) -> None:
 def test_criteria__beside_a_judge_are_not_told(root: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: is_json}, {type: llm_judge}]}]"
 
-    assert suites.whole(suites.write(root, {"EVAL.yaml": text})).warnings == ()
+    assert suites.load_valid(suites.write(root, {"EVAL.yaml": text})).warnings == ()

@@ -182,9 +182,9 @@ def test_agentv__its_own_spellings_are_accepted_by_schema_and_loader(tmp_path: P
         error.message
         for error in VALIDATOR.iter_errors(plain(read_yaml(AGENTV.encode(), "EVAL.yaml")))
     ] == []
-    assert [warning.problem for warning in suites.whole(tmp_path, "agentv/EVAL.yaml").warnings] == [
-        "this suite has no `name`"
-    ]
+    assert [
+        warning.problem for warning in suites.load_valid(tmp_path, "agentv/EVAL.yaml").warnings
+    ] == ["this suite has no `name`"]
 
 
 def test_suites_of_this_repository__are_accepted() -> None:
