@@ -3,7 +3,6 @@ HTTP."""
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.support.github_http import InjectedFailure
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import Account, file
 from tests.support.job import Finished, Job
-from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Files, PullRequest, pull_request
 
 SUITE = """\
@@ -472,68 +470,3 @@ def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(
     assert done.code == 0, done.log
     assert [check.status for check in gate.server.check_runs] == ["completed", "completed"]
     assert gate.server.check_runs[-1].conclusion == "success"
-
-
-#: Everything that is loaded late somewhere: a cache, judges, a workspace, conversations, a setup, a
-#: template of one's own.
-MUCH: Files = {
-    "evals/EVAL.yaml": """\
-name: much
-workspace: {template: template, hooks: {before_each: {command: [sh, -c, "true"]}, after_each: {reset: strict}}}
-tests:
-  - id: one
-    conversation_id: talk
-    input: Ada
-    criteria: greets
-    assert:
-      - {type: regex, value: "(?P<a>x+)+y", negate: true}
-      - {type: code_judge, script: [sh, -c, "cat >/dev/null; exit 0"], target: true}
-      - {type: llm_judge, target: judge}
-      - {type: llm_judge, name: own, target: judge, prompt: "Is {{ answer }} kind?"}
-      - {type: execution_metrics, max_cost_usd: 1}
-      - {type: composite, assert: [{type: icontains, value: day}]}
-  - id: two
-    conversation_id: talk
-    input: Bob
-    rubrics: [greets]
-    expected_output: {a: 1}
-    assert: [{type: field_accuracy, fields: [{path: a}]}, {type: tool_trajectory, minimums: {x: 1}}]
-""",
-    "evals/template/file.txt": "hello",
-    ".agentv/targets.yaml": """\
-targets:
-  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /, judge_target: judge, healthcheck: {command: [sh, -c, "true"]}}
-  - {name: judge, provider: openai, model: m, base_url: "${{ JUDGE_URL }}", api_key: none}
-""",
-    ".agentevals.yaml": "quarantine: [{tests: tw*, owner: ada, reason: new, expires: 2999-01-01}]\n",
-    "comment.md.j2": '{% extends "comment.md.j2" %}\n',
-    "agent.sh": GOOD,
-}
-
-
-def test_gate__reads_no_code_and_no_template_once_others_may_have_changed_them(
-    tmp_path: Path,
-) -> None:
-    pull = pull_request(tmp_path / "pull", MUCH, {"agent.sh": NAMELESS})
-    with (
-        OpenAIServer(
-            otherwise='{"score": 1, "checks": [{"id": "rubric-1", "satisfied": true}]}'
-        ) as judge,
-        GitHubServer() as server,
-    ):
-        gate = Gate(tmp_path, server, pull)
-        inputs = {
-            "setup": "true",
-            "prepare": "true",
-            "samples": "2",
-            "cache-dir": ".cache",
-            "comment-template": "comment.md.j2",
-        }
-        program = [sys.executable, "-m", "tests.support.disk_reads"]
-        env = {"JUDGE_URL": judge.url, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        with gate.job(inputs=inputs, env=env).start(program) as process:
-            log, _ = process.communicate(timeout=100)
-    assert server.comments, log
-    assert [
-        line for line in log.splitlines() if line.startswith(("began", "nothing began", "read "))
-    ] == ["began"], log

@@ -170,6 +170,6 @@ def test_run__what_is_kept_is_reported_to_hold_secrets(tmp_path: Path) -> None:
     plain = command.run(root, "run", "--output", "other.jsonl", "--report-dir", "other")
 
     assert done.code == plain.code == 1, done.err
-    assert [line for line in done.err.splitlines() if "secrets included" in line]
-    assert "secrets included" not in plain.err
-    assert "secrets included" in " ".join(command.run(root, "run", "--help").out.split())
+    assert [line for line in done.err.splitlines() if "including secrets" in line]
+    assert "including secrets" not in plain.err
+    assert "including secrets" in " ".join(command.run(root, "run", "--help").out.split())

@@ -181,7 +181,7 @@ def test_examples__the_workflow_takes_inputs_that_exist() -> None:
 
 def test_evaluator_example__is_the_one_in_the_code() -> None:
     shown = next(block for language, block in BLOCKS if language == "python")
-    code = (ROOT / "src/agentevals_action/evaluators/text_checks.py").read_text(encoding="utf-8")
+    code = (ROOT / "src/agentevals_action/evaluators/metric_checks.py").read_text(encoding="utf-8")
     assert shown.strip() in code
 
 

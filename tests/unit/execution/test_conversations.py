@@ -115,7 +115,7 @@ def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:
     done = command.run(tmp_path, "run", "--test", "a2")
 
     assert (done.code, heard(tmp_path), ids(tmp_path)) == (0, ["a1", "a2"], ["a1", "a2"])
-    assert "one earlier turn of a conversation is run too" in done.err
+    assert "1 earlier turn of a conversation runs too" in done.err
     done = command.run(tmp_path, "run", "--test", "x")
     assert (heard(tmp_path), "earlier turn" in done.err) == (["x"], False)
 
@@ -131,7 +131,7 @@ def test_run__resume_makes_a_conversation_again_completely(tmp_path: Path) -> No
     assert done.code == 1
     assert heard(tmp_path) == ["a1", "a2", "a3"]
     assert ids(tmp_path) == [id for id, _ in TURNS]
-    assert "2 turns of conversations are made again" in done.err
+    assert "2 turns of conversations run again" in done.err
     assert "3 of 6 tests are kept" in done.err
 
 

@@ -137,7 +137,7 @@ def test_baseline__sources_that_did_not_serve_state_why() -> None:
     text = comment(
         reviews.compared(tests, tests, origin=BaselineOrigin("rerun")), baseline=baseline
     )
-    assert "<summary>BaselineOrigin of the baseline</summary>" in text
+    assert "<summary>Origin of the baseline</summary>" in text
     assert (
         "- `branch` has no usable results: `agentevals-data` has no results of it @&#8203;octocat"
         in text
