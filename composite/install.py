@@ -40,7 +40,8 @@ def main() -> None:
     if sys.version_info < OLDEST:
         found = ".".join(str(part) for part in sys.version_info[:3])
         sys.exit(
-            f"::error::agentevals-action needs Python 3.11 or later and found {found}: put actions/setup-python before this step"
+            f"::error::agentevals-action needs Python 3.11 or later and found {found}: "
+            "put actions/setup-python before this step"
         )
     if os.name != "posix":
         sys.exit(

@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
 
 class AgentEvalsError(Exception):
-    """A failure that a user can cause or fix: `str(error)` states the problem, `hint` the advice."""
+    """A failure that a user can cause or fix: `str(error)` states it, `hint` is the advice."""
 
     exit_code: ExitCode = ExitCode.BUG
 
@@ -75,8 +75,9 @@ class AttemptError(AgentEvalsError):
 
 
 class TransientError(AttemptError):
-    """A failure of a target that is retried: connection, 408, 409, 429, 5xx; `retry_after` in
-    seconds if the target gave it, `limited` for its rate limit (429), which does not count as a failure."""
+    """A failure of a target that is retried: connection, 408, 409, 429, 5xx. `retry_after` is in
+    seconds if the target gave it. `limited` marks a rate limit (429), which is not counted as a
+    failure."""
 
     def __init__(
         self,

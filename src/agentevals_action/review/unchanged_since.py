@@ -16,8 +16,8 @@ Links = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
 
 
 class ChangedSince:
-    """The reason why results of an ancestor (SHA) do not hold for the suite at a path, empty if they
-    do. `suites` are those of base, by path."""
+    """The reason why results of an ancestor (SHA) do not hold for the suite at a path, or empty.
+    `suites` are those of base, by path."""
 
     def __init__(
         self,
