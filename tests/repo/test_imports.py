@@ -51,7 +51,6 @@ OWNERS = {
     "rich": ("reports", "cli"),
     "sqlite3": ("targets.cache",),
     "subprocess": ("system",),
-    "urllib.request": ("targets.apis",),  # for the names of the proxies alone
     "wcmatch": ("model",),
     "yaml": ("suites",),
 }
