@@ -1,1 +1,1 @@
-"""TODO_DOC."""
+"""Processes, signals, git, paths, and redaction."""
