@@ -59,7 +59,9 @@ _Index = Annotated[int, Field(ge=0)]
 class StoredModel(BaseModel):
     """Base of the models of the stored files: exact types, no unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class _Row(StoredModel):

@@ -46,8 +46,8 @@ _CRASHED = CheckReport(
 )
 
 
-@click.command()
-def action() -> int:
+@click.command("action")
+def command() -> int:
     """Gate the event that the runner's environment describes. This is the container's entry
     point."""
     environ = os.environ

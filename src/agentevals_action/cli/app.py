@@ -6,25 +6,14 @@ import logging
 import os
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
 import click
 
 from agentevals_action import __version__
-from agentevals_action.cli.action import action
-from agentevals_action.cli.baseline import baseline
-from agentevals_action.cli.compare import compare
-from agentevals_action.cli.demo import demo
-from agentevals_action.cli.explain import explain
-from agentevals_action.cli.list import list_suites
 from agentevals_action.cli.options import CommandGroup
-from agentevals_action.cli.review import review
-from agentevals_action.cli.run import run
-from agentevals_action.cli.schema import schema
-from agentevals_action.cli.selftest import selftest
-from agentevals_action.cli.targets import targets
-from agentevals_action.cli.validate import validate
 from agentevals_action.errors import (
     AgentEvalsError,
     ExitCode,
@@ -37,14 +26,28 @@ from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.signals import interruptible
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
-#: In the order of the help text.
+#: The commands in the order of the help text. Each is the `command` of the module with its name.
 _COMMANDS = (
-    *(action, review, run, compare, validate, list_suites),
-    *(explain, targets, selftest, schema, demo, baseline),
+    *("action", "review", "run", "compare", "validate", "list"),
+    *("explain", "targets", "selftest", "schema", "demo", "baseline"),
 )
 
 
-@click.group(cls=CommandGroup, context_settings={"max_content_width": 120})
+class _App(CommandGroup):
+    """Imports the module of a command when it is needed, as Click proposes for large command
+    lines: `validate` does not wait until the clients of GitHub are imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # Click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"agentevals_action.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_App, context_settings={"max_content_width": 120})
 @click.version_option(
     __version__,
     prog_name="agentevals-action",
@@ -54,10 +57,6 @@ _COMMANDS = (
 def app() -> None:
     """The merge gate for AI agents: runs EVAL.yaml suites on every pull request and compares the
     results with the base branch."""
-
-
-for command in _COMMANDS:
-    app.add_command(command)
 
 
 def main() -> None:

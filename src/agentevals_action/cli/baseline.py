@@ -25,8 +25,8 @@ from agentevals_action.system.tree_files import write_atomically
 _SHOWN = 20  # tests in a list
 
 
-@click.group(cls=CommandGroup)
-def baseline() -> None:
+@click.group("baseline", cls=CommandGroup)
+def command() -> None:
     """Results of the base that the repository stores."""
 
 
@@ -38,7 +38,7 @@ class _Source:
     suites: Mapping[str, Mapping[str, TestResult]]
 
 
-@baseline.command()
+@command.command()
 @click.argument("file", metavar="FILE", type=Path, help="The file for the input `baseline-file`.")
 @click.option(
     "--results",

@@ -22,7 +22,7 @@ from agentevals_action.review.comparison.compare import Side, compare_suite, rem
 _CONDITIONS = ("gates", "regressions", "failures", "never")
 
 
-@click.command()
+@click.command("compare")
 @click.argument("base", metavar="BASE.jsonl", type=Path, help="The results of the base.")
 @click.argument("head", metavar="HEAD.jsonl", type=Path, help="The results of the head.")
 @click.option(
@@ -31,7 +31,7 @@ _CONDITIONS = ("gates", "regressions", "failures", "never")
     show_default=True,
     help="The conditions that end with exit code 1: gates, regressions, failures, never.",
 )
-def compare(base: Path, head: Path, fail_on: str) -> int:
+def command(base: Path, head: Path, fail_on: str) -> int:
     """Compare two files of results, test by test."""
     conditions = frozenset(word.strip() for word in fail_on.split(",") if word.strip())
     if unknown := conditions - set(_CONDITIONS):

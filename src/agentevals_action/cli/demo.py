@@ -16,8 +16,8 @@ from agentevals_action.system import process
 _TIME_OUT = 60.0  # seconds
 
 
-@click.command()
-def demo() -> int:
+@click.command("demo")
+def command() -> int:
     """Review a prepared pull request, without a key and without a network, and print the comment
     that its reviewer would see."""
     folder = Path(tempfile.mkdtemp(prefix="agentevals-demo-")).resolve()

@@ -48,14 +48,14 @@ _WHAT = 60  # characters of a command or an address
 _TEXT = 160  # characters of a text in a line; `--json` contains all of it
 
 
-@click.command()
+@click.command("explain")
 @click.argument("test", metavar="TEST", help="The id of a test, or a glob over ids.")
 @paths_argument
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, without shortened texts."
 )
 @input_options(*READ_INPUTS, "timeout", "watch")
-def explain(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
+def command(test: str, paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Explain the effective form of a test: messages, evaluators and their origins, target, judges,
     gates."""
     loaded = load_suites(inputs, paths)

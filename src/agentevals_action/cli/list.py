@@ -17,11 +17,11 @@ from agentevals_action.review.selection import Change, select_suites
 from agentevals_action.system.git import GitRepository
 
 
-@click.command(name="list")
+@click.command("list")
 @click.option("--base", help="List only suites that the change since this revision affects.")
 @json_option
 @input_options(*READ_INPUTS, "select", "watch")
-def list_suites(base: str | None, as_json: bool, **inputs: str | None) -> int:
+def command(base: str | None, as_json: bool, **inputs: str | None) -> int:
     """List suites and tests; with a base, the suites that would run and why."""
     loaded = load_suites(inputs)
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}

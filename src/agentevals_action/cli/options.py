@@ -54,15 +54,14 @@ def as_environment(inputs: Mapping[str, str | None]) -> dict[str, str]:
 
 
 class CommandGroup(click.Group):
-    """A group that lists its commands in the order in which they were added, with the complete
-    first paragraph of their descriptions."""
+    """A group that lists its commands with the complete first paragraph of their descriptions."""
 
-    # The signature is Click's.
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the section of the commands."""
         with formatter.section("Commands"):
             descriptions = (
                 (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-                for name, command in self.commands.items()
+                for name in self.list_commands(ctx)
+                if (command := self.get_command(ctx, name))
             )
             formatter.write_dl(list(descriptions))

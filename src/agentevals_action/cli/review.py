@@ -24,14 +24,14 @@ _INPUTS = (
 )
 
 
-@click.command()
+@click.command("review")
 @click.option(
     "--base",
     required=True,
     help="The revision to compare with. Its merge base with HEAD is the base.",
 )
 @input_options(*_INPUTS)
-def review(base: str, **inputs: str | None) -> int:
+def command(base: str, **inputs: str | None) -> int:
     """Review the working tree against a base as a pull request is reviewed: print the comment and
     write the report folder."""
     return review_folder(Path.cwd(), base, as_environment(inputs), os.environ)

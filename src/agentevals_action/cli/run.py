@@ -46,7 +46,7 @@ _DEFAULT_FAIL_ON = frozenset({"failures"})
 _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothing")
 
 
-@click.command()
+@click.command("run")
 @paths_argument
 @click.option(
     "--output",
@@ -73,7 +73,7 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     "the agent left them, including secrets.",
 )
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
-def run(
+def command(
     paths: tuple[Path, ...],
     output: Path | None,
     tests: tuple[str, ...],

@@ -9,9 +9,9 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.suites import json_schema
 
 
-@click.command()
+@click.command("schema")
 @click.option("--config", is_flag=True, help="Print the schema of `.agentevals.yaml` instead.")
-def schema(config: bool) -> int:
+def command(config: bool) -> int:
     """Print the JSON Schema of EVAL.yaml, for editors."""
     suites = json_schema.suite_schema(evaluators.EVALUATORS_BY_NAME)
     found = json_schema.configuration_schema() if config else suites

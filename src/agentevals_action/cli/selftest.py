@@ -59,7 +59,7 @@ samples for -20 points: samples per side that detect such a drop at 80 % power, 
 """
 
 
-@click.command()
+@click.command("selftest")
 @paths_argument
 @click.option(
     "--samples",
@@ -70,7 +70,7 @@ samples for -20 points: samples per side that detect such a drop at 80 % power, 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @input_options(*_INPUTS)
-def selftest(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None) -> int:
+def command(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str | None) -> int:
     """Run suites many times on this commit and report how often a comparison with itself would
     block, and which tests cause that."""
     loaded = load_suites({**inputs, "samples": str(samples)}, paths)

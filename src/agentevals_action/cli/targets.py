@@ -44,7 +44,7 @@ _TITLES = ("line", "target", "what it is", "used as", "limits", "needs")
 _SUITES = 2  # suites that a cell of the table names; more are counted
 
 
-@click.command()
+@click.command("targets")
 @paths_argument
 @click.option(
     "--name",
@@ -60,7 +60,7 @@ _SUITES = 2  # suites that a cell of the table names; more are counted
 )
 @json_option
 @input_options(*READ_INPUTS, "env", "timeout")
-def targets(
+def command(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     check: bool,

@@ -19,10 +19,10 @@ from agentevals_action.suites.quarantine_file import read_quarantines
 _LINE = 2_000  # characters
 
 
-@click.command()
+@click.command("validate")
 @paths_argument
 @input_options(*READ_INPUTS)
-def validate(paths: tuple[Path, ...], **inputs: str | None) -> int:
+def command(paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
     loaded = load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())

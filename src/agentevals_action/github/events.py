@@ -86,7 +86,7 @@ class Job:
 
 
 class _Payload(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
 
 class _PullRequest(_Payload):

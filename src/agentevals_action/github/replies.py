@@ -13,7 +13,7 @@ _list = Field(strict=False)
 class Reply(BaseModel):
     """Base of all replies; fields that are not declared are ignored."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
 
 class Account(Reply):

@@ -1,6 +1,10 @@
 """The base class of everything that is read from a suite, targets or configuration file."""
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
@@ -31,7 +35,7 @@ class FileModel(BaseModel):
         allow_inf_nan=False,
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 
@@ -59,6 +63,24 @@ def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """The docstrings below the fields of a model, by field. (pydantic's `use_attribute_docstrings`
+    parses the source at each import, and only the schemas need them.)"""
+    found: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        if issubclass(one, FileModel):
+            source = ast.parse(textwrap.dedent(inspect.getsource(one)))
+            definition = next(node for node in ast.walk(source) if isinstance(node, ast.ClassDef))
+            for field, text in pairwise(definition.body):
+                match field, text:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(words))),
+                    ):
+                        found[name] = " ".join(words.split())
+    return found
+
+
 class _FileSchema(GenerateJsonSchema):
     """JSON Schemas for editors: no generated titles, and no defaults that only mean "missing"."""
 
@@ -68,9 +90,11 @@ class _FileSchema(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         made = super().model_schema(schema)
         made.pop("title", None)
-        for one in made.get("properties", {}).values():
-            if "description" in one:  # a docstring, which may be wrapped
-                one["description"] = " ".join(one["description"].split())
+        docstrings = _docstrings(schema["cls"])
+        for name, field in schema["cls"].model_fields.items():
+            if name in docstrings:
+                written = made["properties"][field.alias or name]
+                written.setdefault("description", docstrings[name])
         return made
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:

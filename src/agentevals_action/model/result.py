@@ -16,7 +16,11 @@ BORDERLINE_SCORE = 0.6
 
 #: Names are camelCase in JSON; unknown fields of later versions are ignored.
 CAMEL_CASE = ConfigDict(
-    alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, strict=True
+    alias_generator=to_camel,
+    validate_by_name=True,
+    serialize_by_alias=True,
+    strict=True,
+    defer_build=True,
 )
 
 

@@ -24,7 +24,9 @@ Model = TypeVar("Model", bound="ReplyModel")
 class ReplyModel(BaseModel):
     """An object of a reply; unknown fields are ignored."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="ignore", allow_inf_nan=False, defer_build=True
+    )
 
 
 def _none_if_invalid(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:

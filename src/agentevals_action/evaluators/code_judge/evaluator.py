@@ -23,7 +23,7 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, model_schema
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.system import process
@@ -92,9 +92,6 @@ def _read_proxy(value: Any) -> Any:
     return value
 
 
-_PROXY_SCHEMA = {"anyOf": [{"type": "boolean"}, model_schema(Proxy, {})]}
-
-
 class CodeJudge(EvaluatorOptions):
     """A program reads the case as JSON and prints the score, or only exits with 0 (met) or another
     code (not met)."""
@@ -118,12 +115,12 @@ class CodeJudge(EvaluatorOptions):
     timeout_seconds: Annotated[float, Field(gt=0, le=3600)] | None = Field(
         default=None, description="Its own time limit in seconds; the test's if missing."
     )
-    target: Annotated[Proxy | None, BeforeValidator(_read_proxy), WithJsonSchema(_PROXY_SCHEMA)] = (
-        Field(
-            default=None,
-            description="Lets the program call the judge target, and others by name, through a "
-            "proxy on the loopback: `true`, or `max_calls`.",
-        )
+    target: Annotated[
+        Proxy | None, BeforeValidator(_read_proxy, json_schema_input_type=bool | Proxy)
+    ] = Field(
+        default=None,
+        description="Lets the program call the judge target, and others by name, through a "
+        "proxy on the loopback: `true`, or `max_calls`.",
     )
 
     _folder: Path = PrivateAttr(Path())

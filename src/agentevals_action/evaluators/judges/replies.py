@@ -169,7 +169,7 @@ def _clean(value: Any) -> Any:
 class ReplyModel(BaseModel):
     """Base of the objects in a judge's reply; values are never converted."""
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 def validate_reply(model: type[Reply], data: Any) -> Reply:

@@ -26,7 +26,7 @@ from agentevals_action.evaluators.judges.replies import (
     validate_reply,
 )
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, model_schema
+from agentevals_action.model.file_model import FileModel, ListOf
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Evaluator
 from agentevals_action.results.scoring import reaches, weighted_mean
@@ -104,8 +104,9 @@ def _is_gate(value: Any) -> bool:
     return isinstance(value, bool) or (isinstance(value, int | float) and 0 < value <= 1)
 
 
-_RANGES_SCHEMA = {
-    "anyOf": [
+_RangesByScore = Annotated[
+    Any,
+    WithJsonSchema(
         {
             "type": "object",
             "patternProperties": {
@@ -113,10 +114,10 @@ _RANGES_SCHEMA = {
             },
             "additionalProperties": False,
             "minProperties": 1,
-        },
-        {"type": "array", "minItems": 1, "items": model_schema(ScoreRangeEntry, {})},
-    ]
-}
+        }
+    ),
+]
+_Ranges = _RangesByScore | Annotated[list[ScoreRangeEntry], Field(min_length=1)]
 
 
 def _extend_schema(schema: dict[str, Any]) -> None:
@@ -177,9 +178,8 @@ class Criterion(FileModel):
     score_ranges: (
         Annotated[
             ListOf[ScoreRange],
-            BeforeValidator(_read_ranges),
+            BeforeValidator(_read_ranges, json_schema_input_type=_Ranges),
             AfterValidator(_check_ranges),
-            WithJsonSchema(_RANGES_SCHEMA),
         ]
         | None
     ) = Field(
