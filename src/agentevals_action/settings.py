@@ -1,7 +1,7 @@
 """The inputs and outputs of the action: one field of `Settings` for each input.
 
-`action.yml`, the options of the command line and the README's tables are derived from this module;
-tests compare them."""
+The options of the command line follow from it; tests compare `action.yml` and the README's tables
+with it."""
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""Fingerprints: three digests of what a result depends on (spec.md, section 7). The same commit has
+"""Fingerprints: three digests of what a result depends on. The same commit has
 the same fingerprints in every folder."""
 
 import hashlib

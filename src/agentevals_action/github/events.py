@@ -1,4 +1,4 @@
-"""Events of GitHub and the job that each asks for (action.md, "Events"): what runs, the base, and
+"""Events of GitHub and the job that each asks for: what runs, the base, and
 the commit that gets the check."""
 
 from collections.abc import Mapping

@@ -131,7 +131,7 @@ def wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
-    """The prompt as text (specification, section 5): one user message is its text, several are
+    """The prompt as text: one user message is its text, several are
     headed blocks."""
     if len(messages) == 1 and messages[0].role == "user":
         return content_text(messages[0])

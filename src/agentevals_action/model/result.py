@@ -81,8 +81,8 @@ class TraceSummary:
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class Fingerprint:
-    """Three digests (hexadecimal SHA-256) of what a result depends on: see the specification's
-    section 7."""
+    """Three digests (hexadecimal SHA-256) of what a result depends on; see
+    `execution/fingerprint.py`."""
 
     question: str
     grading: str

@@ -144,7 +144,7 @@ class Workspace:
 @dataclass(frozen=True)
 class Test:
     """One test, effective: the suite's messages and evaluators are already in it, in the order of
-    the specification's section 2."""
+    the README's section "Suites"."""
 
     __test__ = False  # pytest: not a test case
 

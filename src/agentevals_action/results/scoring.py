@@ -1,4 +1,4 @@
-"""Weights, gates and verdicts (specification, section 4)."""
+"""Weights, gates and verdicts."""
 
 from collections.abc import Iterable, Sequence
 

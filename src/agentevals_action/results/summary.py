@@ -1,4 +1,4 @@
-"""The totals of a suite (specification, section 7)."""
+"""The totals of a suite."""
 
 from collections import Counter
 from collections.abc import Iterable

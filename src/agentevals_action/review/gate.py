@@ -1,4 +1,4 @@
-"""The gate: the policy, and every reason for the outcome (action.md, "Outcome"). Pure."""
+"""The gate: the policy, and every reason for the outcome. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

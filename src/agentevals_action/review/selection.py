@@ -1,5 +1,4 @@
-"""The selection of suites: which suites a change affects and why, and which are gone (action.md,
-"Which suites"). Pure."""
+"""The selection of suites: which suites a change affects and why, and which are gone. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,4 @@
-"""Reads the evaluators of a suite: validates them by type, names them, and orders them
-(specification, section 2)."""
+"""Reads the evaluators of a suite: validates them by type, names them, and orders them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.evaluators import EVALUATORS as EVALUATOR_TYPES
 from tests.support import suites
 
 HEAD = "name: suite\ntests:\n  - id: a\n    input: q\n"
 EVALUATORS = HEAD + "    assert:\n      - "
-KNOWN_TYPES = (
-    "write one of `code_judge`, `composite`, `contains`, `contains_all`, `contains_any`, `cost`, `ends_with`, `equals`, "
-    "`execution_metrics`, `field_accuracy`, `icontains`, `icontains_all`, `icontains_any`, `is_json`, `latency`, `llm_judge`, `regex`, "
-    "`rubric`, `skill_trigger`, `starts_with`, `token_usage` or `tool_trajectory`"
-)
+*_NAMES, _LAST = (f"`{name}`" for name in sorted(EVALUATOR_TYPES))
+KNOWN_TYPES = f"write one of {', '.join(_NAMES)} or {_LAST}"
 
 CASES: dict[str, tuple[str | bytes, str]] = {
     "unknown type": (

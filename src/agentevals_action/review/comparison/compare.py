@@ -1,4 +1,4 @@
-"""The state of each test: head compared with base (spec.md, section 7). Pure."""
+"""The state of each test: head compared with base. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
