@@ -73,6 +73,7 @@ def rows(path: Path) -> list[Any]:
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc"
 )
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
     """Of 5,000 tests more, the rows of the results alone are 5 MB."""
@@ -86,6 +87,7 @@ def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
     assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 4_000} == {}
 
 
+@pytest.mark.slow
 def test_run__killed_again_and_again_ends_as_one_that_was_not(tmp_path: Path) -> None:
     folder = write(tmp_path / "suite", 600)
     assert command.run(folder, "run", "--output", "whole.jsonl").code == 1

@@ -156,6 +156,7 @@ def run(temp: Path, workspace: Path, sha: str) -> Finished:
 
 # Installs from the package registry, as the runner does: ten seconds, and minutes where the machine
 # or the line is busy.
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_steps__install_and_gate(tmp_path: Path) -> None:
     workspace, temp = tmp_path / "workspace", tmp_path / "temp"

@@ -4,6 +4,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
@@ -63,6 +64,7 @@ def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
+@cache
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """The docstrings below the fields of a model, by field. (pydantic's `use_attribute_docstrings`
     parses the source at each import, and only the schemas need them.)"""

@@ -27,7 +27,7 @@ STEP_SUMMARY_BYTES = 1024 * 1024
 
 def count_characters(text: str) -> int:
     """Length in UTF-16 units, the largest that GitHub's `characters` can mean."""
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut_characters(text: str, limit: int) -> str:
