@@ -71,6 +71,20 @@ def test_run__an_error_is_exit_code_3_and_never_a_pass(folder: Path) -> None:
     assert "no-such-program" in done.out
 
 
+@pytest.mark.parametrize("answer", ['{"output": ""}', '{"messages": []}', '{"text": " "}'])
+def test_run__an_empty_answer_does_not_pass_a_negated_gate(folder: Path, answer: str) -> None:
+    (folder / ".agentv/targets.yaml").write_text(
+        f"targets: [{{name: default, provider: cli, command: [printf, '%s', '{answer}']}}]\n"
+    )
+    (folder / "EVAL.yaml").write_text(
+        "name: safe\ntests:\n  - {id: one, input: hi, assert: "
+        "[{type: contains, value: leak, negate: true, required: true}]}\n"
+    )
+    done = command.run(folder, "run")
+    assert done.code == 3
+    assert "the answer is empty" in done.out
+
+
 def test_run__some_tests_and_none(folder: Path) -> None:
     assert command.run(folder, "run", "--test", "t*", "--output", "out.jsonl").code == 0
     assert ids(folder / "out.jsonl") == ["two"]

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.suite import Block, Message, ToolCall
 
 
 def text_of(message: Message) -> str:
@@ -34,6 +34,19 @@ class Trace:
     cost_usd: float | None = None
     duration_ms: float | None = None
     cached: bool = False
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether there is something to score: a tool call, or text, a picture or a file in the
+        last assistant message. Without this check, an agent that is broken and answers nothing
+        passes every evaluator with `negate`."""
+        last = next((one for one in reversed(self.messages) if one.role == "assistant"), None)
+        if self.tool_calls or last is None:
+            return bool(self.tool_calls)
+        has_file = any(
+            block.type in ("image", "file") for block in last.content if isinstance(block, Block)
+        )
+        return has_file or bool(text_of(last).strip())
 
     @property
     def output(self) -> str:

@@ -83,16 +83,18 @@ def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
     A string `output` is the answer after a list of messages; `text` is the answer if the messages
     have none."""
     output, text, listed = envelope.output, envelope.text, envelope.messages
+    if output is None and text is None and listed is None:
+        raise ValueError("the reply has no answer: `output`, `text` and `messages` are null")
     if isinstance(output, list) and listed is not None and output != listed:
         raise ValueError(
             "the reply has two different lists of messages, in `output` and in `messages`; give one"
         )
+    # An empty text does not replace the text of the messages.
+    said = output if isinstance(output, str) and output.strip() else None
     raw = output if isinstance(output, list) else listed
     if raw is None:
-        answer = output if isinstance(output, str) else text
-        if answer is None:
-            raise ValueError("the reply has no answer: `output`, `text` and `messages` are null")
-        return (Message("assistant", answer),), 1
+        answer = said or text
+        return ((Message("assistant", answer),), 1) if answer else ((), 0)
     field = "output" if isinstance(output, list) else "messages"
     read = []
     for index, item in enumerate(raw):
@@ -104,7 +106,7 @@ def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
     last = next(
         (text_of(message) for message in reversed(messages) if message.role == "assistant"), ""
     )
-    final = output if isinstance(output, str) and output != last else None if last else text
-    if final is None:
+    final = said or ("" if last else text)
+    if not final or final == last:
         return messages, _llm_calls(messages)
     return (*messages, Message("assistant", final)), max(_llm_calls(messages), 1)

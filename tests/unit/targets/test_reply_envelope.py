@@ -117,9 +117,33 @@ def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
     assert reply(text="ignored", output=[{"role": "assistant", "content": "said"}]).output == "said"
 
 
-def test_read_reply__an_empty_answer_can_be_given() -> None:
-    assert reply(text="").output == ""
-    assert reply(output=[]) == Trace((), (), 0)
+EMPTY: list[dict[str, Any]] = [
+    {"output": ""},
+    {"output": " \n"},
+    {"text": ""},
+    {"messages": []},
+    {"output": [], "text": ""},
+    {"messages": [{"role": "user", "content": "only a question"}]},
+    {"messages": [{"role": "assistant", "content": "early"}, {"role": "assistant", "content": ""}]},
+]
+
+
+@pytest.mark.parametrize("fields", EMPTY, ids=json.dumps)
+def test_read_reply__an_empty_reply_is_no_answer_and_keeps_its_cost(fields: dict[str, Any]) -> None:
+    trace = reply(**fields, cost_usd=0.5)
+    assert (trace.has_answer, trace.output.strip(), trace.cost_usd) == (False, "", 0.5)
+
+
+def test_read_reply__a_tool_call_or_a_picture_without_text_is_an_answer() -> None:
+    picture = [{"type": "image", "value": "data:image/png;base64,iVBORw0KGgo="}]
+    assert reply(messages=[{"role": "assistant", "content": "", "tool_calls": [CALL]}]).has_answer
+    assert reply(messages=[{"role": "assistant", "content": picture}]).has_answer
+
+
+def test_read_reply__an_empty_text_does_not_hide_what_the_messages_say() -> None:
+    """With the tool call it would be an answer, and its empty text would pass a negated gate."""
+    said = [{"role": "assistant", "content": "the secret", "tool_calls": [CALL]}]
+    assert reply(output="", messages=said).output == "the secret"
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

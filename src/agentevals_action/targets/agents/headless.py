@@ -195,6 +195,6 @@ def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> st
         return lines.broken
     if not outcome.ended:
         return "its stream ended before the run did" if lines.events else "it wrote no JSON stream"
-    if not outcome.trace.output.strip() and not outcome.trace.tool_calls:
+    if not outcome.trace.has_answer:
         return "it succeeded without an answer"
     return ""

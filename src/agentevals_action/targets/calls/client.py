@@ -98,7 +98,7 @@ class TargetClient:
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             trace = await self._cache.get(key)
-            if trace is None:
+            if trace is None or not trace.has_answer:
                 trace = await self._call(connection, request)
                 await self._cache.put(key, trace)  # without the cost: the price may change
             return _with_cost(trace, target.price)
@@ -146,7 +146,12 @@ class TargetClient:
 
         async def complete(seconds: float) -> Trace:
             async with asyncio.timeout(seconds + GRACE):
-                return await connection.provider.complete(replace(request, timeout=seconds))
+                trace = await connection.provider.complete(replace(request, timeout=seconds))
+            if trace.has_answer:
+                return trace
+            error = AttemptError("target", "the answer is empty", "return a text or a tool call")
+            error.spent = trace
+            raise error
 
         async with shared.rate_limit.slot:
             try:

@@ -78,6 +78,24 @@ def test_complete__transient_failures_are_repeated() -> None:
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize("answer", ['{"output": "", "cost_usd": 2}', '{"messages": []}', " "])
+def test_complete__an_empty_answer_is_an_error(answer: str, tmp_path: Path) -> None:
+    target = cli(["sh", "-c", 'printf %s "$1"', "sh", answer])
+    with pytest.raises(AttemptError, match=r"empty|without an answer") as caught:
+        complete(target, targets.request(tmp_path, "hello"))
+    assert caught.value.kind == "target"
+
+
+def test_complete__an_empty_answer_is_paid_for(tmp_path: Path) -> None:
+    target = cli(["printf", "%s", '{"output": "", "cost_usd": 2}'])
+    budget = Budget(1)
+    with pytest.raises(AttemptError, match="the answer is empty"):
+        complete(target, targets.request(tmp_path, "hello"), budget=budget)
+    with pytest.raises(AttemptError) as caught:
+        budget.check()
+    assert caught.value.kind == "budget"
+
+
 def test_complete__no_more_often_than_the_target_says() -> None:
     with (
         OpenAIServer(otherwise=failure(503, "busy")) as server,
