@@ -8,7 +8,7 @@ import pytest
 from agentevals_action.errors import OutputError
 from agentevals_action.reports import REPORTS, write_reports
 from agentevals_action.reports.view.build import build_view
-from agentevals_action.system.tree_files import write_atomically
+from agentevals_action.system.tree_files import OutputFolder, write_atomically
 from tests.support import reviews
 
 reports_by_name = pytest.mark.parametrize("name", REPORTS)
@@ -28,13 +28,22 @@ def test_report__is_utf_8_and_the_same_each_time(name: str, review: str) -> None
 
 
 def test_write_reports__writes_the_registered_files_and_nothing_else(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "folder"
+    output, folder = OutputFolder(tmp_path, "new/folder"), tmp_path / "new" / "folder"
     view = build_view(reviews.hostile())
-    write_reports(view, folder)
+    assert write_reports(view, output) == ()
     assert {path.name for path in folder.iterdir()} == set(REPORTS)
     first = {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()}
-    write_reports(view, folder)
+    assert write_reports(view, output) == ()
     assert {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()} == first
+
+
+def test_write_reports__one_that_cannot_be_written_does_not_prevent_the_others(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "report" / "comment.md").mkdir(parents=True)
+    (problem,) = write_reports(build_view(reviews.hostile()), OutputFolder(tmp_path, "report"))
+    assert "comment.md cannot be written: Is a directory; check that the disk" in problem
+    assert (tmp_path / "report" / "summary.json").is_file()
 
 
 def test_write_atomically__leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A pull request is gated, end to end: the action's process, real git at depth 1, GitHub's API over
 HTTP."""
 
+import json
 import signal
 import subprocess
 import time
@@ -367,7 +368,7 @@ def many(number: int) -> str:
     [("fail", 3, "failure"), ("neutral", 0, "neutral")],
     ids=["fail", "neutral"],
 )
-def test_gate__a_full_disk_is_inconclusive_and_reported_everywhere(
+def test_gate__a_full_disk_makes_a_pass_inconclusive_and_is_reported_everywhere(
     gate: Gate, wish: str, code: int, conclusion: str
 ) -> None:
     gate.push({"evals/EVAL.yaml": many(60)}, "evals/EVAL.yaml")
@@ -382,20 +383,70 @@ def test_gate__a_full_disk_is_inconclusive_and_reported_everywhere(
     (check,) = gate.server.check_runs
     assert (check.status, check.conclusion) == ("completed", conclusion)
     assert done.outputs["outcome"] == "inconclusive"
-    assert (done.outputs["passed"], done.outputs["pass-rate"]) == ("0", "")
+    assert (done.outputs["passed"], done.outputs["pass-rate"]) == ("60", "1.0000")
     assert "check that the disk has free space" in done.summary
     assert "Traceback" not in done.log
 
 
-def test_gate__results_that_an_agent_changed_decide_nothing(gate: Gate) -> None:
-    cheat = "f=agentevals-report/results.jsonl; test -s $f && sed -i s/fail/pass/ $f; echo no\n"
-    gate.push({"agent.sh": cheat}, "agent.sh")
-    done = gate.job(inputs={"max-concurrency": "1"}).finish()
-    assert done.code == 1, done.log
-    changed = "results.jsonl was changed by another program while the tests ran"
-    assert changed in gate.shown()[0]
-    assert done.outputs["outcome"] == "failed"
+@pytest.mark.parametrize("wish", ["fail", "neutral", "pass"])
+def test_gate__a_full_disk_hides_no_failure(gate: Gate, wish: str) -> None:
+    failing = many(60) + (
+        "  - {id: broken, input: x, assert: [{type: contains, value: never, required: true}]}\n"
+    )
+    gate.push({"evals/EVAL.yaml": failing}, "evals/EVAL.yaml")
+    done = gate.job(
+        kilobytes=32, inputs={"on-inconclusive": wish}, env={"PYTHONDONTWRITEBYTECODE": "1"}
+    ).finish()
+    assert (done.code, done.outputs["outcome"]) == (1, "failed"), done.log
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
+    assert "results.jsonl cannot be written: File too large" in done.summary
+
+
+#: What an agent does to the report folder, and a part of the notice that follows.
+ATTACKS_ON_RESULTS = {
+    "rewritten": ("echo '{}' > agentevals-report/results.jsonl", "another program wrote `results"),
+    "a fifo": ("mkfifo agentevals-report/results.jsonl", "another program wrote `results"),
+    "a fifo for base": ("mkfifo agentevals-report/base.jsonl", "another program wrote `base"),
+    "a fifo for a report": ("mkfifo agentevals-report/comment.md", ""),
+    "a device": ("ln -s /dev/full agentevals-report/results.jsonl", "another program wrote"),
+    "a link": ("ln -s ../agent.sh agentevals-report/results.jsonl", "another program wrote"),
+    "a folder": ("mkdir agentevals-report/results.jsonl", "results.jsonl cannot be written"),
+    "no folder": ("rm -rf agentevals-report", ""),
+    "a linked folder": (
+        "rm -rf agentevals-report; ln -s ../outside agentevals-report",
+        "cannot be written: Not a directory",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS_ON_RESULTS)
+def test_gate__an_agent_that_attacks_the_results_changes_no_failure(
+    gate: Gate, attack: str
+) -> None:
+    action, notice = ATTACKS_ON_RESULTS[attack]
+    gate.push({"agent.sh": f"{action}\n{NAMELESS}"}, "agent.sh")
+    job = gate.job(inputs={"max-concurrency": "1", "on-inconclusive": "pass"})
+    (job.workspace.parent / "outside").mkdir()
+    done = job.finish()
+    assert (done.code, done.outputs["outcome"]) == (1, "failed"), done.log
+    assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
+    assert notice in gate.shown()[0]
+    assert list((job.workspace.parent / "outside").iterdir()) == []
+    assert (job.workspace / "agent.sh").read_text().startswith(action)
+    if "cannot be written" not in notice:
+        rows = (job.workspace / "agentevals-report/results.jsonl").read_text().splitlines()
+        assert [json.loads(row)["verdict"] for row in rows] == ["fail", "pass"]
+
+
+def test_gate__a_report_folder_that_leads_out_of_the_workspace_is_not_written(gate: Gate) -> None:
+    gate.push({"agent.sh": NAMELESS + "#"}, "agent.sh")
+    job = gate.job()
+    (job.workspace.parent / "outside").mkdir()
+    (job.workspace / "agentevals-report").symlink_to("../outside")
+    done = job.finish()
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    assert "leads out of the workspace" in gate.shown()[0]
+    assert list((job.workspace.parent / "outside").iterdir()) == []
 
 
 def test_gate__a_template_that_fails_on_this_review_is_reported_by_the_default_one(
@@ -452,6 +503,18 @@ def test_gate__sigterm_leaves_no_check_in_progress(gate: Gate, tmp_path: Path) -
         ["git", "worktree", "list"], cwd=job.workspace, capture_output=True, text=True, check=True
     )
     assert len(worktrees.stdout.splitlines()) == 1
+
+
+def test_gate__sigterm_leaves_the_results_so_far(gate: Gate, tmp_path: Path) -> None:
+    slow = f'read name; test "$name" = Bob && touch "{tmp_path}/mark" && sleep 60; echo "$name"\n'
+    gate.push({"agent.sh": slow}, "agent.sh")
+    job = gate.job(inputs={"max-concurrency": "1", "baseline": "none"})
+    process = job.start()
+    begun(job, process, tmp_path / "mark")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    rows = (job.workspace / "agentevals-report/results.jsonl").read_text().splitlines()
+    assert [json.loads(row)["evalId"] for row in rows] == ["greets"]
 
 
 def test_gate__after_a_sigkill_the_next_run_completes_the_orphan(

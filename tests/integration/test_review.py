@@ -489,63 +489,18 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
     assert list(temp.iterdir()) == []
 
 
-CHEAT = """\
-import pathlib, sys
-results = pathlib.Path("agentevals-report/results.jsonl")
-rows = results.read_bytes() if results.exists() else b""
-base = results.with_name("base.jsonl")
-if rows:
-    CHANGE
-print("no")
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (
-            """results.write_bytes(rows.replace(b'"verdict":"fail"', b'"verdict":"pass"'))""",
-            "results.jsonl",
-        ),
-        ("""results.unlink()""", "results.jsonl"),
-        ("""base.write_bytes(rows)""", "base.jsonl"),
-        ("""base.unlink(missing_ok=True), base.symlink_to("../agent.py")""", "base.jsonl"),
-    ],
-)
-def test_review__results_that_an_agent_changes_are_written_again_and_decide_nothing(
-    repository: Repository, change: str, expected: str
-) -> None:
-    command_line = TARGETS.replace("[sh, /agent.sh]", "[python3, agent.py]")
-    repository.commit(
-        "a cheat",
-        {"agent.py": CHEAT.replace("CHANGE", change), ".agentv/targets.yaml": command_line},
-    )
-    done = review(repository, "--max-concurrency", "1", "--baseline", "none")
-
-    assert done.code == 1, done.out + done.err
-    assert f"{expected} was changed by another program while the tests ran" in done.out
-    assert "Traceback" not in done.err
-    assert {name: row["verdict"] for name, row in results(repository).items()} == {
-        "greets": "fail",
-        "short": "pass",
-    }
-    assert results(repository, "base.jsonl") == {}
-    assert (repository.path / "agent.py").read_text().startswith("import")
-
-
-def test_review__a_full_disk_is_one_sentence(repository: Repository) -> None:
+def test_review__a_full_disk_is_one_sentence_and_hides_no_failure(repository: Repository) -> None:
     many = "".join(
-        f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: x}}]}}\n"
+        f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: Y, required: true}}]}}\n"
         for number in range(100)
     )
     repository.commit("many", {"evals/EVAL.yaml": f"name: greeter\ntests:\n{many}"})
     done = command.run_with_small_files(repository.path, 48, "review", "--base", "main")
 
-    assert done.code == 3, done.err
+    assert done.code == 1, done.err
     assert re.search(
-        r"^\S+/agentevals-report/results\.jsonl cannot be written: File too large$",
-        done.err,
-        re.MULTILINE,
+        r"agentevals-report/results\.jsonl cannot be written: File too large; "
+        "check that the disk has free space",
+        done.out,
     )
-    assert "check that the disk has free space" in done.err
     assert "Traceback" not in done.err

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,7 +16,6 @@ from agentevals_action.errors import (
     ExitCode,
     Interrupted,
     InvalidInput,
-    OutputError,
 )
 from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
@@ -24,7 +24,6 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Review
-from agentevals_action.reports import write_reports
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
@@ -107,9 +106,12 @@ class _Gate:
         """The published review. If the user's template fails on it, that is the outcome."""
         review = self._review()
         try:
-            return self._publish(self._view(review, self._template()))
+            view = publish.write(review, partial(self._view, self._template()), self.workspace)
         except InvalidInput as error:
-            return self._publish(self._view(pipeline.invalid_review(self.job, [error.sentence])))
+            invalid = pipeline.invalid_review(self.job, [error.sentence])
+            view = publish.write(invalid, partial(self._view, None), self.workspace)
+        settings = self.workspace.settings
+        return view, publish.publish(view, self.host, settings.comment, settings.annotation_limit)
 
     def _review(self) -> Review:
         """The review; a job that could not start or be finished is an outcome like any other."""
@@ -135,21 +137,12 @@ class _Gate:
             # The review already gives this as the reason why nothing was run.
             return None
 
-    def _view(self, review: Review, template: Path | None = None) -> ReportView:
+    def _view(self, template: Path | None, review: Review) -> ReportView:
         runner = self.runner
         links = Links(
             runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
         )
         return build_view(review, links, template)
-
-    def _publish(self, view: ReportView) -> tuple[ReportView, Published]:
-        """Writes and publishes the reports; an unwritable report folder is a warning."""
-        try:
-            write_reports(view, self.workspace.report)
-        except OutputError as error:
-            log.warning("the report folder could not be written: %s", error.sentence)
-        settings = self.workspace.settings
-        return view, publish.publish(view, self.host, settings.comment, settings.annotation_limit)
 
     def _store_results(self, review: Review) -> Sequence[str]:
         """Stores the results of the default branch for later pull requests; the host's notices."""

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +11,6 @@ import click
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.github import events
 from agentevals_action.github.base import LocalHost
-from agentevals_action.reports import write_reports
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.review import pipeline, publish
 from agentevals_action.review.workspace import Workspace
@@ -50,8 +50,7 @@ def review_folder(
     template = workspace.comment_template()
     host = LocalHost(sys.stdout)
     result = pipeline.review(job, workspace, repository, host)
-    view = build_view(result, template=template)
-    write_reports(view, workspace.report)
+    view = publish.write(result, partial(build_view, template=template), workspace)
     publish.publish(view, host)
     print(f"report: {workspace.report}", file=sys.stderr)
-    return result.decision.exit_code
+    return view.review.decision.exit_code

@@ -1,12 +1,12 @@
 """The files of the report folder. A new report is one module and one line in `REPORTS`."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from agentevals_action.errors import OutputError
 from agentevals_action.reports import markdown, summary_json
 from agentevals_action.reports.base import Report
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.system.tree_files import write_atomically
+from agentevals_action.system.tree_files import OutputFolder
 
 #: The reports by the names of their files.
 REPORTS: Mapping[str, Report] = {
@@ -15,7 +15,12 @@ REPORTS: Mapping[str, Report] = {
 }
 
 
-def write_reports(view: ReportView, folder: Path) -> None:
-    """Writes every report into a folder; OutputError if one cannot be written."""
+def write_reports(view: ReportView, folder: OutputFolder) -> tuple[str, ...]:
+    """Writes every report into a folder; a sentence for each that could not be written."""
+    problems = []
     for name, report in REPORTS.items():
-        write_atomically(folder / name, report(view))
+        try:
+            folder.write(name, [report(view).encode("utf-8", "replace")])
+        except OutputError as error:
+            problems.append(error.sentence)
+    return tuple(problems)

@@ -4,7 +4,6 @@ too."""
 import json
 import logging
 import math
-import os
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from agentevals_action.model.field_errors import invalid_json
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.result import TestResult
 from agentevals_action.results import agentv
-from agentevals_action.system.tree_files import output_errors
+from agentevals_action.system.tree_files import output_errors, partial_name
 
 log = logging.getLogger(__name__)
 
@@ -96,9 +95,9 @@ class ResultsWriter:
                 self._rewrite(rows)
 
     def _rewrite(self, rows: list[tuple[int, int]]) -> None:
-        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        partial = self._path.with_name(partial_name(self._path.name))
         try:
-            with partial.open("wb") as target:
+            with partial.open("xb") as target:
                 for start, length in rows:
                     self._file.seek(start)
                     target.write(self._file.read(length))

@@ -70,6 +70,19 @@ def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decis
     return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, tuple(reasons))
 
 
+def with_unwritten(decision: Decision, problems: Sequence[str], on_inconclusive: str) -> Decision:
+    """The decision after files of the report could not be written. They can be lost by a full disk
+    or by a program that takes their names, so that they make a pass inconclusive and change nothing
+    that is worse."""
+    if not problems:
+        return decision
+    reasons = (*decision.reasons, *problems)
+    if decision.outcome is not Outcome.PASSED:
+        return replace(decision, reasons=reasons)
+    unwritten = inconclusive_decision(reasons, on_inconclusive)
+    return replace(unwritten, waived=decision.waived)
+
+
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
     in_settings = sum(diagnostic.location.path == FILE for diagnostic in diagnostics)
     if in_suites := len(diagnostics) - in_settings:

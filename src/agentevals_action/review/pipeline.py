@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from agentevals_action.baselines.base import Baseline
-from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
@@ -90,7 +90,8 @@ def review(
     checkout = Checkout.at(workspace.folder, settings, workspace.environ)
     check_cache(settings, workspace.folder, workspace.environ)
     earlier = earlier_figures(workspace.report / HEAD_RESULTS)
-    workspace.make_report_folder()
+    with suppress(OutputError):  # reported when the results are written, after the decision
+        workspace.make_report_folder()
     suites = load_all(checkout, settings, suite_paths(checkout, settings), workspace.folder)
     with open_engine(settings, workspace.environ, workspace.folder) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
@@ -123,8 +124,11 @@ def _review(
         with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
-            runs = signals.run(_run(settings, plan, baseline, sides, earlier))
-        notices = sides.write_results(runs)
+            try:
+                runs = signals.run(_run(settings, plan, baseline, sides, earlier))
+            except Interrupted:
+                sides.write_finished()
+                raise
         quarantines = _read_quarantines(request, checkout, base)
     question_files = _changed_question_files(plan.head, change, engine.fingerprints)
     compared = compare_runs.compare_suites(runs, plan.selections, question_files)
@@ -139,10 +143,12 @@ def _review(
         settings.accept_label,
     )
     invalid = (*_errors(selected.broken), *plan.missing, *quarantines.errors)
+    decision = gate.decide(policy, compared, runs.base.info, invalid)
+    written = sides.write_results(runs)
     return Review(
         head_sha=job.head_sha,
         base_sha=base.sha,
-        decision=gate.decide(policy, compared, runs.base.info, invalid),
+        decision=gate.with_unwritten(decision, written.problems, policy.on_inconclusive),
         selections=plan.selections,
         suites=compared,
         baseline=runs.base.info,
@@ -154,7 +160,7 @@ def _review(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=notices,
+        notices=written.notices,
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
     )

@@ -1,15 +1,18 @@
 """Publishes a review: the check run with its annotations, the comment, the job summary, outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.github.base import Host
 from agentevals_action.model.comparison import Change
 from agentevals_action.model.report import CheckReport, CommentReport, Published
-from agentevals_action.model.review import Outcome
-from agentevals_action.reports import markdown
+from agentevals_action.model.review import Outcome, Review
+from agentevals_action.reports import markdown, write_reports
 from agentevals_action.reports.annotations import annotations
 from agentevals_action.reports.view.models import ReportView
+from agentevals_action.review import gate
+from agentevals_action.review.workspace import Workspace
 
 
 def publish(
@@ -27,6 +30,25 @@ def publish(
     outcome = view.review.decision.outcome
     comment_url = host.publish_comment(CommentReport(body, outcome, _is_wanted(comment, view)))
     return Published(comment_url, check_url, markdown.job_summary(_with_notices(view, host)), shown)
+
+
+def write(
+    review: Review, view_of: Callable[[Review], ReportView], workspace: Workspace
+) -> ReportView:
+    """Writes the reports into the report folder, and gives the view to publish: that of the review,
+    whose decision changes if a report cannot be written. Raises InvalidInput for a template that
+    fails on the review."""
+    view = view_of(review)
+    try:
+        folder = workspace.output
+    except InvalidInput:  # the review is invalid for this reason
+        return view
+    if problems := write_reports(view, folder):
+        on_inconclusive = workspace.settings.on_inconclusive
+        decision = gate.with_unwritten(review.decision, problems, on_inconclusive)
+        view = view_of(replace(review, decision=decision))
+        write_reports(view, folder)
+    return view
 
 
 def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[str, str]:

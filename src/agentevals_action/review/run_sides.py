@@ -1,12 +1,13 @@
-"""The runs of head and of base, with one engine; their results are written to the report folder."""
+"""The runs of head and of base, with one engine. Their results are in memory until the end, and
+then written to the report folder."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 
-from agentevals_action.errors import AttemptError, InvalidInput
+from agentevals_action.errors import AttemptError, InvalidInput, OutputError
 from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resample import Resampler
@@ -14,7 +15,7 @@ from agentevals_action.execution.runner import indexed
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
-from agentevals_action.results.jsonl import ResultsWriter, encode_row
+from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Evidences, Suspect, to_sample
@@ -22,7 +23,17 @@ from agentevals_action.review.confirmation import confirm
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
-from agentevals_action.system.tree_files import output_errors
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WrittenResults:
+    """How the results files were written: `notices` for the reader, and a sentence in `problems`
+    for each file that could not be written."""
+
+    notices: tuple[str, ...]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -36,8 +47,8 @@ class Sides:
     redactor: Redactor
     progress: Progress
     setup_log: LogSection
-    #: The results that each results file contains.
-    _written: dict[str, Sequence[TestResult]] = field(default_factory=dict)
+    #: The results so far of each results file, by the index of the test in its run.
+    _results: dict[str, dict[int, TestResult]] = field(default_factory=dict)
 
     async def run_head(self, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
         """Runs suites in the workspace; if it could not be prepared, their tests are errors."""
@@ -63,28 +74,24 @@ class Sides:
     async def _run(
         self, side: str, suites: Sequence[Suite], name: str, error: AttemptError | None = None
     ) -> Sequence[SuiteRun]:
-        results: dict[int, tuple[str, TestResult]] = {}
+        results = self._results[name] = {}
+        by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
         self.progress.expect(side, sum(suite.test_count for suite in suites))
-        with ResultsWriter(self.workspace.report / name) as writer:
 
-            def on_result(index: int, suite: Suite, result: TestResult) -> None:
-                clean = redact_record(result, self.redactor)
-                writer.add(index, clean)
-                results[index] = suite.path, clean
-                self.engine.count(clean)
-                self.progress.advance(side, clean)
+        def on_result(index: int, suite: Suite, result: TestResult) -> None:
+            clean = redact_record(result, self.redactor)
+            results[index] = by_suite[suite.path][index] = clean
+            self.engine.count(clean)
+            self.progress.advance(side, clean)
 
-            await self.engine.runner.run(indexed(suites), on_result, error)
-        by_suite: dict[str, list[TestResult]] = {suite.path: [] for suite in suites}
-        for _, (path, result) in sorted(results.items(), key=lambda item: item[0]):
-            by_suite[path].append(result)
-        self._written[name] = [result for of_suite in by_suite.values() for result in of_suite]
+        await self.engine.runner.run(indexed(suites), on_result, error)
+        ordered = {path: tuple(_in_order(found)) for path, found in by_suite.items()}
         return [
             SuiteRun(
                 suite.path,
                 suite.name,
-                tuple(by_suite[suite.path]),
-                summarise(suite.path, suite.name, by_suite[suite.path]),
+                ordered[suite.path],
+                summarise(suite.path, suite.name, ordered[suite.path]),
             )
             for suite in suites
         ]
@@ -146,33 +153,38 @@ class Sides:
             lambda: report("settled", 1),
         )
 
-    def write_results(self, runs: Runs) -> tuple[str, ...]:
-        """Writes the results files again if the confirmation added samples, or if another program
-        changed them; a notice for each changed file. The decision depends on the results in memory
-        only."""
+    def write_results(self, runs: Runs) -> WrittenResults:
+        """Writes the results files. Nothing is read from them: a file that another program put
+        there is replaced, and a notice states it."""
         sides = {HEAD_RESULTS: runs.head, BASE_RESULTS: runs.base.suites}
-        changed = [name for name in sides if self._is_changed(name)]
-        for name, of_side in sides.items() if changed or runs.evidence else ():
-            path = self.workspace.report / name
-            with output_errors(path):
-                path.unlink(missing_ok=True)  # a link must not be followed
-            with ResultsWriter(path) as writer:
-                results = (result for run in of_side.values() for result in run.results)
-                for index, result in enumerate(results):
-                    writer.add(index, result)
-        return tuple(
-            f"the results file {name} was changed by another program while the tests ran, "
-            "and was written again: see which agent, hook or judge writes there"
-            for name in changed
+        foreign = [name for name in sides if self.workspace.output.contains(name)]
+        problems = [
+            self._write(name, (result for run in of_side.values() for result in run.results))
+            for name, of_side in sides.items()
+        ]
+        return WrittenResults(
+            tuple(
+                f"another program wrote `{name}` into the report folder while the tests ran; the "
+                "action replaced it: see which agent, hook or judge writes there"
+                for name in foreign
+            ),
+            tuple(filter(None, problems)),
         )
 
-    def _is_changed(self, name: str) -> bool:
-        path, results = self.workspace.report / name, self._written.get(name)
-        if results is None or path.is_symlink():
-            return path.is_symlink() or path.exists()
+    def write_finished(self) -> None:
+        """Writes the results of the tests that are finished, for a run that a signal ends."""
+        for name, results in self._results.items():
+            if problem := self._write(name, _in_order(results)):
+                log.warning("%s", problem)
+
+    def _write(self, name: str, results: Iterable[TestResult]) -> str:
+        """Writes a results file; gives the reason if that is not possible."""
         try:
-            with path.open("rb") as file:
-                rows = (encode_row(result) + b"\n" for result in results)
-                return any(line != row for line, row in zip_longest(file, rows))
-        except OSError:
-            return True
+            self.workspace.output.write(name, (encode_row(result) + b"\n" for result in results))
+        except OutputError as error:
+            return error.sentence
+        return ""
+
+
+def _in_order(results: Mapping[int, TestResult]) -> Iterator[TestResult]:
+    return (results[index] for index in sorted(results))

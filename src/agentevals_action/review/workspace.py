@@ -3,13 +3,14 @@
 import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
-from agentevals_action.reports import markdown
+from agentevals_action.reports import REPORTS, markdown
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor
-from agentevals_action.system.tree_files import WRITE_ADVICE
+from agentevals_action.system.tree_files import WRITE_ADVICE, OutputFolder
 
 #: Files in the report folder with the results of head and of base.
 HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
@@ -17,6 +18,7 @@ HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
 _DISK_ERRORS = frozenset(
     {errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
 )
+_FOLDER_ADVICE = "name a folder of its own, which is not in the repository"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,18 @@ class Workspace:
         """The report folder, absolute."""
         return self.folder / self.settings.report_dir
 
+    @cached_property
+    def output(self) -> OutputFolder:
+        """The report folder for writers, as it is when it is first asked for: a program that makes
+        a link of it later does not lead elsewhere. Raises InvalidInput when the path leads out of
+        the workspace."""
+        root = self.folder.resolve()
+        try:
+            return OutputFolder(root, self.report.resolve().relative_to(root).as_posix())
+        except (OSError, RuntimeError, ValueError) as error:
+            problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error
+
     @property
     def in_actions(self) -> bool:
         """Whether this process runs in a job of GitHub Actions."""
@@ -43,25 +57,20 @@ class Workspace:
         return Redactor.from_environ(self.environ, self.settings.env)
 
     def make_report_folder(self) -> None:
-        """Makes the report folder and deletes the results of an earlier run.
+        """Makes the report folder and deletes the files of an earlier run.
 
         Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
         part of the change), and OutputError when the disk refuses it.
         """
-        name = self.settings.report_dir
-        advice = "name a folder of its own, which is not in the repository"
-        if not self.report.resolve().is_relative_to(self.folder.resolve()):
-            raise InvalidInput(f"`report-dir` {name!r} leads out of the workspace", advice)
+        output = self.output
         try:
-            self.report.mkdir(parents=True, exist_ok=True)
-            for old in (HEAD_RESULTS, BASE_RESULTS):
-                (self.report / old).unlink(missing_ok=True)
+            output.prepare((HEAD_RESULTS, BASE_RESULTS, *REPORTS))
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 problem = f"{self.report} cannot be written: {error.strerror}"
                 raise OutputError(problem, WRITE_ADVICE) from error
-            problem = f"`report-dir` {name!r} cannot be used: {error.strerror}"
-            raise InvalidInput(problem, advice) from error
+            problem = f"`report-dir` {self.settings.report_dir!r} cannot be used: {error.strerror}"
+            raise InvalidInput(problem, _FOLDER_ADVICE) from error
 
     def comment_template(self) -> Path | None:
         """The template of the comment, checked. Raises InvalidInput when it is missing or cannot
