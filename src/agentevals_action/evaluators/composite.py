@@ -24,7 +24,7 @@ from agentevals_action.evaluators.base import (
     run_evaluators,
 )
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, Steps, errors_at
+from agentevals_action.model.file_model import FileModel, ListOf, Steps, Weight, errors_at
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
     PASS_SCORE,
@@ -97,9 +97,10 @@ class Aggregator(FileModel):
         "evaluators in `required` must reach 0.6, or the test fails), "
         "`all_or_nothing` (0 if one score is under `threshold`).",
     )
-    weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    weights: dict[str, Weight] = Field(
         default_factory=dict,
-        description="Weights by evaluator name, 0 or more; they take precedence over `weight`.",
+        description="Weights by evaluator name, 0 to 1,000,000; they take precedence over "
+        "`weight`.",
     )
     required: ListOf[str] = Field(
         default=(),

@@ -19,6 +19,9 @@ Steps = tuple[str | int, ...]
 #: A list in a file, which is frozen in the model.
 ListOf = Annotated[tuple[Item, ...], Strict(False)]
 NonEmpty = Annotated[str, Field(min_length=1)]
+#: The weight of a score in a mean. Weights near the largest float would add up to infinity, and
+#: the mean would not be a number.
+Weight = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class FileModel(BaseModel):

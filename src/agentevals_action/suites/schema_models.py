@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.model.file_model import FileModel, NonEmpty, expected
+from agentevals_action.model.file_model import FileModel, NonEmpty, Weight, expected
 from agentevals_action.suites.messages import Answer, Question
 from agentevals_action.suites.workspace_models import Workspace
 
@@ -58,8 +58,8 @@ class Evaluator(FileModel):
     """The type of evaluator; `-` and `_` are equal in it."""
     name: NonEmpty | None = None
     """Shown in results and gates; made from type and value when missing."""
-    weight: Annotated[float, Field(ge=0)] = 1.0
-    """Weight in the test's score, 0 or more."""
+    weight: Weight = 1.0
+    """Weight in the test's score, 0 to 1,000,000."""
     required: Annotated[
         bool | Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_read_required)
     ] = None

@@ -105,6 +105,21 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(EVALUATOR + "{type: is_json, weight: -1}"),
         "EVAL.yaml:6:33: `weight` is the number -1; write a number that is 0 or more",
     ),
+    "weight whose sum with another is no number": (
+        suite(EVALUATOR + "{type: is_json, weight: 1.0e+308}"),
+        "EVAL.yaml:6:33: `weight` is the number 1e+308; write a number that is 1000000 or less",
+    ),
+    "weight of a composite's child out of range": (
+        suite(
+            EVALUATOR
+            + "{type: composite, aggregator: {weights: {a: 1.0e+308}}, evaluators: [{name: a, type: is_json}]}"
+        ),
+        "EVAL.yaml:6:53: `aggregator.weights.a` is the number 1e+308; write a number that is 1000000 or less",
+    ),
+    "weight of a criterion out of range": (
+        suite(EVALUATOR + "{type: rubric, rubrics: [{outcome: polite, weight: 1.0e+308}]}"),
+        "EVAL.yaml:6:60: `rubrics[0].weight` is the number 1e+308; write a number that is 1000000 or less",
+    ),
     "time limit out of range": (
         suite(WHOLE + "execution: {timeout_seconds: 3601}"),
         "EVAL.yaml:3:30: `execution.timeout_seconds` is the number 3601; write a number that is 3600 or less",

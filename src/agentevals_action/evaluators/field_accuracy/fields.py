@@ -21,7 +21,7 @@ from agentevals_action.evaluators.field_accuracy import dates
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf
+from agentevals_action.model.file_model import FileModel, ListOf, Weight
 from agentevals_action.model.json_values import MISSING, equal, look_up, read_path, shown, text_of
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Message
@@ -59,8 +59,8 @@ class Comparison(FileModel):
     required: bool = Field(
         default=False, description="If this field is missing in the answer, the evaluator scores 0."
     )
-    weight: float = Field(
-        default=1.0, ge=0, description="Its weight in the weighted average, 0 or more."
+    weight: Weight = Field(
+        default=1.0, description="Its weight in the weighted average, 0 to 1,000,000."
     )
     tolerance: Annotated[float, Field(ge=0)] | None = Field(
         default=None,

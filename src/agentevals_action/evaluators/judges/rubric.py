@@ -26,7 +26,7 @@ from agentevals_action.evaluators.judges.replies import (
     validate_reply,
 )
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf
+from agentevals_action.model.file_model import FileModel, ListOf, Weight
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Evaluator
 from agentevals_action.results.scoring import reaches, weighted_mean
@@ -147,8 +147,8 @@ class Criterion(FileModel):
         default=None, description="Its name; `rubric-N` by position if missing."
     )
     outcome: Requirement = Field(description="The requirement on the answer.")
-    weight: float = Field(
-        default=1.0, ge=0, description="Its weight in the rubric's score, 0 or more."
+    weight: Weight = Field(
+        default=1.0, description="Its weight in the rubric's score, 0 to 1,000,000."
     )
     required: Annotated[
         bool | float,
