@@ -3,16 +3,14 @@
 Texts are redacted before they are cut or escaped: part of a secret would not be recognized."""
 
 import base64
-import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from html import escape
+from html.entities import html5
 from operator import is_
 from typing import Any, TypeVar
-from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel
 
@@ -34,6 +32,17 @@ _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 #: `http://localhost:8080` do not match.
 _CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=-]{16,}")
 _LOGS = logging.Formatter()
+#: Characters that no encoder of JSON, URLs or HTML escapes.
+_UNESCAPED = re.compile(r"[A-Za-z0-9_.-]+")
+_RUNS = re.compile(r"[A-Za-z0-9_.-]+|\\+|[^A-Za-z0-9_.-]", re.DOTALL)
+_JSON_ESCAPES = {
+    **{character: character for character in "\"'/"},
+    **{"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"},
+}
+_HTML_NAMES = {
+    character: [name for name, text in html5.items() if text == character and name.endswith(";")]
+    for character in "\"&'<>"
+}
 _WITHOUT_TEXT = frozenset({type(None), bool, int, float})
 #: Levels of a record that are searched; deeper data (arguments of a tool) is masked.
 _MAX_DEPTH = 100
@@ -50,10 +59,15 @@ class Redactor:
     with several lines is a secret."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        forms = {form for value in values for secret in _parts(value) for form in _forms(secret)}
-        self._forms: Sequence[str] = sorted(
-            (form for form in forms if len(form) >= MIN_LENGTH), key=len, reverse=True
-        )
+        secrets = sorted({secret for value in values for secret in _parts(value)})
+        forms = {form for secret in secrets for form in _forms(secret)}
+        # Texts, not one regular expression: that search is ten times slower.
+        self._forms = [form for form in forms if len(form) >= MIN_LENGTH]
+        self._escaped = [
+            (max(_UNESCAPED.findall(secret), key=len, default=""), _escaped_form(secret))
+            for secret in secrets
+            if not _UNESCAPED.fullmatch(secret)
+        ]
 
     @classmethod
     def from_environ(
@@ -83,11 +97,16 @@ class Redactor:
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         found = []
-        for form in self._forms:
+        for form in [form for form in self._forms if form in text]:
             start = text.find(form)
             while start >= 0:
                 found.append((start, start + len(form)))
                 start = text.find(form, start + 1)
+        for part, form_of in self._escaped:
+            match = form_of.search(text) if part in text else None
+            while match:
+                found.append(match.span())
+                match = form_of.search(text, match.start() + 1)
         return sorted(found)
 
 
@@ -125,29 +144,59 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    yield from (secret, escape(secret))
-    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    for encoded in (
-        quote(secret, safe="", errors="replace"),
-        quote(secret, errors="replace"),
-        quote_plus(secret, errors="replace"),
-    ):
-        yield encoded
-        yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), encoded)
+    """The secret, and its base64, base32 and hex forms, wherever it begins in the encoded text."""
+    yield secret
     data = secret.encode("utf-8", "replace")
+    yield from (data.hex(), data.hex().upper())
     for offset in range(3):
-        core = _base64_core(data, offset)
+        core = _core(base64.b64encode, 6, data, offset)
         yield core
         yield core.translate({ord("+"): "-", ord("/"): "_"})
+    for offset in range(5):
+        core = _core(base64.b32encode, 5, data, offset)
+        yield from (core, core.lower())
 
 
-def _base64_core(data: bytes, offset: int) -> str:
-    """The characters of a base64 text that depend on these bytes alone, if they begin `offset`
-    bytes after a multiple of three."""
-    text = base64.b64encode(b"\0" * offset + data).decode().rstrip("=")
-    start = (0, 2, 3)[offset]
-    stop = len(text) if (offset + len(data)) % 3 == 0 else len(text) - 1
-    return text[start:stop]
+def _core(encode: Callable[[bytes], bytes], bits: int, data: bytes, offset: int) -> str:
+    """The characters of an encoded text that depend on these bytes alone, if they begin `offset`
+    bytes after the beginning of a group; a character stands for `bits` bits."""
+    text = encode(b"\0" * offset + data).decode()
+    return text[-(-8 * offset // bits) : 8 * (offset + len(data)) // bits]
+
+
+def _escaped_form(secret: str) -> re.Pattern[str]:
+    """A pattern of the secret as JSON, a URL, HTML or Python's `repr` writes it. Encoders differ in
+    the characters that they escape (`\\/`, `\\u002b`), so each character has all its forms."""
+    return re.compile("".join(map(_escaped_run, _RUNS.findall(secret))))
+
+
+def _escaped_run(run: str) -> str:
+    """A character that encoders leave as it is, or the forms of one that they escape; a run of
+    backslashes is one item, or a search could take exponential time."""
+    if _UNESCAPED.fullmatch(run):
+        return re.escape(run)
+    character, count = run[0], len(run)
+    utf16 = character.encode("utf-16-be", "surrogatepass").hex()
+    units = [utf16[start : start + 4] for start in range(0, len(utf16), 4)]
+    octets = character.encode("utf-8", "replace")
+    forms = [
+        "".join(rf"\\{{1,4}}u(?i:{unit})" for unit in units),
+        "".join(f"%(?i:{octet:02x})" for octet in octets),
+        rf"&\#(?:{ord(character)}|[xX](?i:0{{0,4}}{ord(character):x}));",
+        *(re.escape(f"&{name}") for name in _HTML_NAMES.get(character, ())),
+    ]
+    if ord(character) < 256:
+        forms.append(rf"\\{{1,4}}x(?i:{ord(character):02x})")
+    if character in _JSON_ESCAPES:
+        forms.append(rf"\\{{1,4}}{re.escape(_JSON_ESCAPES[character])}")
+    if character == " ":
+        forms.append(r"\+")  # in a form
+    if character == "\\":
+        forms = [rf"(?:{form}){{{count}}}" for form in forms]
+        forms.append(rf"\\{{{count},{4 * count}}}")
+    else:
+        forms.append(re.escape(character))
+    return f"(?:{'|'.join(forms)})"
 
 
 def redact_record(record: Record, redactor: Redactor) -> Record:
