@@ -95,8 +95,9 @@ class _FileSchema(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         made = super().model_schema(schema)
         made.pop("title", None)
-        docstrings = _docstrings(schema["cls"])
-        for name, field in schema["cls"].model_fields.items():
+        model: type[BaseModel] = schema["cls"]
+        docstrings = _docstrings(model)
+        for name, field in model.model_fields.items():
             if name in docstrings:
                 written = made["properties"][field.alias or name]
                 written.setdefault("description", docstrings[name])
