@@ -30,6 +30,8 @@ from agentevals_action.model.baseline import SOURCES
 from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.runner_variables import is_never_passed
 
+#: The largest value of the inputs `samples` and `confirm`.
+MAX_SAMPLES = 100
 _SHOWN = 60  # characters of an invalid value in its error
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
@@ -239,7 +241,7 @@ class Settings(BaseModel):
     judge_target: _Line | None = _input(
         None, "Name of the target that judges where an evaluator names none."
     )
-    samples: Annotated[int, _integer_in(1, 100)] = _input(1, "Samples per test.")
+    samples: Annotated[int, _integer_in(1, MAX_SAMPLES)] = _input(1, "Samples per test.")
     max_concurrency: Annotated[int, _integer_in(1, 1000)] = _input(
         8, "Maximum concurrency over all suites."
     )
@@ -327,7 +329,7 @@ class Settings(BaseModel):
     baseline_max_age: Annotated[float, _number_in(0, 3650)] = _input(
         14.0, "Days after which results of the base are marked as stale."
     )
-    confirm: Annotated[int, _integer_in(0, 100)] = _input(
+    confirm: Annotated[int, _integer_in(0, MAX_SAMPLES)] = _input(
         6,
         "Maximum number of fresh samples for each test whose verdict dropped or whose gate failed; "
         "0 lets one sample decide.",

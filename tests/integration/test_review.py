@@ -92,6 +92,42 @@ def test_review__a_regression_and_a_failed_gate_block(repository: Repository) ->
     ).read_text().strip() == done.out.strip()
 
 
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (("--confirm", "1"), "write `confirm` from 2 up"),
+        (("--alpha", "0.001"), "write `confirm` from 7 up, or `alpha` from 0.0012 up"),
+    ],
+)
+def test_review__settings_that_can_never_find_a_regression_are_an_error(
+    repository: Repository, options: tuple[str, ...], advice: str
+) -> None:
+    repository.commit("impolite", agent(IMPOLITE))
+    done = review(repository, *options)
+    assert done.code == 2
+    assert advice in done.err
+
+
+def test_review__everything_broken_and_too_few_samples_to_prove_it_is_inconclusive(
+    repository: Repository,
+) -> None:
+    """Six tests share the accepted probability, so that two samples prove nothing about one."""
+    asked = [
+        f"  - {{id: t{number}, input: Ada, assert: [{{type: contains, value: Good}}]}}\n"
+        for number in range(6)
+    ]
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("tests", {"evals/EVAL.yaml": "name: greeter\ntests:\n" + "".join(asked)})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("broken", agent("echo nothing of use\n"))
+    done = review(repository, "--confirm", "2")
+    assert done.code == 3, done.out + done.err
+    assert "6 tests failed in every fresh sample" in done.out
+    assert "not counted" not in done.out
+    assert review(repository, "--confirm", "2", "--fail-on", "gates").code == 0
+    assert review(repository, "--confirm", "6").code == 1
+
+
 def test_review__uncommitted_work_counts_as_the_change(repository: Repository) -> None:
     (repository.path / "agent.sh").write_text(IMPOLITE)
     done = review(repository)

@@ -125,6 +125,17 @@ class TestComparison:
         is_waived = bool(self.accepted_by) or self.quarantine is not None
         return self.change is Change.REGRESSED and not is_waived
 
+    @property
+    def is_unproven(self) -> bool:
+        """Whether all samples of base hold and all fresh ones of head fail, and these are too few
+        for so many suspects. It is inconclusive: if everything breaks at once, nothing may be
+        certain, and the check must not be green."""
+        found = self.evidence
+        if found is None or found.finding is not Finding.UNDECIDED or self.quarantine:
+            return False
+        held_on_base = found.base.trials and not found.base.failures
+        return bool(held_on_base and found.head.trials and not found.head.successes)
+
 
 @dataclass(frozen=True)
 class SuiteComparison:

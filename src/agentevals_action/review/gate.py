@@ -42,6 +42,7 @@ def decide(
     errors = list(_invalid(invalid))
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
     unknown = [*_unscored(counting, tests), *_unknown_base(policy, counting, baseline)]
+    unknown += _unproven(policy, tests)
     reasons = (*errors, *failed, *unknown)
     if errors:
         decision = invalid_decision(reasons)
@@ -127,6 +128,13 @@ def _unscored(suites: Sequence[SuiteComparison], tests: Sequence[TestComparison]
     for suite in suites:
         if suite.head is None or suite.head.total == suite.head.errored:
             yield f"the suite `{suite.path}` scored no test"
+
+
+def _unproven(policy: Policy, tests: Sequence[TestComparison]) -> Iterable[str]:
+    number = sum(test.is_unproven and not test.accepted_by for test in tests)
+    if "regressions" in policy.fail_on and number:
+        words = counted(number, "test", "failed in every fresh sample")
+        yield f"{words}, and `confirm` and `alpha` allow too few of them to decide"
 
 
 def _unknown_base(

@@ -31,6 +31,7 @@ from agentevals_action.review.base_tree import Base
 from agentevals_action.review.baseline_source import find_baseline
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
+from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import Change, SelectedSuites, select_suites
 from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
@@ -88,6 +89,7 @@ def review(
     request = _Request(job, workspace, repository, host, github)
     settings = workspace.settings
     checkout = Checkout.at(workspace.folder, settings, workspace.environ)
+    require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
     earlier = earlier_figures(workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written, after the decision

@@ -63,7 +63,8 @@ def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:
 
 
 def _is_acceptable(test: TestComparison) -> bool:
-    return test.change is Change.REGRESSED and not test.gates_lost and not test.quarantine
+    is_worse = test.change is Change.REGRESSED or test.is_unproven
+    return is_worse and not test.gates_lost and not test.quarantine
 
 
 def without_quarantined(suites: Iterable[SuiteComparison]) -> tuple[SuiteComparison, ...]:

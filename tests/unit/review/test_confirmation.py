@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.comparison import Finding, History
+from agentevals_action.model.comparison import Change, Finding, History, TestComparison
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import Evidences, Kept, Suspect
 from agentevals_action.review.confirmation import confirm
@@ -182,6 +182,22 @@ def test_confirm__what_broke_altogether_is_found_completely() -> None:
     agent = Agent({f"t{number}": 0.0 for number in range(40)})
     evidences = found(agent, *(suspect(f"t{number}", [PASS]) for number in range(40)))
     assert {evidence.finding for evidence in evidences.values()} == {Finding.REGRESSED}
+
+
+def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> None:
+    agent = Agent({f"t{number}": 0.0 for number in range(100)})
+    evidences = found(
+        agent, *(suspect(f"t{number}", [PASS] * 5) for number in range(100)), horizon=3
+    )
+    compared = [
+        TestComparison(name, Change.UNDECIDED, None, None, evidence=evidence)
+        for (_, name), evidence in evidences.items()
+    ]
+    assert [test.is_unproven for test in compared] == [True] * 100
+    shaky = suspect("t0", [PASS] * 10 + [FAIL] * 10)
+    evidence = found(Agent({"t0": 0.0}), shaky, horizon=3)[shaky.key]
+    assert evidence.finding is Finding.UNDECIDED
+    assert not TestComparison("t0", Change.UNDECIDED, None, None, evidence=evidence).is_unproven
 
 
 @pytest.mark.parametrize("samples", [1, 5, 10])

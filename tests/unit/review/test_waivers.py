@@ -13,6 +13,7 @@ from agentevals_action.model.comparison import (
     Change,
     Evidence,
     Finding,
+    History,
     SuiteComparison,
     TestComparison,
 )
@@ -186,6 +187,27 @@ def test_accepting__turns_regressions_into_accepted_ones() -> None:
 def test_accepting__is_no_matter_where_nothing_regressed() -> None:
     assert not waivers.needs_acceptance([suite(pair("a", "pass"), lost_gate("b"), pair("c", None))])
     assert waivers.needs_acceptance([suite(pair("a", "pass"), pair("b", "fail"))])
+
+
+def test_accepting__a_test_that_failed_in_every_fresh_sample_without_proof() -> None:
+    unproven = Evidence(Finding.UNDECIDED, History(5, 5), History(0, 3))
+    actual = suite(pair("a", "fail"), evidence={"a": unproven})
+    assert gate.decide(Policy(ON_PULL_REQUEST), [actual], RERUN).outcome is Outcome.INCONCLUSIVE
+    assert waivers.needs_acceptance([actual])
+    accepted = waivers.apply([actual], NONE, ADA)
+    assert gate.decide(Policy(ON_PULL_REQUEST), accepted, RERUN).outcome is Outcome.PASSED
+    held = waivers.apply([actual], alone("a"))
+    assert gate.decide(Policy(ON_PULL_REQUEST), held, RERUN).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("base", "head"), [(History(4, 5), History(0, 3)), (History(5, 5), History(1, 4))]
+)
+def test_undecided__does_not_block_if_a_sample_contradicts(base: History, head: History) -> None:
+    """A flaky test must not block each pull request."""
+    open_test = {"a": Evidence(Finding.UNDECIDED, base, head)}
+    actual = suite(pair("a", "fail"), evidence=open_test)
+    assert gate.decide(Policy(ON_PULL_REQUEST), [actual], RERUN).outcome is Outcome.PASSED
 
 
 def test_accepting__never_a_required_gate() -> None:

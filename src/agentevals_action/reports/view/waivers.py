@@ -28,7 +28,7 @@ def is_accepted(test: TestComparison) -> bool:
 
 def is_undecided(test: TestComparison) -> bool:
     """Whether fresh samples did not decide about a test, and no gate failed."""
-    is_open = test.change is Change.UNDECIDED and test.quarantine is None
+    is_open = test.change is Change.UNDECIDED and not test.quarantine and not test.accepted_by
     return is_open and not failed_gates(test)
 
 
@@ -57,5 +57,5 @@ def sentences(tests: Iterable[TestComparison], name: Callable[[str], str] = plai
 
 def undecided_sentence(tests: Iterable[TestComparison]) -> str:
     """`Undecided, not counted: 2 tests.`; empty if there are none."""
-    number = sum(map(is_undecided, tests))
+    number = sum(is_undecided(test) and not test.is_unproven for test in tests)
     return f"Undecided, not counted: {counted(number, 'test')}." if number else ""

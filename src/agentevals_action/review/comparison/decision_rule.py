@@ -3,11 +3,14 @@ a regression. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.model.comparison import NOTHING, Evidence, History
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
-from agentevals_action.review.comparison.statistics import Prior, failures_needed
+from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
+from agentevals_action.settings import MAX_SAMPLES
 
 RANK = {"fail": 0, "borderline": 1, "pass": 2}
 #: Fresh samples of head in the first step. If all of them hold, the fall was noise.
@@ -155,3 +158,36 @@ def next_step(plan: Plan, prior: Prior, known: Known) -> Step:
     if needed is None or head.failures + left < needed:
         return Step.CLEARED if 2 * head.failures < head.trials else Step.UNDECIDED
     return Step.SAMPLE_HEAD
+
+
+def require_decidable(samples: int, horizon: int, alpha: float) -> None:
+    """Raises InvalidInput if no regression could be confirmed, because such settings would let
+    every change pass: not even that of the only test of a suite, which holds in all samples of base
+    and in no fresh one of head. The inputs are `samples`, `confirm` and `alpha`."""
+    base = max(samples, MIN_HISTORY)
+    history = History(base, base) + SUSPICION
+    prior = fit_prior([History(samples, samples)])
+
+    def decides(count: int) -> bool:
+        return failures_needed(history, prior, count, alpha) is not None
+
+    if horizon == 0 or decides(horizon):
+        return
+    advice = "`confirm: 0`, which lets one sample decide"
+    enough = next((count for count in range(horizon + 1, MAX_SAMPLES + 1) if decides(count)), None)
+    if horizon > 1:
+        advice = f"`alpha` from {_round_up(tail(history, prior, horizon, horizon))} up, or {advice}"
+    if enough is not None:
+        advice = f"`confirm` from {enough} up, or {advice}"
+    raise InvalidInput(
+        f"the inputs `confirm: {horizon}` and `alpha: {alpha:g}` can confirm no regression, "
+        "not even of a test that always passes on base and never on head",
+        f"write {advice}",
+    )
+
+
+def _round_up(value: float) -> str:
+    """A probability with two significant digits that is not under the value."""
+    digits = Decimal(value)
+    step = Decimal(1).scaleb(digits.adjusted() - 1)
+    return f"{digits.quantize(step, ROUND_CEILING):f}"
