@@ -7,6 +7,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
@@ -33,6 +34,11 @@ from agentevals_action.model.runner_variables import is_never_passed
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100
 _SHOWN = 60  # characters of an invalid value in its error
+#: The inputs that state where and how a run is reported; no two of them conflict.
+_FOR_REPORT = (
+    *("github-token", "check-run", "check-name", "comment", "comment-id", "report-dir"),
+    "allow-unsafe-pull-request-target",
+)
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 
 
@@ -385,6 +391,18 @@ class Settings(BaseModel):
             "nothing was run",
             errors=errors,
         )
+
+    @classmethod
+    def for_report(cls, environ: Mapping[str, str]) -> Self:
+        """The inputs that state where a run is reported, for a run whose inputs are invalid. One
+        that is itself invalid has its default."""
+        accepted: dict[str, str] = {}
+        for name in _FOR_REPORT:
+            if text := environ.get(f"INPUT_{name.upper()}", "").strip():
+                with suppress(ValidationError):
+                    cls.model_validate({name: text})
+                    accepted[name] = text
+        return cls.model_validate(accepted)
 
 
 class _Conflict(PydanticCustomError):

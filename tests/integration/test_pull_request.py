@@ -254,21 +254,61 @@ def test_gate__a_fork_without_secrets_is_inconclusive_and_names_the_variable(gat
     assert "AGENT_KEY" in at_home.log
 
 
-def test_gate__pull_request_target_is_refused(gate: Gate) -> None:
+def test_gate__pull_request_target_is_refused_with_a_check_and_an_outcome(gate: Gate) -> None:
     job = gate.job()
-    job.name = "pull_request_target"
+    job.name, job.sha = "pull_request_target", gate.pull.main
     done = job.finish()
-    assert done.code == 2
-    assert "pull_request_target" in done.log
-    assert "could not start" in done.summary
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    assert "::error::the event `pull_request_target` is refused" in done.log
+    assert "the event `pull_request_target` is refused" in done.summary
+    (check,) = gate.server.check_runs
+    assert (check.head_sha, check.status, check.conclusion) == (
+        *(gate.pull.head, "completed", "failure"),
+    )
+    assert gate.shown() == []
+
+
+def test_gate__a_closed_pull_request_has_a_check_and_an_outcome(gate: Gate) -> None:
+    job = gate.job()
+    job.event = {**job.event, "action": "closed"}
+    done = job.finish()
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    assert "the pull request is closed" in done.log
+    (check,) = gate.server.check_runs
+    assert (check.head_sha, check.status, check.conclusion) == (
+        *(gate.pull.head, "completed", "failure"),
+    )
+    assert gate.shown() == []
+
+
+def test_gate__an_event_without_a_commit_has_an_outcome(gate: Gate) -> None:
+    job = gate.job()
+    job.event = {"pull_request": {"number": "seven"}}
+    done = job.finish()
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    assert "no valid value at" in done.log
+    assert not gate.server.check_runs
 
 
 def test_gate__invalid_inputs_are_all_reported_at_once(gate: Gate) -> None:
-    done = gate.job(inputs={"samples": "many", "strict": "yes", "fail-on": "gatez"}).finish()
-    assert done.code == 2
+    inputs = {"samples": "many", "strict": "yes", "fail-on": "gatez", "check-name": "our gate"}
+    done = gate.job(inputs=inputs).finish()
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    (check,) = gate.server.check_runs
+    assert (check.name, check.head_sha) == ("our gate", gate.pull.head)
+    assert (check.status, check.conclusion) == ("completed", "failure")
     for name in ("samples", "strict", "fail-on"):
-        assert f"`{name}`" in done.log
-    assert gate.server.requests == []
+        assert f"::error::input `{name}`" in done.log
+        assert name in gate.shown()[0]
+        assert name in check.summary
+
+
+def test_gate__invalid_inputs_do_not_write_a_check_that_is_switched_off(gate: Gate) -> None:
+    inputs = {"samples": "many", "check-run": "false", "comment": "off", "comment-id": "--"}
+    done = gate.job(inputs=inputs).finish()
+    assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
+    assert not gate.server.check_runs
+    assert not gate.shown()
 
 
 def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> None:

@@ -3,8 +3,8 @@ point."""
 
 import logging
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from agentevals_action.github.api import RunContext
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner_environment import RunnerEnvironment
+from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view.build import build_view
@@ -51,38 +52,61 @@ def command() -> int:
     point."""
     environ = os.environ
     runner = RunnerEnvironment.from_environ(environ)
-    try:
-        settings = Settings.from_environ(environ)
-        job = _job(runner, settings)
-    except AgentEvalsError as error:
-        job_log.report_invalid(error, runner.summary_path)
-        return error.exit_code
+    # Before any other program runs: what they contain now is from the runner.
+    outputs = CommandFile("GITHUB_OUTPUT", runner.output_path)
+    summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
+    settings, invalid = _settings(environ)
+    job, refused = _job(runner, settings)
+    reasons = (*invalid, *refused)
     workspace = Workspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
+    host = _host(job, settings, runner)
     try:
-        return _Gate(job, workspace, repository, _host(job, settings, runner), runner).run()
+        gate = _Gate(job, workspace, repository, host, runner, outputs, summary, reasons)
+        return gate.run()
     finally:
         _restore_owner(workspace)
 
 
-def _job(runner: RunnerEnvironment, settings: Settings) -> Job:
-    event = events.Event(runner.event_name, runner.payload(), runner.sha, runner.ref, runner.actor)
+def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
+    """The inputs, and an error for each that is invalid."""
+    try:
+        return Settings.from_environ(environ), ()
+    except InvalidInput as error:
+        return Settings.for_report(environ), _reasons(error)
+
+
+def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[str]]:
+    """What the event asks for, and the reasons why it is refused."""
     options = events.JobOptions(
         settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
     )
-    return events.job_for(event, options)
+    event = events.Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
+    try:
+        event = replace(event, payload=runner.payload())
+        return events.job_for(event, options), ()
+    except InvalidInput as error:
+        return events.refused_job(event), _reasons(error)
+
+
+def _reasons(error: AgentEvalsError) -> Sequence[str]:
+    return (*(error.errors if isinstance(error, InvalidInput) else ()), error.sentence)
 
 
 @dataclass(frozen=True)
 class _Gate:
-    """The gate for one event; its check run is completed whatever happens."""
+    """The gate for one event; its check run is completed whatever happens. With `refused`, the
+    reasons why nothing can run, it only reports them."""
 
     job: Job
     workspace: Workspace
     repository: GitRepository
     host: GitHubHost
     runner: RunnerEnvironment
+    outputs: CommandFile
+    summary: CommandFile
+    refused: Sequence[str] = ()
 
     def run(self) -> int:
         """Reviews, publishes, and gives the exit code."""
@@ -95,11 +119,12 @@ class _Gate:
         except Exception:
             self.host.finish_check(_CRASHED)
             raise
+        job_log.report_refusal(self.refused)
         stored = self._store_results(view.review)
         job_log.write_review(view, published, (*self.host.notices, *stored))
-        workflow_commands.append_summary(self.runner.summary_path, published.summary)
+        workflow_commands.append_summary(self.summary, published.summary)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
-        workflow_commands.write_outputs(self.runner.output_path, outputs)
+        workflow_commands.write_outputs(self.outputs, outputs)
         return view.review.decision.exit_code
 
     def _published_review(self) -> tuple[ReportView, Published]:
@@ -116,12 +141,14 @@ class _Gate:
     def _review(self) -> Review:
         """The review; a job that could not start or be finished is an outcome like any other."""
         job, workspace = self.job, self.workspace
+        if self.refused:
+            invalid = pipeline.invalid_review(job, self.refused)
+            return redact_record(invalid, workspace.redactor)
         try:
             workspace.comment_template()
             return pipeline.review(job, workspace, self.repository, self.host, github=self.host)
         except AgentEvalsError as error:
-            errors = error.errors if isinstance(error, InvalidInput) else ()
-            reasons = (*errors, error.sentence)
+            reasons = _reasons(error)
             is_inconclusive = error.exit_code is ExitCode.INCONCLUSIVE
             ended = (
                 pipeline.inconclusive_review(job, workspace.settings, reasons)

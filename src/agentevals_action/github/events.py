@@ -16,8 +16,9 @@ P = TypeVar("P", bound="_Payload")
 DEPENDABOT = "dependabot[bot]"
 _ON_A_CHANGE = frozenset({"gates", "regressions"})
 _ELSEWHERE = frozenset({"failures"})
+_BY_TIME_OR_HAND = ("schedule", "workflow_dispatch")
 #: Events that have the repository's secrets even if Dependabot causes them.
-_WITH_SECRETS = ("pull_request_target", "schedule", "workflow_dispatch")
+_WITH_SECRETS = ("pull_request_target", *_BY_TIME_OR_HAND)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,10 @@ class _PullRequest(_Payload):
         return self.head_repository is None or self.head_repository != self.base_repository
 
 
+class _PullRequestHead(_Payload):
+    sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
+
+
 class _MergeGroup(_Payload):
     head_sha: Sha = Field(validation_alias=AliasPath("merge_group", "head_sha"))
     base_sha: Sha = Field(validation_alias=AliasPath("merge_group", "base_sha"))
@@ -128,7 +133,7 @@ def job_for(event: Event, options: JobOptions) -> Job:
         return _merge_group(event, options)
     if event.name == "push" and event.payload.get("deleted") is not True:
         return _push(event, options)
-    known = event.name in ("schedule", "workflow_dispatch")
+    known = event.name in _BY_TIME_OR_HAND
     return Job(
         event=event.name,
         select="all",
@@ -139,6 +144,29 @@ def job_for(event: Event, options: JobOptions) -> Job:
         check_sha=event.sha if known else None,
         without_secrets=_without_secrets(event),
         is_default_branch=event.name == "schedule",
+    )
+
+
+def refused_job(event: Event) -> Job:
+    """The job that only reports why an event is refused or invalid: it runs nothing and writes no
+    comment. Its check run is on the commit of a required check, as far as the event has one."""
+    commit: str | None = event.sha
+    if event.name in ("pull_request", "pull_request_target"):
+        try:
+            commit = _PullRequestHead.model_validate(event.payload).sha
+        except ValidationError:
+            commit = None
+    elif event.name not in ("merge_group", "push", *_BY_TIME_OR_HAND):
+        commit = None
+    return Job(
+        event=event.name,
+        select="changed",
+        head_sha=commit or event.sha,
+        heads=(),
+        base=BaseRule("none"),
+        fail_on=frozenset(),
+        check_sha=commit,
+        without_secrets=_without_secrets(event),
     )
 
 

@@ -7,10 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from pathlib import Path
 
-from agentevals_action import escaping
-from agentevals_action.errors import AgentEvalsError, InvalidInput
 from agentevals_action.github import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
@@ -64,13 +61,10 @@ def folded(
             print(commands.command("endgroup"), file=stream, flush=True)
 
 
-def report_invalid(error: AgentEvalsError, summary: Path | None) -> None:
-    """Reports invalid inputs or an invalid event as annotations and in the job summary."""
-    lines = [*(error.errors if isinstance(error, InvalidInput) else ()), error.sentence]
-    for line in lines:
-        print(commands.command("error", line), flush=True)
-    items = "\n".join(f"- {escaping.prose(line, _REASON)}" for line in lines)
-    commands.append_summary(summary, f"> [!CAUTION]\n> **agentevals could not start**\n\n{items}\n")
+def report_refusal(reasons: Iterable[str]) -> None:
+    """Reports invalid inputs or a refused event as annotations of the job."""
+    for reason in reasons:
+        print(commands.command("error", reason), flush=True)
 
 
 def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:

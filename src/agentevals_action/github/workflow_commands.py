@@ -1,10 +1,12 @@
 """What the runner reads from a job: commands in the log, outputs, the job summary."""
 
+import errno
 import logging
+import os
 import re
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 from agentevals_action.formatting import counted
@@ -52,45 +54,98 @@ def safe_log_line(text: str) -> str:
     return "\n".join(no_command(line) for line in _LINE_ENDS.split(text))
 
 
-def write_outputs(path: Path | None, outputs: Mapping[str, str]) -> None:
-    """Appends outputs to the runner's file, if there is one; no value can end itself early. A file
-    that cannot be written is a warning. ValueError for an invalid name."""
+class CommandFile:
+    """A file that the runner reads after the step, with its content from before the run.
+
+    The runner takes the last value of an output. A program of the pull request that knows the file
+    could add one, or put a link, a FIFO or a device there: whatever it wrote is removed when the
+    action writes. A file that cannot be written is a warning. `path` None means there is none."""
+
+    def __init__(self, name: str, path: Path | None) -> None:
+        self._name = name
+        self._path = path
+        self._content = b""
+        if path is not None and os.path.lexists(path):
+            try:
+                with os.fdopen(_open_regular(path, os.O_RDONLY), "rb") as file:
+                    self._content = file.read()
+            except OSError as error:
+                self._warn(error)
+                self._path = None
+
+    def append(self, text: str) -> None:
+        """Appends text to the content from before the run."""
+        if self._path is None:
+            return
+        added = text.encode("utf-8", "replace")
+        try:
+            self._remove_irregular(self._path)
+            with os.fdopen(_open_regular(self._path, os.O_RDWR | os.O_CREAT), "r+b") as file:
+                if file.read(len(self._content) + 1) != self._content:
+                    log.warning(
+                        "another program wrote to %s during the run: its text was removed; see "
+                        "which agent, hook or judge writes there",
+                        self._name,
+                    )
+                file.seek(0)
+                file.truncate()
+                file.write(self._content + added)
+        except OSError as error:
+            self._warn(error)
+        else:
+            self._content += added
+
+    @property
+    def size(self) -> int:
+        """Bytes from before the run and of the action."""
+        return len(self._content)
+
+    def _remove_irregular(self, path: Path) -> None:
+        facts = path.lstat() if os.path.lexists(path) else None
+        if facts and not _is_regular(facts):
+            log.warning("another program replaced %s during the run", self._name)
+            path.unlink()
+
+    def _warn(self, error: OSError) -> None:
+        log.warning("%s could not be written: %s", self._name, error)
+
+
+def write_outputs(file: CommandFile, outputs: Mapping[str, str]) -> None:
+    """Appends outputs for the runner; no value can end itself early. ValueError for an invalid
+    name."""
     parts = []
     for name, value in outputs.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a valid name of an output")
         delimiter = f"end_{secrets.token_hex(16)}"
         parts.append(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
-    if path is not None:
-        with _warn_on_failure("the outputs"):
-            _append(path, "".join(parts))
+    file.append("".join(parts))
 
 
-def append_summary(path: Path | None, markdown: str) -> None:
-    """Appends Markdown to the job summary, if there is one, visibly cut to GitHub's limit, above
-    which GitHub shows nothing. A file that cannot be written is a warning."""
-    if path is None:
-        return
-    with _warn_on_failure("the job summary"):
-        free = limits.STEP_SUMMARY_BYTES - (path.stat().st_size if path.exists() else 0)
-        text = markdown if markdown.endswith("\n") else f"{markdown}\n"
-        if len(text.encode("utf-8", "replace")) > free:
-            kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
-            text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
-        _append(path, text)
+def append_summary(file: CommandFile, markdown: str) -> None:
+    """Appends Markdown to the job summary, visibly cut to GitHub's limit, above which GitHub shows
+    nothing."""
+    free = limits.STEP_SUMMARY_BYTES - file.size
+    text = markdown if markdown.endswith("\n") else f"{markdown}\n"
+    if len(text.encode("utf-8", "replace")) > free:
+        kept = limits.cut_bytes(text, free - len(_SUMMARY_CUT))
+        text = kept[: kept.rfind("\n") + 1] + _SUMMARY_CUT if free >= len(_SUMMARY_CUT) else ""
+    file.append(text)
 
 
-@contextmanager
-def _warn_on_failure(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        log.warning("%s could not be written: %s", what, error)
+def _open_regular(path: Path, flags: int) -> int:
+    """A descriptor of a regular file, without waiting for a reader of a FIFO; OSError for anything
+    else."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not _is_regular(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file with one name", str(path))
+    return descriptor
 
 
-def _append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.write(text)
+def _is_regular(facts: os.stat_result) -> bool:
+    """Whether a file is one that only this name leads to: another name would be a link, too."""
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
 
 
 def _encode(text: str) -> str:

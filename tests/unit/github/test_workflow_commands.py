@@ -1,11 +1,15 @@
 """Commands, outputs and summary as GitHub's runner reads them."""
 
+import os
 import re
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agentevals_action.github import workflow_commands
+from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import Annotation
 from tests.support.runner import read_outputs
 
@@ -86,7 +90,9 @@ def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
     path = tmp_path / "output"
     path.write_text("earlier=1\n")
     hostile = "x\nend_0\npass-rate=1\noutcome<<EOF\npassed\nEOF"
-    workflow_commands.write_outputs(path, {"outcome": "failed", "reason": hostile, "empty": ""})
+    workflow_commands.write_outputs(
+        CommandFile("GITHUB_OUTPUT", path), {"outcome": "failed", "reason": hostile, "empty": ""}
+    )
     assert dict(read_outputs(path.read_text())) == {
         "earlier": "1",
         "outcome": "failed",
@@ -97,21 +103,22 @@ def test_outputs__cannot_be_forged_by_a_value(tmp_path: Path) -> None:
 
 def test_outputs__have_another_delimiter_each_time(tmp_path: Path) -> None:
     path = tmp_path / "output"
-    workflow_commands.write_outputs(path, {"a": "1", "b": "2"})
+    workflow_commands.write_outputs(CommandFile("GITHUB_OUTPUT", path), {"a": "1", "b": "2"})
     assert len(set(re.findall("<<(.+)", path.read_text()))) == 2
 
 
 @pytest.mark.parametrize("name", ["", "a=b", "a\nb", "a<<b", "1a"])
 def test_outputs__of_no_name_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "output"
     with pytest.raises(ValueError, match="not a valid name"):
-        workflow_commands.write_outputs(tmp_path / "output", {name: "x"})
-    assert not (tmp_path / "output").exists()
+        workflow_commands.write_outputs(CommandFile("GITHUB_OUTPUT", path), {name: "x"})
+    assert not path.exists()
 
 
 def test_summary__is_added_to_what_stands(tmp_path: Path) -> None:
     path = tmp_path / "summary"
     path.write_text("# Earlier\n")
-    workflow_commands.append_summary(path, "# Ours 😀")
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "# Ours 😀")
     assert path.read_text(encoding="utf-8") == "# Earlier\n# Ours 😀\n"
 
 
@@ -119,7 +126,9 @@ def test_summary__is_added_to_what_stands(tmp_path: Path) -> None:
 def test_summary__stays_under_a_mebibyte_with_a_note(tmp_path: Path, before: int) -> None:
     path = tmp_path / "summary"
     path.write_text("x" * before)
-    workflow_commands.append_summary(path, "zeile ü😀\n" * 200_000)
+    workflow_commands.append_summary(
+        CommandFile("GITHUB_STEP_SUMMARY", path), "zeile ü😀\n" * 200_000
+    )
     written = path.read_bytes()
     assert len(written) <= 1024 * 1024
     added = written[before:].decode()
@@ -132,11 +141,91 @@ def test_summary__stays_under_a_mebibyte_with_a_note(tmp_path: Path, before: int
 def test_summary__of_a_full_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "summary"
     path.write_text("x" * 1024 * 1024)
-    workflow_commands.append_summary(path, "more")
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "more")
     assert path.stat().st_size == 1024 * 1024
 
 
 def test_summary__with_a_broken_character_is_written(tmp_path: Path) -> None:
     path = tmp_path / "summary"
-    workflow_commands.append_summary(path, "a\ud800b")
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "a\ud800b")
     assert path.read_text() == "a?b\n"
+
+
+def _append(path: Path) -> None:
+    path.write_text(path.read_text() + "outcome=passed\n")
+
+
+def _replace_by_file(path: Path) -> None:
+    path.unlink()
+    path.write_text("outcome=passed\n")
+
+
+def _make_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("victim"))
+
+
+def _link_hard(path: Path) -> None:
+    path.unlink()
+    path.hardlink_to(path.with_name("victim"))
+
+
+def _use_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/full")
+
+
+def _enlarge(path: Path) -> None:
+    os.truncate(path, 1 << 30)
+
+
+ATTACKS = [
+    *(_append, _replace_by_file, Path.unlink, _make_fifo),
+    *(_link, _link_hard, _use_device, _enlarge),
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_command_file__what_another_program_wrote_does_not_count(
+    tmp_path: Path, attack: Callable[[Path], None]
+) -> None:
+    path, victim = tmp_path / "output", tmp_path / "victim"
+    path.write_text("earlier=1\n")
+    victim.write_text("untouched")
+    file = CommandFile("GITHUB_OUTPUT", path)
+    attack(path)
+    workflow_commands.write_outputs(file, {"outcome": "failed"})
+
+    assert list(read_outputs(path.read_text())) == [("earlier", "1"), ("outcome", "failed")]
+    assert stat.S_ISREG(path.lstat().st_mode)
+    assert victim.read_text() == "untouched"
+
+
+def test_command_file__what_another_program_wrote_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "output"
+    path.write_text("")
+    file = CommandFile("GITHUB_OUTPUT", path)
+    workflow_commands.write_outputs(file, {"a": "1"})
+    assert caplog.messages == []
+    _append(path)
+    workflow_commands.write_outputs(file, {"b": "2"})
+    assert "another program wrote to GITHUB_OUTPUT during the run" in caplog.text
+    assert dict(read_outputs(path.read_text())) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize("path", [Path("/dev/null"), Path("/dev/stdout"), Path("/dev")])
+def test_command_file__that_was_never_a_file_is_left_alone(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = path.lstat()
+    workflow_commands.append_summary(CommandFile("GITHUB_STEP_SUMMARY", path), "text")
+    assert "GITHUB_STEP_SUMMARY could not be written" in caplog.text
+    assert path.lstat().st_ino == before.st_ino
+    assert path.lstat().st_mode == before.st_mode
