@@ -10,6 +10,7 @@ from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import Found, StoredBaseline, origin_of
 from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.model.suite import Suite
+from agentevals_action.system.regular_files import is_present, read_regular
 
 _BYTES = 64 * 1024 * 1024
 
@@ -43,12 +44,13 @@ class FileBaseline(StoredBaseline):
         root, path = self.root.resolve(), (self.root / self.path).resolve()
         if not path.is_relative_to(root):
             return f"`{self.path}` is outside of the repository"
-        if not path.is_file():
+        if not is_present(path):
             return f"there is no `{self.path}` on base (a baseline file counts once it is merged)"
         try:
-            if path.stat().st_size > _BYTES:
+            data = read_regular(path, _BYTES + 1)
+            if len(data) > _BYTES:
                 return f"`{self.path}` on base is larger than {_BYTES >> 20} MiB"
-            suites = baseline_file_format.read_suites(path.read_bytes().decode("utf-8"))
+            suites = baseline_file_format.read_suites(data.decode("utf-8"))
         except OSError as error:
             return f"`{self.path}` on base cannot be read: {error.strerror}"
         except ValueError as error:  # not UTF-8, or not a baseline file

@@ -18,6 +18,7 @@ from agentevals_action.model.suite import Evaluator, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.regular_files import read_regular
 
 Value = TypeVar("Value")
 #: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
@@ -148,8 +149,7 @@ def folder_of(info: ValidationInfo) -> Folder:
 def read_bytes(path: Path, name: str, limit: int) -> bytes:
     """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
+        data = read_regular(path, limit + 1)
     except OSError as error:
         raise ValueError(f"{name} cannot be read ({error.strerror})") from None
     if len(data) > limit:

@@ -16,6 +16,7 @@ from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Block, Evaluator, Hook, Message, Suite, Test, Workspace
 from agentevals_action.model.target import Target
 from agentevals_action.system.redaction import looks_secret
+from agentevals_action.system.regular_files import digest_of
 from agentevals_action.targets.variables import names_in
 
 #: Fields of a target that name it and do not define it.
@@ -211,7 +212,7 @@ class Fingerprints:
     def _content(self, path: Path) -> str:
         if path not in self._contents:
             try:
-                self._contents[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+                self._contents[path] = digest_of(path)
             except OSError as error:
                 # The component that needs the file reports the error; here it is one more state.
                 self._contents[path] = type(error).__name__

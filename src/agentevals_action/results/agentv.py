@@ -13,6 +13,7 @@ from agentevals_action.model.result import (
     Verdict,
 )
 from agentevals_action.results.scoring import verdict_of
+from agentevals_action.system.regular_files import read_regular
 
 _ANSWER_PATHS = ("output_path", "answer_path", "response_path")
 _ANSWER_LIMIT = 1024 * 1024  # bytes of an answer's own file
@@ -126,8 +127,7 @@ def _answer_file(folder: Path, relative: str) -> str:
         path = (folder / relative).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
             return ""
-        with path.open("rb") as file:
-            return file.read(_ANSWER_LIMIT).decode("utf-8", "replace").rstrip()
+        return read_regular(path, _ANSWER_LIMIT).decode("utf-8", "replace").rstrip()
     except (OSError, ValueError):
         return ""  # the answer is only shown: the row is valid without it
 

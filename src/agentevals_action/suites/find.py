@@ -21,6 +21,7 @@ from agentevals_action.suites.files.yaml_reader import (
 )
 from agentevals_action.suites.schema_models import Seconds
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES
+from agentevals_action.system.regular_files import is_present, read_regular
 
 #: The folder of configuration and targets, and the name of the configuration.
 FOLDER, CONFIG = ".agentv", "config.yaml"
@@ -68,7 +69,7 @@ def nearest_file(folder: Path, root: Path, name: str) -> Path | None:
     root."""
     while True:
         candidate = folder / FOLDER / name
-        if candidate.is_file():
+        if is_present(candidate):
             return candidate
         if folder in (root, folder.parent):
             return None
@@ -117,7 +118,7 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
         yield from ((Path(folder) / name).relative_to(root).as_posix() for name in files)
     # A configuration above the folder applies to it, too.
     for parent in below.parents:
-        if parent.is_relative_to(root) and (path := parent / FOLDER / CONFIG).is_file():
+        if parent.is_relative_to(root) and is_present(path := parent / FOLDER / CONFIG):
             yield path.relative_to(root).as_posix()
 
 
@@ -132,7 +133,7 @@ def _configured(root: Path, paths: Sequence[str]) -> Iterator[str]:
     suffix = f"{FOLDER}/{CONFIG}"
     for path in paths:
         # git still knows a file that was deleted
-        if f"/{path}".endswith(f"/{suffix}") and (root / path).is_file():
+        if f"/{path}".endswith(f"/{suffix}") and is_present(root / path):
             findings = Findings()
             config = read_config(root / path, root, findings)
             if findings.errors:
@@ -155,12 +156,12 @@ def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
-    if not file.is_file() or (file.parent.name == FOLDER and file.stem in ("config", "targets")):
+    if not is_present(file) or (file.parent.name == FOLDER and file.stem in ("config", "targets")):
         return False
     is_named = any(PurePosixPath(pattern).name == _DATASET for pattern in patterns)
     if file.name != _DATASET or is_named:
         return True
-    return file.with_suffix(".jsonl").is_file() or _has_tests(file, root)
+    return is_present(file.with_suffix(".jsonl")) or _has_tests(file, root)
 
 
 def _has_tests(file: Path, root: Path) -> bool:
@@ -170,6 +171,9 @@ def _has_tests(file: Path, root: Path) -> bool:
         data = read_yaml_file(file, file.name)
     except Unreadable:
         # An invalid suite must not be taken for no suite.
-        with file.open("rb") as opened:
-            return bool(_TESTS_LINE.search(opened.read(MAX_BYTES).decode("utf-8", "replace")))
+        try:
+            text = read_regular(file, MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return True
+        return bool(_TESTS_LINE.search(text))
     return isinstance(data, Map) and dialects.tests_key(data) is not None

@@ -32,6 +32,7 @@ from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.regular_files import is_present
 
 _SIDECAR = "dataset"
 
@@ -102,7 +103,7 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
     rows = file.with_suffix(".jsonl")
     if dialects.tests_key(data) is not None:
         return _Root(path, data, None, (own,))
-    if rows.is_file() and rows.resolve().is_relative_to(folder.root):
+    if is_present(rows) and rows.resolve().is_relative_to(folder.root):
         return _Root(path, data, rows, (own,))
     advice = f"write a list of tests, or put them into {rows.name} next to this file"
     findings.error(data.location, "`tests` is missing", advice)
@@ -122,7 +123,7 @@ def _read_sidecar(file: Path, folder: Folder, findings: Findings) -> Map | None:
     for suffix in YAML_SUFFIXES:
         for stem in dict.fromkeys((file.stem, _SIDECAR)):
             candidate = file.with_name(stem + suffix)
-            if not candidate.is_file() or not candidate.resolve().is_relative_to(folder.root):
+            if not is_present(candidate) or not candidate.resolve().is_relative_to(folder.root):
                 continue
             data = _read_map(candidate, folder.relative(candidate))
             key = dialects.tests_key(data)

@@ -13,6 +13,7 @@ from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import decode, read_yaml_file, unreadable
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.regular_files import open_regular
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
@@ -45,7 +46,7 @@ class Streamed:
         """The rows that are not blank, with their line numbers from 1; Unreadable when the file
         cannot be read, or a row is not UTF-8 or too long."""
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
                     if len(data) > MAX_ROW:
                         problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"

@@ -22,6 +22,7 @@ from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_file
 from agentevals_action.suites.find import CONFIG, Config, nearest_file, read_config
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.regular_files import is_present
 from agentevals_action.targets import base, variables
 
 NAME = "targets.yaml"
@@ -123,7 +124,7 @@ def read_targets(file: Path, root: Path, providers: Providers, findings: Finding
 def _read_entries(
     file: Path, path: str, root: Path, findings: Findings
 ) -> Mapping[str, Map] | None:
-    if not file.is_file():
+    if not is_present(file):
         problem = "there is no such targets file"
         findings.error(Location(path), problem, "correct the input `targets`")
         return None
@@ -391,7 +392,7 @@ def _cached(
     catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]
 ) -> Read:
     """Reads a file once for all suites that share it; each of them gets its errors."""
-    status = file.stat() if file.is_file() else None
+    status = file.stat() if file.exists() else None
     key = (file, status and (status.st_mtime_ns, status.st_size))
     if key not in catalog.cache:
         own = Findings()

@@ -46,6 +46,8 @@ class Folder:
             known = path.is_file()
         except OSError as error:
             raise ValueError(f"the file {text!r} cannot be looked for ({error.strerror})") from None
+        if not known and path.exists() and not path.is_dir():
+            raise ValueError(f"{text!r} is not a regular file ({self.relative(path)})")
         if not known:
             raise ValueError(f"there is no file {text!r} (looked for {self.relative(path)})")
         return path

@@ -11,6 +11,7 @@ from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.system.regular_files import is_present, read_regular
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 #: Maximum size of a `.env` file in bytes.
@@ -74,7 +75,7 @@ def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapp
 
 
 def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
-    if not path.is_file():
+    if not is_present(path):
         return {}
     name = path.relative_to(root).as_posix()
     if not path.resolve().is_relative_to(root):
@@ -84,8 +85,7 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
             "replace the symbolic link with a file",
         )
     try:
-        with path.open("rb") as file:
-            data = file.read(_DOTENV_LIMIT + 1)
+        data = read_regular(path, _DOTENV_LIMIT + 1)
         if len(data) > _DOTENV_LIMIT:
             raise ValueError("it is over 1 MB")
         text = data.decode("utf-8-sig")

@@ -9,10 +9,11 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
 
 from agentevals_action.evaluators.base import Case
-from agentevals_action.model.messages import prompt_text, reference_text, wire_messages
+from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Evaluator, Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.results import trace_summary
+from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 
 def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:

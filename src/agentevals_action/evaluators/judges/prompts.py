@@ -11,9 +11,10 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, read_bytes
-from agentevals_action.model.messages import prompt_text, reference_text, wire_messages
+from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.system.paths import Folder
+from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 _EXTENSIONS = (".md", ".txt", ".j2", ".prompt")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.suite import Hook, Test
 from agentevals_action.system import process
+from agentevals_action.targets.message_texts import prompt_text
 
 _LAST_LINES, _LAST_CHARACTERS = 5, 500
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")

@@ -17,6 +17,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
 from agentevals_action.suites.files.positions import Items, Map, Position
 from agentevals_action.suites.files.validation_errors import describe_value, shorten
+from agentevals_action.system.regular_files import NotRegularFile, read_regular
 
 try:
     from yaml.cyaml import CParser as _Parser  # type: ignore[attr-defined]  # missing in the stubs
@@ -76,19 +77,21 @@ def read_yaml_file(file: Path, source: str) -> Any:
     """The document of a file, as `read_yaml` returns it; Unreadable also when the file is too long
     or cannot be read."""
     try:
-        if file.stat().st_size > MAX_BYTES:
-            problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
-            raise Unreadable(Diagnostic(Location(source), problem, _MANY))
-        data = file.read_bytes()
+        data = read_regular(file, MAX_BYTES + 1)
     except OSError as error:
         raise unreadable(source, error) from None
+    if len(data) > MAX_BYTES:
+        problem = f"this file is longer than {MAX_BYTES // 1_000_000} MB"
+        raise Unreadable(Diagnostic(Location(source), problem, _MANY))
     return read_yaml(data, source)
 
 
 def unreadable(source: str, error: OSError) -> Unreadable:
     """The error of a file that cannot be read."""
     problem = f"this file cannot be read ({error.strerror})"
-    return Unreadable(Diagnostic(Location(source), problem, "make it readable"))
+    is_other = isinstance(error, NotRegularFile)
+    advice = "replace it by a regular file" if is_other else "make it readable"
+    return Unreadable(Diagnostic(Location(source), problem, advice))
 
 
 def read_settings_file(file: Path, root: Path, path: str, findings: Findings) -> tuple[Any, bool]:

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.file_model import ListOf, NonEmpty
-from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.message_texts import prompt_text
 
 #: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
-from agentevals_action.model.messages import content_text
 from agentevals_action.model.suite import Message, Role, ToolCall
 from agentevals_action.targets.apis.images import Picture, picture
+from agentevals_action.targets.message_texts import content_text
 
 Side = Literal["user", "assistant"]
 

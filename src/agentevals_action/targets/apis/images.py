@@ -5,6 +5,7 @@ import binascii
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
+from agentevals_action.system.regular_files import read_regular
 
 #: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024
@@ -41,9 +42,7 @@ def picture(block: Block) -> Picture:
     cannot be read. Vendors refuse a type that is not that of the bytes, so the bytes decide."""
     name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
     if block.path is not None:
-        if block.path.stat().st_size > SIZE_LIMIT:
-            raise ValueError(f"{name} is over 20 MB")
-        declared, data = None, block.path.read_bytes()
+        declared, data = None, read_regular(block.path, SIZE_LIMIT + 1)
     else:
         declared, data = _inline(str(block.value))
     if len(data) > SIZE_LIMIT:

@@ -1,12 +1,12 @@
 """Digests of the files that cached replies depend on."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.model import path_patterns
+from agentevals_action.system.regular_files import digest_of
 
 #: Folders that are not part of an agent: git's own, and bytecode.
 _EXCLUDED = frozenset({".git", "__pycache__"})
@@ -31,8 +31,7 @@ class CacheFiles:
         state = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
         known = self._digests.get(path)
         if known is None or known[0] != state:
-            with path.open("rb") as file:
-                known = self._digests[path] = state, hashlib.file_digest(file, "sha256").hexdigest()
+            known = self._digests[path] = state, digest_of(path)
         return known[1]
 
     def matching(self, root: Path, patterns: Sequence[str]) -> Mapping[str, str]:

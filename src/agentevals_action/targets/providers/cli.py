@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
@@ -22,6 +21,7 @@ from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.reply_envelope import read_reply
 
 _MEGABYTE = 1024**2

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.json_values import MISSING, look_up, parse_json, read_path, shown
-from agentevals_action.model.messages import prompt_text, wire_messages
+from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
@@ -20,6 +20,7 @@ from agentevals_action.targets import variables
 from agentevals_action.targets.apis.http_client import HttpClient, check_url
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.reply_envelope import read_reply
 from agentevals_action.templating import render_text, render_value, unknown_variables
 

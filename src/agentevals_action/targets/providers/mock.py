@@ -10,10 +10,11 @@ from pydantic import AfterValidator, Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.file_model import FileModel, ListOf
-from agentevals_action.model.messages import content_text, read_message
+from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.message_texts import content_text
 from agentevals_action.targets.reply_envelope import trace_of
 
 _SEARCH_SECONDS = 2.0  # the limit for the search of one pattern

@@ -20,10 +20,10 @@ from agentevals_action.evaluators.code_judge.target_proxy import (
     TargetProxy,
     target_proxy,
 )
-from agentevals_action.model.messages import prompt_text
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases
 
 CLIENT = """\

@@ -1,0 +1,64 @@
+"""Reads files of a repository. Any program may have put a FIFO or a device in the path of one."""
+
+import errno
+import hashlib
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+_TYPES = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+
+class NotRegularFile(OSError):
+    """A path with something else than a regular file; `strerror` names it."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a regular file to read its bytes; links are followed. OSError, NotRegularFile.
+
+    Attack: a FIFO without a writer blocks the run forever when it is opened in the usual way."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(path, stat.S_IFSOCK) from None
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise _not_regular(path, mode)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The first `limit` bytes of a regular file. OSError, NotRegularFile."""
+    with open_regular(path) as file:
+        # Python allocates what is asked for before it reads.
+        return file.read(min(limit, os.fstat(file.fileno()).st_size))
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a regular file, hexadecimal. OSError, NotRegularFile."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_present(path: Path) -> bool:
+    """Whether there is anything but a folder: what is not a regular file is an error of its reader,
+    and never ignored."""
+    return path.exists() and not path.is_dir()
+
+
+def _not_regular(path: Path, mode: int) -> NotRegularFile:
+    found = _TYPES.get(stat.S_IFMT(mode), "a special file")
+    return NotRegularFile(errno.EINVAL, f"it is {found}, not a regular file", str(path))

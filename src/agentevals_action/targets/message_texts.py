@@ -1,0 +1,50 @@
+"""Messages as plain text, with the contents of the files in them."""
+
+import json
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+from agentevals_action.model.suite import Block, Message
+from agentevals_action.system.regular_files import open_regular
+
+
+def prompt_text(messages: Sequence[Message]) -> str:
+    """The prompt as text: one user message is its text, several are
+    headed blocks."""
+    if len(messages) == 1 and messages[0].role == "user":
+        return content_text(messages[0])
+    return "\n\n".join(
+        f"@[{message.role.capitalize()}]:\n{content_text(message)}" for message in messages
+    )
+
+
+def reference_text(expected: Sequence[Message]) -> str:
+    """The text of the expected answer: the last assistant message, else the last one; empty if
+    nothing is expected."""
+    messages = [message for message in expected if message.role == "assistant"] or list(expected)
+    return content_text(messages[-1]) if messages else ""
+
+
+def content_text(message: Message) -> str:
+    """A message's blocks joined by newlines: text as it is, JSON as JSON, a file with its content,
+    an image as its path.
+
+    ValueError if a file is no UTF-8 text; OSError if it cannot be read."""
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(_block_text(block) for block in message.content)
+
+
+def _block_text(block: Block) -> str:
+    if block.type == "json":
+        return json.dumps(block.value, ensure_ascii=False)
+    if block.type == "file" and block.path is not None:
+        try:
+            with TextIOWrapper(open_regular(block.path), encoding="utf-8") as file:
+                text = file.read()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"the file {block.value} is no UTF-8 text ({error.reason} at byte {error.start})"
+            ) from None
+        return f'<file path="{block.value}">\n{text}\n</file>'
+    return str(block.value)

@@ -1,0 +1,66 @@
+"""A named pipe in place of a file: an error with its path, where opening it would block the run."""
+
+import os
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.model.suite import BrokenSuite
+from agentevals_action.suites.find import find_suites
+from agentevals_action.suites.quarantine_file import read_quarantines
+from tests.support import suites
+
+TEST = "{id: a, input: q, criteria: c}"
+PROMPT = "{type: llm_judge, prompt: ./x}"
+SCHEMA = "{type: is_json, schema: x}"
+BLOCK = "[{role: user, content: [{type: file, value: x}]}]"
+#: What names the pipe, and where the pipe is.
+SUITES: dict[str, tuple[str, str]] = {
+    "suite": ("", "EVAL.yaml"),
+    "list of tests": ("tests: x.yaml", "x.yaml"),
+    "rows": ("tests: x.jsonl", "x.jsonl"),
+    "targets": (f"tests: [{TEST}]", ".agentv/targets.yaml"),
+    "configuration": (f"tests: [{TEST}]", ".agentv/config.yaml"),
+    "prompt": (f"tests: [{{id: a, input: q, assert: [{PROMPT}]}}]", "x"),
+    "schema": (f"tests: [{{id: a, input: q, assert: [{SCHEMA}]}}]", "x"),
+    "block": (f"tests: [{{id: a, input: {BLOCK}, criteria: c}}]", "x"),
+    "workspace": (f"workspace: x.yaml\ntests: [{TEST}]", "x.yaml"),
+}
+
+
+def pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("case", SUITES)
+def test_load__a_named_pipe_is_an_error_that_names_it(tmp_path: Path, case: str) -> None:
+    text, path = SUITES[case]
+    suites.write(tmp_path, {"EVAL.yaml": text, ".agentv/targets.yaml": suites.TARGETS})
+    pipe(tmp_path / path)
+    loaded = suites.load(tmp_path)
+    assert isinstance(loaded, BrokenSuite)
+    errors = "\n".join(map(str, loaded.errors))
+    assert "not a regular file" in errors
+    assert path in errors
+
+
+@pytest.mark.parametrize("name", ["EVAL.yaml", "dataset.yaml", "dataset.jsonl"])
+def test_find__a_named_pipe_is_not_taken_for_no_suite(tmp_path: Path, name: str) -> None:
+    suites.write(tmp_path, {"dataset.yaml": "name: a", ".agentv/targets.yaml": suites.TARGETS})
+    pipe(tmp_path / name)
+    path = "dataset.yaml" if name == "dataset.jsonl" else name
+    assert path in find_suites(tmp_path, tmp_path, (), None)
+    assert isinstance(suites.load(tmp_path, path), BrokenSuite)
+
+
+@pytest.mark.parametrize("make", [pipe, lambda path: path.symlink_to(os.devnull)])
+def test_quarantine__a_file_that_is_not_regular_is_an_error(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / ".agentevals.yaml")
+    (error,) = read_quarantines(tmp_path, date(2026, 3, 1)).errors
+    assert str(error).startswith(".agentevals.yaml")

@@ -1,0 +1,54 @@
+import base64
+import os
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.model.suite import Block, Message
+from agentevals_action.targets.message_texts import content_text, prompt_text
+
+
+def test_prompt_text__one_user_message_is_its_text() -> None:
+    assert prompt_text([Message("user", "hi\n@[User]:")]) == "hi\n@[User]:"
+
+
+def test_prompt_text__several_are_headed_blocks() -> None:
+    messages = [
+        Message("system", "be brief"),
+        Message("user", "q"),
+        Message("assistant", "a"),
+        Message("tool", "t"),
+    ]
+    assert (
+        prompt_text(messages)
+        == "@[System]:\nbe brief\n\n@[User]:\nq\n\n@[Assistant]:\na\n\n@[Tool]:\nt"
+    )
+    assert prompt_text([Message("system", "alone")]) == "@[System]:\nalone"
+
+
+def test_content_text__each_kind_of_block(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("line ü\n", encoding="utf-8")
+    blocks = (
+        Block("text", "see"),
+        Block("json", {"ä": [1, None]}),
+        Block("file", "notes.txt", tmp_path / "notes.txt"),
+        Block("image", "pic.png", tmp_path / "pic.png"),
+    )
+    assert (
+        content_text(Message("user", blocks))
+        == 'see\n{"ä": [1, null]}\n<file path="notes.txt">\nline ü\n\n</file>\npic.png'
+    )
+
+
+def test_content_text__a_file_that_is_no_text_is_a_value_error(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(base64.b64decode("/w=="))
+    with pytest.raises(ValueError, match="the file x is no UTF-8 text"):
+        content_text(Message("user", (Block("file", "x", tmp_path / "x"),)))
+    with pytest.raises(OSError, match="No such file"):
+        content_text(Message("user", (Block("file", "y", tmp_path / "y"),)))
+
+
+def test_content_text__a_named_pipe_is_an_error_and_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is a named pipe, not a regular file"):
+        content_text(Message("user", (Block("file", "pipe", tmp_path / "pipe"),)))
