@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import command
+from tests.support import command, git_http
 from tests.support.repositories import Repository
 
 #: An agent that does what the prompt says: `write NAME TEXT` or `fail`.
@@ -128,12 +128,13 @@ def test_run__a_repository_at_a_commit(tmp_path: Path) -> None:
     origin = Repository.create(tmp_path / "origin", {"app.txt": "old\n"})
     first = origin.head()
     origin.commit("later", {"app.txt": "later\n"})
-    root = make_repository(
-        tmp_path,
-        f"  repos: [{{path: code, repo: '{origin.path.as_uri()}', commit: {first}}}]\n",
-        one_test("a", "write code/app.txt new", "code/app.txt=new"),
-    )
-    done = command.run(root, "run", env=temporary(tmp_path))
+    with git_http.served(origin) as url:
+        root = make_repository(
+            tmp_path,
+            f"  repos: [{{path: code, repo: '{url}', commit: {first}}}]\n",
+            one_test("a", "write code/app.txt new", "code/app.txt=new"),
+        )
+        done = command.run(root, "run", env=temporary(tmp_path))
     assert done.code == 0, done.out + done.err
     assert (
         "--- a/code/app.txt\n+++ b/code/app.txt\n@@ -1 +1 @@\n-old\n+new\n"

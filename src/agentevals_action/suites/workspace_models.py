@@ -22,6 +22,8 @@ from agentevals_action.system.paths import PREFIXES, Folder
 
 _ON_GITHUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _BY_SSH = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^-\s][^\s]*")
+#: Files of a bare repository that name other repositories.
+_BORROWED = ("commondir", "objects/info/alternates")
 _SCHEMES = ("https", "http", "ssh")
 _TEXT = WithJsonSchema({"type": "string", "minLength": 1})
 
@@ -131,8 +133,8 @@ def _read_revision(text: str) -> str:
 def _read_source(value: Any, info: ValidationInfo) -> str | Path:
     """A URL, or the absolute folder where one of this repository is named.
 
-    `owner/name` is GitHub's. A folder begins with `./`, `../` or `/`; `file://` is a folder of this
-    repository if there is one, and a URL otherwise."""
+    `owner/name` is GitHub's. A folder of this repository begins with `./`, `../`, `/` or
+    `file://`."""
     text = _text(value).strip()
     try:
         if text in (".", "..") or text.startswith(PREFIXES):
@@ -146,18 +148,16 @@ def _read_source(value: Any, info: ValidationInfo) -> str | Path:
         raise ValueError(f"{error}; {advice}") from None
 
 
-def _local_source(text: str, folder: Folder) -> str | Path:
-    is_url = text.startswith("file://")
-    try:
-        path = folder.resolve(text)
-        if path.is_dir():
-            return path
-    except ValueError:
-        if not is_url:
-            raise
-    if is_url and text.removeprefix("file://").startswith("/"):
-        return text
-    raise ValueError(f"there is no folder {text[:100]!r}")
+def _local_source(text: str, folder: Folder) -> Path:
+    """Attack: `file:///any/repository`, or a committed bare repository that borrows the objects of
+    one, clones what lies elsewhere on the disk."""
+    path = folder.resolve(text)
+    if not path.is_dir():
+        raise ValueError(f"there is no folder {text[:100]!r}")
+    for name in _BORROWED:
+        if (path / name).exists():
+            raise ValueError(f"{text[:100]!r} refers to another repository by its file {name!r}")
+    return path
 
 
 def _remote_source(text: str) -> str:

@@ -223,7 +223,6 @@ def test_isolation__its_words(root: Path, words: str, fresh: bool) -> None:
         ("https://git.example.org/a/b.git", "https://git.example.org/a/b.git"),
         ("git@github.com:acme/app.git", "git@github.com:acme/app.git"),
         ("ssh://git@example.org/app", "ssh://git@example.org/app"),
-        ("file:///elsewhere/app.git", "file:///elsewhere/app.git"),
     ],
 )
 def test_repo__its_sources(root: Path, written: str, source: str) -> None:
@@ -245,6 +244,15 @@ def test_repo__folder_of_this_repository(root: Path, written: str, path: str) ->
     assert workspace(root, f"repos: [{{path: app, repo: '{written}'}}]").repos == (
         Repo("app", root.resolve() / path),
     )
+
+
+@pytest.mark.parametrize("name", ["commondir", "objects/info/alternates"])
+def test_repo__a_committed_bare_one_that_borrows_from_another_is_an_error(
+    root: Path, name: str
+) -> None:
+    suites.write(root, {"evals/app.git/HEAD": "x", f"evals/app.git/{name}": "/elsewhere/.git\n"})
+    (error,) = refused(root, "repos: [{path: app, repo: ./app.git}]")
+    assert f"refers to another repository by its file '{name}'" in error
 
 
 def test_repo__a_committed_bare_one_names_its_files(root: Path) -> None:
@@ -348,6 +356,11 @@ ERRORS: dict[str, tuple[str, str]] = {
     "unknown field of a hook": (
         "hooks: {after_each: {command: [a], env: {A: b}}}",
         "3:38: the field `env` of this hook is unknown; write `command`, `cwd`, `timeout_ms` or `reset`",
+    ),
+    "repo elsewhere on the disk": (
+        "repos: [{path: a, repo: 'file:///elsewhere/app.git'}]",
+        "3:27: `workspace.repos[0].repo`: there is no folder 'file:///elsewhere/app.git'; "
+        "write `owner/name`",
     ),
     "repo without a path": (
         "repos: [{repo: a/b}]",

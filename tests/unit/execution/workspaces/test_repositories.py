@@ -8,7 +8,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.folder import Attempt
-from tests.support import repositories, workspaces
+from tests.support import git_http, repositories, workspaces
 
 
 def origin(path: Path) -> repositories.Repository:
@@ -58,10 +58,9 @@ def content(attempt: Attempt, name: str = "a.txt") -> str:
 @pytest.mark.parametrize("kind", ["folder", "url"])
 def test_commit__that_is_named(tmp_path: Path, fields: str, expected: str, kind: str) -> None:
     path = tmp_path / "repository" / "origin" if kind == "folder" else tmp_path / "elsewhere"
-    origin(path)
-    (attempt,) = entered(
-        tmp_path, f"repo: '{'./origin' if kind == 'folder' else path.as_uri()}'{fields}"
-    )
+    with git_http.served(origin(path)) as url:
+        source = "./origin" if kind == "folder" else url
+        (attempt,) = entered(tmp_path, f"repo: '{source}'{fields}")
     assert content(attempt) == expected
 
 
@@ -139,10 +138,10 @@ def test_sparse__only_these_folders(tmp_path: Path) -> None:
 
 
 def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
-    made = origin(tmp_path / "elsewhere")
-    first, second, third = entered(
-        tmp_path, f"repo: '{made.path.as_uri()}', commit: topic", count=3, isolation="per_test"
-    )
+    with git_http.served(origin(tmp_path / "elsewhere")) as url:
+        first, second, third = entered(
+            tmp_path, f"repo: '{url}', commit: topic", count=3, isolation="per_test"
+        )
     assert len({first.path, second.path, third.path}) == 3
     assert {content(attempt) for attempt in (first, second, third)} == {"topic\n"}
     assert len(list(first.path.parent.parent.glob("repositories/*"))) == 1
@@ -154,8 +153,8 @@ def test_copies__are_fetched_once_and_apart(tmp_path: Path) -> None:
         ("repo: ./origin, commit: nowhere", "has no commit `nowhere`"),
         ("repo: ./origin, ancestor: 7", "`HEAD` of the repository .* has no ancestor 7 back"),
         (
-            "repo: 'file:///no/such/repository'",
-            "the repository file:///no/such/repository could not be cloned",
+            "repo: 'http://127.0.0.1:9/no/such'",
+            "the repository http://127.0.0.1:9/no/such could not be cloned",
         ),
         ("repo: /", "could not be cloned"),
     ],
