@@ -342,7 +342,9 @@ class World:
 
     @property
     def file(self) -> FileBaseline:
-        return FileBaseline(self.tree, base_tree.FRESH, self.root, "baseline.jsonl")
+        path = self.root / "baseline.jsonl"
+        content = path.read_bytes() if path.exists() else None
+        return FileBaseline(self.tree, base_tree.FRESH, content, "baseline.jsonl")
 
     def climb(self, **rungs: Any) -> BaseRun:
         return asyncio.run(
@@ -545,7 +547,10 @@ def of_file(made: Repository, name: str = "baseline.jsonl") -> BaseRun:
     checkout = wiring.Checkout.at(made.path, settings, {})
     found = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), made.path)
     store = FileBaseline(
-        base_tree.tree(*found, commit=made.head()), base_tree.FRESH, made.path, name
+        base_tree.tree(*found, commit=made.head()),
+        base_tree.FRESH,
+        (made.path / name).read_bytes(),
+        name,
     )
     return asyncio.run(store.results(base_tree.select(*(suite.path for suite in found))))
 

@@ -163,3 +163,32 @@ def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
     done = gate.run()
     assert done.code == 1, done.log
     assert "checks: read" in done.summary
+
+
+def test_quarantine__that_an_agent_writes_into_both_trees_does_not_hold(tmp_path: Path) -> None:
+    # Attack: the failed gate's own agent declares the quarantine, in head's tree and in base's.
+    agent = (
+        "import glob, os, pathlib, sys\n"
+        f"text = {quarantine('gated')!r}\n"
+        "trees = glob.glob(os.environ['TMPDIR'] + '/agentevals-base-*/agentevals-base-*')\n"
+        "pathlib.Path('trees').write_text(str(trees))\n"
+        "for tree in (*trees, '.'):\n"
+        "    pathlib.Path(tree, '.agentevals.yaml').write_text(text)\n"
+        "print('hello', sys.argv[1])\n"
+    )
+    targets = "targets: [{name: default, provider: cli, command: [python3, agent.py, '{PROMPT}']}]"
+    base = {".agentv/targets.yaml": targets, "agent.py": "print('hello, please')\n"}
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    repository = Repository.create(tmp_path / "repository", {**BASE, **base})
+    repository.git("checkout", "--quiet", "-b", "change")
+    repository.commit("change", {"agent.py": agent})
+    done = command.run(
+        repository.path,
+        *("review", "--base", "main", "--baseline", "rerun"),
+        env={"TMPDIR": str(temp)},
+    )
+    assert done.code == 1, done.out + done.err
+    assert (repository.path / ".agentevals.yaml").exists()
+    assert "agentevals-base-" in (repository.path / "trees").read_text()
+    assert "In quarantine" not in done.out

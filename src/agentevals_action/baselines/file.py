@@ -1,28 +1,27 @@
-"""Results in a file of the repository (`baseline-file`), read from the base's tree: a change cannot
-bring its own baseline."""
+"""Results in a file of the repository (`baseline-file`), as base's commit has it: a change cannot
+bring its own baseline, and no program can change it during the run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from agentevals_action.baselines import baseline_file_format
 from agentevals_action.baselines.base import Found, StoredBaseline, origin_of
 from agentevals_action.baselines.stored_run import complete_run
 from agentevals_action.model.suite import Suite
-from agentevals_action.system.regular_files import is_present, read_regular
 
 _BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class FileBaseline(StoredBaseline):
-    """The file at `path` (relative to the repository) in the base's tree at `root`. Its results
-    count if their fingerprints are those of the base's tests, whatever commit they are of."""
+    """The file at `path` (relative to the repository) with this `content` at the base's commit,
+    None if it is not there. Its results count if their fingerprints are those of the base's tests,
+    whatever commit they are of."""
 
     source: ClassVar[str] = "file"
 
-    root: Path
+    content: bytes | None
     path: str
 
     def _find(self, suites: Mapping[str, Suite]) -> Mapping[str, Found]:
@@ -41,18 +40,12 @@ class FileBaseline(StoredBaseline):
 
     def _read(self) -> dict[str, baseline_file_format.StoredSuite] | str:
         """The suites of the file, or the reason why it cannot be used."""
-        root, path = self.root.resolve(), (self.root / self.path).resolve()
-        if not path.is_relative_to(root):
-            return f"`{self.path}` is outside of the repository"
-        if not is_present(path):
+        if self.content is None:
             return f"there is no `{self.path}` on base (a baseline file counts once it is merged)"
+        if len(self.content) > _BYTES:
+            return f"`{self.path}` on base is larger than {_BYTES >> 20} MiB"
         try:
-            data = read_regular(path, _BYTES + 1)
-            if len(data) > _BYTES:
-                return f"`{self.path}` on base is larger than {_BYTES >> 20} MiB"
-            suites = baseline_file_format.read_suites(data.decode("utf-8"))
-        except OSError as error:
-            return f"`{self.path}` on base cannot be read: {error.strerror}"
+            suites = baseline_file_format.read_suites(self.content.decode("utf-8"))
         except ValueError as error:  # not UTF-8, or not a baseline file
             return f"`{self.path}` on base is not a valid baseline file: {error}"
         return {suite.path: suite for suite in suites}

@@ -86,9 +86,13 @@ def _sources(
         rerun = replace(info, source="rerun")
         return RerunBaseline(rerun, root, sides.prepare_base, sides.run_base, tree.suites)
 
+    def from_file() -> Baseline:
+        path = settings.baseline_file or ""
+        return FileBaseline(tree, fresh, repository.show(info.commit or "HEAD", path), path)
+
     return {
         "branch": from_branch,
         "artifact": from_artifact,
         "rerun": from_rerun,
-        "file": lambda: FileBaseline(tree, fresh, root, settings.baseline_file or ""),
+        "file": from_file,
     }

@@ -20,7 +20,8 @@ from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import Quarantines
+from agentevals_action.model.quarantine import FILE, Quarantines
+from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import ChangedFile, Review, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
@@ -122,6 +123,7 @@ def _review(
         change = _find_change(request, head_sha, base)
         selected = select_suites(suites, change, settings.watch)
         plan = _plan(selected, suites, base, engine, job)
+        quarantines = _read_quarantines(request, checkout, base)
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
         with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
@@ -131,7 +133,6 @@ def _review(
             except Interrupted:
                 sides.write_finished()
                 raise
-        quarantines = _read_quarantines(request, checkout, base)
     question_files = _changed_question_files(plan.head, change, engine.fingerprints)
     compared = compare_runs.compare_suites(runs, plan.selections, question_files)
     acceptance = None
@@ -271,8 +272,9 @@ async def _run(
             estimate = await sides.engine.estimate(tuple(plan.head.values()), number, earlier)
             console.print_sentences([estimate], sys.stderr)
         async with asyncio.TaskGroup() as tasks:
-            head = tasks.create_task(sides.run_head(plan.head))
             base = tasks.create_task(baseline.results(plan.selections))
+            base.add_done_callback(lambda _: sides.stored_results_read.set())
+            head = tasks.create_task(_run_head(plan, sides))
         runs = Runs(head.result(), base.result())
         to_regrade = compare_runs.tests_to_regrade(runs)
         runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
@@ -285,6 +287,13 @@ async def _run(
         return compare_runs.with_evidence(runs, evidence)
     finally:
         await sides.engine.close()
+
+
+async def _run_head(plan: _Plan, sides: Sides) -> dict[str, SuiteRun]:
+    """Runs head when what base's results are is known or can no longer be influenced: a program of
+    head could change what the host answers."""
+    await sides.stored_results_read.wait()
+    return await sides.run_head(plan.head)
 
 
 def _deterministic_tests(
@@ -320,10 +329,13 @@ def _changed_question_files(
 
 def _read_quarantines(request: _Request, checkout: Checkout, base: Base) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
-    quarantine of head is in effect."""
-    has_base = bool(base.sha or base.problem)
-    by_base = request.job.event != "push" and has_base
-    return read_quarantines(checkout.root, datetime.now(UTC).date(), base.root, by_base=by_base)
+    quarantine of head is in effect.
+
+    Attack: an agent writes the file into both trees. It is read before a program runs, base's from
+    the commit."""
+    by_base = request.job.event != "push" and bool(base.sha or base.problem)
+    content = request.repository.show(base.sha, FILE) or b"" if base.sha else None
+    return read_quarantines(checkout.root, datetime.now(UTC).date(), content, by_base=by_base)
 
 
 def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diagnostic, ...]:

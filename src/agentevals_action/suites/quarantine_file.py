@@ -13,10 +13,10 @@ from pydantic import BeforeValidator, Field, field_validator
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
 from agentevals_action.model.quarantine import FILE, Quarantine, Quarantines
-from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
+from agentevals_action.suites.files.diagnostics import Findings, Unreadable, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value, shorten
-from agentevals_action.suites.files.yaml_reader import read_settings_map
+from agentevals_action.suites.files.yaml_reader import read_settings_map, read_yaml, settings_map
 
 _MISNAMED = ".agentevals.yml"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -77,18 +77,19 @@ class Configuration(FileModel):
 
 
 def read_quarantines(
-    head: Path, today: date, base: Path | None = None, *, by_base: bool = False
+    head: Path, today: date, base: bytes | None = None, *, by_base: bool = False
 ) -> Quarantines:
     """The quarantines of a tree, with the diagnostics of its file; `today` is the day in UTC.
 
-    With `by_base`, the quarantines of the base's tree are read, too: those that only head has are
-    not valid in head's own review, and without a tree (`base` None) nothing is in quarantine.
+    With `by_base`, those in the base's file (`base`, empty if there is none) are read, too: those
+    that only head has are not valid in head's own review, and without the base's commit (`base`
+    None) nothing is in quarantine.
     Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
     decides. Entries of the base that have expired are ignored: head may be the change that fixes
     them."""
     findings, of_base = Findings(), Findings()
     entries = []
-    for entry, expiry in _read(head, findings):
+    for entry, expiry in _read_entries(_read_file(head, findings), findings):
         if entry.expires >= today:
             entries.append(entry)
             continue
@@ -99,7 +100,7 @@ def read_quarantines(
         findings.error(expiry, problem, "fix the tests and remove it, or set a later day")
     known: tuple[Quarantine, ...] | None = None
     if by_base:
-        read = _read(base, of_base) if base is not None else ()
+        read = _read_entries(_read_content(base or b"", of_base), of_base)
         known = tuple(entry for entry, _ in read if entry.expires >= today)
         for error in of_base.errors:
             problem, advice = f"on base, {error.problem}", "this entry puts nothing in quarantine"
@@ -110,28 +111,39 @@ def read_quarantines(
     return Quarantines(tuple(entries), known, findings.errors, findings.warnings)
 
 
-def _read(root: Path, findings: Findings) -> tuple[tuple[Quarantine, Location], ...]:
-    """The valid quarantines of a tree, each with the location of its last day."""
+def _read_file(root: Path, findings: Findings) -> Map:
     root = root.resolve()
     if not os.path.lexists(root / FILE):
         if (root / _MISNAMED).exists():
             findings.warn(Location(_MISNAMED), "this file is not read", f"call it `{FILE}`")
-        return ()
-    data = read_settings_map(root / FILE, root, FILE, "`quarantine`", findings)
+        return Map(FILE, (1, 1))
+    return read_settings_map(root / FILE, root, FILE, "`quarantine`", findings)
+
+
+def _read_content(content: bytes, findings: Findings) -> Map:
+    try:
+        return settings_map(read_yaml(content, FILE), FILE, "`quarantine`", findings)
+    except Unreadable as error:
+        findings.unreadable(error)
+        return Map(FILE, (1, 1))
+
+
+def _read_entries(data: Map, findings: Findings) -> tuple[tuple[Quarantine, Location], ...]:
+    """The valid quarantines in a file, each with the location of its last day."""
     for key in data:
         if key not in Configuration.model_fields and key != "$schema":
             advice = did_you_mean(key, Configuration.model_fields, "remove it")
             findings.warn(data.key_location(key), f"the field `{key}` is unknown", advice)
     listed = data.get("quarantine")
     if isinstance(listed, Items):
-        return tuple(_read_entries(listed, findings))
+        return tuple(_valid_entries(listed, findings))
     if listed is not None:
         problem = f"`quarantine` is {describe_value(listed)}"
         findings.error(data.value_location("quarantine"), problem, "write a list of entries")
     return ()
 
 
-def _read_entries(listed: Items, findings: Findings) -> Iterator[tuple[Quarantine, Location]]:
+def _valid_entries(listed: Items, findings: Findings) -> Iterator[tuple[Quarantine, Location]]:
     """The valid entries: an invalid one does not disable the others."""
     known = fields_of(QuarantineEntry)
     for item, location in listed.located():

@@ -112,6 +112,11 @@ def read_settings_map(file: Path, root: Path, path: str, fields: str, findings: 
     """The object in the file at `path`, empty where there is none or it cannot be read; `fields`
     are the names to propose."""
     data, _ = read_settings_file(file, root, path, findings)
+    return settings_map(data, path, fields, findings)
+
+
+def settings_map(data: Any, path: str, fields: str, findings: Findings) -> Map:
+    """The document of a file as an object, empty where it is none; as `read_settings_map`."""
     if data is not None and not isinstance(data, Map):
         problem = f"this file is {describe_value(data)}"
         findings.error(Location(path), problem, f"write an object with {fields}")
