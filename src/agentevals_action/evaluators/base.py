@@ -17,6 +17,7 @@ from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResul
 from agentevals_action.model.suite import Evaluator, Message, NamedFile, Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
+from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import read_regular
 
@@ -46,7 +47,8 @@ class Case:
     `root` is the repository root of the tree under test, `timeout` the test's limit in seconds.
     `environment` is the complete environment of a judge's process, `withheld` the names of the
     variables that were removed from it. `workspace` is the folder in which the agent worked and
-    `file_changes` the unified diff of its changes; both are None without a workspace. `judges`
+    `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
+    the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
     `configuration` if there is no judge."""
 
@@ -60,6 +62,7 @@ class Case:
     judges: Callable[[Evaluator], Judges]
     workspace: Path | None = None
     file_changes: str | None = None
+    user: ChildUser | None = None
 
 
 @dataclass(frozen=True)

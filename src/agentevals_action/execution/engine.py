@@ -20,6 +20,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
+from agentevals_action.system.isolation import NO_ISOLATION, TRAVERSABLE, Isolation
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
@@ -36,7 +37,7 @@ class Engine:
     """Everything that a run needs. Only the settings and the environment determine it.
 
     The folders are absolute: `scratch` is for temporary files, `keep` gets the folders of agents
-    whose tests did not pass."""
+    whose tests did not pass. `isolation` gives the users of child processes."""
 
     def __init__(
         self,
@@ -45,12 +46,13 @@ class Engine:
         workspace: Path,
         scratch: Path,
         keep: Path | None = None,
+        isolation: Isolation = NO_ISOLATION,
     ) -> None:
         environment, withheld = child_environment.scrub(environ, settings.env)
         allowed = {name: environ[name] for name in settings.env if name in environ}
         self._settings, self._environ = settings, environ
         self._preparation = Preparation(
-            settings.setup, settings.prepare, workspace, environment, withheld
+            settings.setup, settings.prepare, workspace, environment, withheld, isolation
         )
         self._variables = functools.cache(functools.partial(variables.read_variables, environ))
         self._notices = Notices()
@@ -59,18 +61,23 @@ class Engine:
         self._cache, keys = self._open_cache(workspace, allowed)
         self.calls = TargetClient(
             self._variables,
-            ProviderContext({}, environment, allowed, withheld, scratch),
+            ProviderContext({}, environment, allowed, withheld, scratch, isolation),
             budget=self._budget,
             cache=self._cache,
             keys=keys,
         )
         self.fingerprints = Fingerprints(settings.watch, self._variables)
         options = RunOptions(
-            settings.samples, settings.timeout, settings.max_concurrency, environment, withheld
+            settings.samples,
+            settings.timeout,
+            settings.max_concurrency,
+            environment,
+            withheld,
+            isolation,
         )
         run_id, notice = scratch.name.removeprefix(_PREFIX), self._notices.add
         open_workspaces = functools.partial(
-            Workspaces, scratch, environment, withheld, run_id, notice, keep
+            Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
         self.runner = Runner(self.calls, options, self.fingerprints.of, open_workspaces)
 
@@ -158,13 +165,19 @@ class Engine:
 
 @contextmanager
 def open_engine(
-    settings: Settings, environ: Mapping[str, str], workspace: Path, keep: Path | None = None
+    settings: Settings,
+    environ: Mapping[str, str],
+    workspace: Path,
+    keep: Path | None = None,
+    isolation: Isolation = NO_ISOLATION,
 ) -> Iterator[Engine]:
     """An engine with a folder for the temporary files of its run. From now on child processes
     cannot read the environment of this process."""
     process.hide_from_children()
     with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as scratch:
-        yield Engine(settings, environ, workspace, scratch, keep)
+        if isolation.head:
+            scratch.chmod(TRAVERSABLE)
+        yield Engine(settings, environ, workspace, scratch, keep, isolation)
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
+from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
 
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
 TIMEOUT_SECONDS = 1800.0
@@ -24,8 +25,9 @@ LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
 class Preparation:
     """The two commands of a run; None where the input is empty.
 
-    `setup` runs once, in `folder` (absolute). `environment` is all that both commands see,
-    `withheld` are the names of the variables that they do not see.
+    `setup` runs once, in `folder` (absolute), as the user of the action. `environment` is all that
+    both commands see, `withheld` are the names of the variables that they do not see. `isolation`
+    gives the users of `prepare`.
     """
 
     setup: str | None
@@ -33,6 +35,7 @@ class Preparation:
     folder: Path
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
+    isolation: Isolation = NO_ISOLATION
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _setup_done: bool = False
     _setup_error: AttemptError | None = None
@@ -52,7 +55,10 @@ class Preparation:
                 self._setup_done = True
         if error := self._setup_error:
             raise AttemptError(error.kind, str(error), error.hint)
-        if self.prepare and (error := await self._run("prepare", self.prepare, tree)):
+        if self.prepare is None:
+            return
+        user = self.isolation.user_of(tree)
+        if error := await self._run("prepare", self.prepare, tree, user=user):
             raise error
 
     async def _run(
@@ -61,6 +67,7 @@ class Preparation:
         command: str,
         folder: Path,
         write_line: Callable[[str], None] | None = None,
+        user: ChildUser | None = None,
     ) -> AttemptError | None:
         streams = {1: LineSplitter(write_line), 2: LineSplitter(write_line)} if write_line else {}
         try:
@@ -70,6 +77,7 @@ class Preparation:
                 environment=self.environment,
                 timeout=TIMEOUT_SECONDS,
                 on_output=(lambda stream, data: streams[stream].add(data)) if streams else None,
+                user=user,
             )
         except OSError as error:
             reason = error.strerror or error

@@ -22,6 +22,7 @@ from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.build import CostTally, error_result, sample_result, test_result
 from agentevals_action.results.trace_summary import Work, stored_work
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.calls.client import TargetClient
 
@@ -40,13 +41,14 @@ OnResult = Callable[[int, Suite, TestResult], None]
 class RunOptions:
     """`samples` of each test, `timeout` in seconds for a test that sets none, `max_concurrency`
     attempts at once. `environment` is all that judges' processes see, `withheld` are the names of
-    the variables that they do not see."""
+    the variables that they do not see. `isolation` gives the users of these processes."""
 
     samples: int
     timeout: float
     max_concurrency: int
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
+    isolation: Isolation = NO_ISOLATION
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,7 @@ class Runner:
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
+            user=self._options.isolation.user_of(sample.suite.root),
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         return sample_result(work, results, sample.tally)

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from agentevals_action.system.isolation import ChildUser
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
 OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -64,8 +66,10 @@ async def run(
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
+    user: ChildUser | None = None,
 ) -> Completed:
     """Runs a child until it ends or `timeout` seconds pass, and keeps `limit` bytes of each stream.
+    It runs as `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
@@ -75,7 +79,7 @@ async def run(
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
-        transport = await _start(child, command, cwd, environment, feed)
+        transport = await _start(child, command, cwd, environment, feed, user)
     try:
         timed_out = not await _occurs(child.exited, timeout)
         duration_ms = (time.monotonic() - started) * 1000
@@ -92,10 +96,12 @@ class _Child(asyncio.SubprocessProtocol):
         self.output = {1: bytearray(), 2: bytearray()}
         self.truncated = False
         self.exited, self.drained, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.readers: list[asyncio.ReadTransport] = []
         self._limit, self._on_output = limit, on_output
         self._open = {1, 2}
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
+    def add_output(self, fd: int, data: bytes) -> None:
+        """Takes bytes that the child wrote to a stream."""
         kept = self.output[fd]
         fitting = data[: self._limit - len(kept)]
         kept += fitting
@@ -103,10 +109,18 @@ class _Child(asyncio.SubprocessProtocol):
         if self._on_output:
             self._on_output(fd, fitting)
 
-    def pipe_connection_lost(self, fd: int, _error: Exception | None) -> None:
+    def end_output(self, fd: int) -> None:
+        """Notes that no process has a stream open any more."""
         self._open.discard(fd)
         if not self._open:
             self.drained.set()
+
+    async def close_output(self) -> None:
+        """Stops reading; processes that outlive the child may hold the streams open."""
+        for reader in self.readers:
+            reader.close()
+        if len(self.readers) == len(self.output):
+            await _occurs(self.drained, DRAIN)
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -115,23 +129,75 @@ class _Child(asyncio.SubprocessProtocol):
         self.closed.set()
 
 
+class _Stream(asyncio.Protocol):
+    """Reads one stream of a child."""
+
+    def __init__(self, child: _Child, fd: int) -> None:
+        self._child, self._fd = child, fd
+
+    def data_received(self, data: bytes) -> None:
+        self._child.add_output(self._fd, data)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._child.end_output(self._fd)
+
+
 async def _start(
     child: _Child,
     command: Sequence[str],
     cwd: Path,
     environment: Mapping[str, str],
     stdin: IO[bytes],
+    user: ChildUser | None,
 ) -> asyncio.SubprocessTransport:
+    identity: dict[str, Any] = {"env": dict(environment)}
+    if user is not None:
+        identity = {"user": user.uid, "group": user.uid, "extra_groups": ()}
+        identity["env"] = user.environment_of(environment)
+        os.fchown(stdin.fileno(), user.uid, user.uid)  # it may be opened as /dev/stdin
+    try:
+        with contextlib.ExitStack() as opened:
+            writers = [await _open_stream(child, fd, user, opened) for fd in (1, 2)]
+            return await _start_with(child, command, cwd, (stdin, *writers), identity)
+    except BaseException:
+        await child.close_output()
+        raise
+
+
+async def _open_stream(
+    child: _Child, fd: int, user: ChildUser | None, opened: contextlib.ExitStack
+) -> IO[bytes]:
+    """The end of a pipe that the child writes to. The pipe belongs to the child's user, who may
+    open it as /dev/stdout or /dev/stderr."""
+    read_end, write_end = os.pipe()
+    reader, writer = os.fdopen(read_end, "rb", 0), os.fdopen(write_end, "wb", 0)
+    opened.enter_context(writer)
+    if user is not None:
+        os.fchown(write_end, user.uid, user.uid)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: _Stream(child, fd), reader)
+    child.readers.append(transport)
+    return writer
+
+
+async def _start_with(
+    child: _Child,
+    command: Sequence[str],
+    cwd: Path,
+    streams: tuple[IO[bytes], ...],
+    identity: dict[str, Any],
+) -> asyncio.SubprocessTransport:
+    stdin, stdout, stderr = streams
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: child,
             *command,
             stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             cwd=cwd,
-            env=dict(environment),
             start_new_session=True,
+            **identity,
         )
     )
     # A cancellation waits for the start: asyncio itself would kill the child alone, not what the
@@ -169,6 +235,7 @@ async def _end(child: _Child, transport: asyncio.SubprocessTransport) -> int:
         finally:
             returncode = transport.get_returncode()
             transport.close()
+            await child.close_output()
             await _occurs(child.closed, DRAIN)
     return -signal.SIGKILL if returncode is None else returncode
 

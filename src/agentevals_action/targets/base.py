@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.paths import Folder
 
 
@@ -41,13 +42,15 @@ class ProviderContext:
 
     `variables` are those for `${{ }}` and the vendors' usual keys, `environment` is the scrubbed
     environment of child processes, `allowed` the variables that the workflow passes on, `withheld`
-    the names of the others. `scratch` is the run's folder for temporary files."""
+    the names of the others. `scratch` is the run's folder for temporary files, `isolation` gives
+    the users of child processes."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
     allowed: Mapping[str, str]
     withheld: tuple[str, ...] = ()
     scratch: Path | None = None
+    isolation: Isolation = NO_ISOLATION
 
 
 class Provider(Protocol):

@@ -187,7 +187,12 @@ class CodeJudge(EvaluatorOptions):
         limit = self.timeout_seconds or case.timeout
         try:
             completed = await process.run(
-                self.script, cwd=self._folder, environment=environment, timeout=limit, stdin=payload
+                self.script,
+                cwd=self._folder,
+                environment=environment,
+                timeout=limit,
+                stdin=payload,
+                user=case.user,
             )
         except OSError as error:
             reason = error.strerror or type(error).__name__

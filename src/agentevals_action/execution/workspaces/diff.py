@@ -11,15 +11,19 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import Git
+from agentevals_action.system.isolation import file_access_as
 from agentevals_action.system.process import Completed
 from agentevals_action.system.temp_dirs import remove_folder
 from agentevals_action.system.tree_files import TreeEntry, list_folder, walk
+
+T = TypeVar("T")
 
 #: Characters of a diff that are kept, and of the list of files after a diff that was cut.
 MAX_CHARACTERS, _MAX_LISTED = 1_000_000, 50_000
@@ -73,15 +77,15 @@ class FolderDiff:
     async def adopt(self, objects: Sequence[Path]) -> None:
         """Records the current content as what the workspace is made of; it counts even where it is
         ignored. `objects` are git object folders that hold much of it. Raises AttemptError."""
-        with _read_errors():
-            found = await asyncio.to_thread(lambda: list(walk(self._folder)))
+        found = await self._in_thread(lambda: list(walk(self._folder)))
+        with self._file_access():
             self._own_files = {entry.path for entry in found if not entry.is_folder}
             self._own_folders = {
                 str(above) for path in self._own_files for above in PurePosixPath(path).parents
             }
             self._rules.mkdir(parents=True)
         await self._git.run("init", "--quiet", "--template=", str(self._store), cwd=self._store)
-        with _read_errors():
+        with self._file_access():
             info = self._store / ".git" / "info"
             info.mkdir(exist_ok=True)
             (info / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
@@ -91,9 +95,8 @@ class FolderDiff:
 
     async def begin(self) -> None:
         """Records the state that the agent starts from. Raises AttemptError."""
-        with _read_errors():
-            await asyncio.to_thread(remove_folder, self._rules)
-            self._rules.mkdir()
+        await self._in_thread(remove_folder, self._rules)
+        await self._in_thread(self._rules.mkdir)
         self._begin_state = await self._read(learn_rules=True)
         self._tree = await self._write_tree(self._begin_state)
 
@@ -145,10 +148,9 @@ class FolderDiff:
         if self._folder.is_symlink() or not self._folder.is_dir():
             return _State(odd={".": ("the folder itself, which is not a folder any more", ())})
         while level:
-            with _read_errors():
-                if learn_rules:
-                    await asyncio.to_thread(self._copy_rules, level)
-                found = await asyncio.to_thread(_read_level, self._folder, level, state)
+            if learn_rules:
+                await self._in_thread(self._copy_rules, level)
+            found = await self._in_thread(_read_level, self._folder, level, state)
             ignored = await self._ignored([entry for entry in found if not self._is_own(entry)])
             state.ignored += sorted(ignored)
             kept = [entry for entry in found if entry.path not in ignored]
@@ -172,7 +174,7 @@ class FolderDiff:
     async def _ignored(self, found: Sequence[TreeEntry]) -> set[str]:
         """The paths that the rules ignore. Folders are made in the folder of rules, because git
         looks there whether a path is a folder."""
-        with _read_errors():
+        with self._file_access():
             for entry in found:
                 if entry.is_folder:
                     (self._rules / entry.path).mkdir(parents=True, exist_ok=True)
@@ -184,6 +186,19 @@ class FolderDiff:
             done = await self._call(*words, stdin=_joined(paths), codes=(0, 1))
             ignored.update(path.removeprefix("./") for path in done.stdout.split("\0") if path)
         return ignored
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        def run() -> T:
+            with self._file_access():
+                return work(*arguments)
+
+        return await asyncio.to_thread(run)
+
+    @contextlib.contextmanager
+    def _file_access(self) -> Iterator[None]:
+        """Work on files with the rights of the folder's user."""
+        with _read_errors(), file_access_as(self._git.user):
+            yield
 
     async def _call(
         self,
@@ -241,7 +256,13 @@ def _file_oddity(folder: Path, entry: TreeEntry) -> str:
         return names.get(stat.S_IFMT(entry.facts.st_mode), "a device")
     if entry.facts.st_size > MAX_FILE_BYTES:
         return f"a file of {entry.facts.st_size:,} bytes, too large to be shown"
-    return "" if os.access(folder / entry.path, os.R_OK) else "a file that cannot be read"
+    try:  # access(2) asks for the rights of the real user
+        os.close(os.open(folder / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+    except PermissionError:
+        return "a file that cannot be read"
+    except OSError:  # removed since, by a process that the agent left running
+        return ""
+    return ""
 
 
 @contextlib.contextmanager

@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.diff import FolderDiff
@@ -13,13 +13,14 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
+from agentevals_action.system.isolation import ChildUser, file_access_as, new_folder
 from agentevals_action.system.temp_dirs import remove_folder
 from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
 
 @dataclass(frozen=True)
 class Run:
-    """What all folders of a run are made with."""
+    """What all folders of a run are made with. They belong to `user`."""
 
     folder: Path
     git: Git
@@ -28,6 +29,7 @@ class Run:
     run_id: str
     notice: Callable[[str], None]
     keep: Path | None
+    user: ChildUser | None = None
 
 
 @contextlib.contextmanager
@@ -67,13 +69,13 @@ class Folder:
     async def _make(self) -> None:
         run, workspace = self._run, self._workspace
         with workspace_errors("a folder for the workspace cannot be made"):
-            number = Path(tempfile.mkdtemp(prefix="", dir=run.folder))
-            self.path, ours = number / "workspace", run.folder / f"of-{number.name}"
+            self.path = new_folder("", run.folder, run.user) / "workspace"
+            ours = new_folder("of-", run.folder, run.user)
             self._pristine = ours / "pristine"
             if workspace.template:
-                await asyncio.to_thread(copy_tree, workspace.template, self.path, "refuse")
+                await self._in_thread(copy_tree, workspace.template, self.path, "refuse")
             else:
-                self.path.mkdir()
+                await self._in_thread(self.path.mkdir)
         for repo in workspace.repos:
             await run.repositories.check_out(repo, self.path)
         diff = FolderDiff(run.git, self.path, ours / "states")
@@ -82,8 +84,17 @@ class Folder:
             await run.hooks.run("before_all", hook, self._input("__before_all__"))
         if workspace.reset != "none" or workspace.reset_before != "none":
             with workspace_errors("the workspace cannot be copied for its resets"):
-                await asyncio.to_thread(copy_tree, self.path, self._pristine, "keep", git=True)
+                await self._in_thread(copy_tree, self.path, self._pristine, "keep", True)
         self.diff = diff
+
+    async def _in_thread(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Works on files of the folder with the rights of its user."""
+
+        def run() -> None:
+            with file_access_as(self._run.user):
+                work(*arguments)
+
+        await asyncio.to_thread(run)
 
     def _input(self, name: str) -> HookInput:
         if self._owner is None:
@@ -97,7 +108,7 @@ class Folder:
             return
         ignored = await self.diff.ignored() if mode == "fast" else []
         with workspace_errors("the workspace cannot be reset"):
-            await asyncio.to_thread(self._restore, ignored)
+            await self._in_thread(self._restore, ignored)
 
     def _restore(self, ignored: list[str]) -> None:
         fresh = self.path.with_name("fresh")

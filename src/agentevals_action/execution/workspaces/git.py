@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.system import process
+from agentevals_action.system.isolation import ChildUser
 
 #: Time limits in seconds: for commands on local files, and for those that may fetch.
 LOCAL_SECONDS, NETWORK_SECONDS = 120.0, 600.0
@@ -46,10 +47,13 @@ _CONFIG = """\
 
 
 class Git:
-    """Runs git with the environment of child processes; `folder` holds the configuration."""
+    """Runs git with the environment of child processes, as their `user`: an agent may have filled
+    the repositories that it reads. `folder` holds the configuration."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._config = folder / "gitconfig"
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], user: ChildUser | None = None
+    ) -> None:
+        self._config, self.user = folder / "gitconfig", user
         own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
         self._environment = own | {
             "LC_ALL": "C",
@@ -82,6 +86,7 @@ class Git:
                 environment=self._environment | dict(variables or {}),
                 timeout=timeout,
                 stdin=stdin,
+                user=self.user,
             )
         except OSError as error:
             advice = "install git and put it on the PATH"

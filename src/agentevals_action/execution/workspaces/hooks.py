@@ -11,6 +11,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.suite import Hook, Test
 from agentevals_action.system import process
+from agentevals_action.system.isolation import ChildUser
 from agentevals_action.targets.message_texts import prompt_text
 
 _LAST_LINES, _LAST_CHARACTERS = 5, 500
@@ -51,10 +52,11 @@ class HookInput:
 @dataclass(frozen=True)
 class Hooks:
     """Runs hooks. `environment` is all that they see, `withheld` are the names of the variables
-    that they do not see."""
+    that they do not see, `user` is the user that they run as."""
 
     environment: Mapping[str, str]
     withheld: tuple[str, ...] = ()
+    user: ChildUser | None = None
 
     async def run(self, name: str, hook: Hook, facts: HookInput) -> None:
         """Runs a hook; nothing that it started stays. Raises AttemptError when it fails."""
@@ -69,6 +71,7 @@ class Hooks:
                 environment=self.environment,
                 timeout=hook.timeout_seconds,
                 stdin=facts.json(),
+                user=self.user,
             )
         except OSError as error:
             reason = error.strerror or type(error).__name__

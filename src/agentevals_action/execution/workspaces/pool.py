@@ -1,8 +1,8 @@
 """The workspaces of one run: which tests share a folder, and the folder of each attempt."""
 
 import asyncio
+import os
 import re
-import tempfile
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 
@@ -12,6 +12,13 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.isolation import (
+    NO_ISOLATION,
+    TRAVERSABLE,
+    ChildUser,
+    Isolation,
+    new_folder,
+)
 from agentevals_action.system.temp_dirs import remove_folder
 
 #: Characters of a test's id in the name of a folder that is kept.
@@ -24,7 +31,8 @@ class Workspaces:
 
     `environment` is all that hooks see, `withheld` are the names of the variables that they do not
     see. `notice` takes sentences for the reader. With `keep`, the folder of a test that did not
-    pass is copied there as the agent left it.
+    pass is copied there as the agent left it. `isolation` gives the users that hooks run as and
+    folders belong to.
     """
 
     def __init__(
@@ -35,10 +43,12 @@ class Workspaces:
         run_id: str,
         notice: Callable[[str], None],
         keep: Path | None = None,
+        isolation: Isolation = NO_ISOLATION,
     ) -> None:
+        self._isolation = isolation
         self._scratch, self._run_id, self._notice, self._keep = scratch, run_id, notice, keep
-        self._environment, self._hooks = environment, Hooks(environment, withheld)
-        self._run: Run | None = None
+        self._environment, self._withheld = environment, withheld
+        self._runs: dict[ChildUser | None, Run] = {}
         self._shared: dict[Hashable, Folder] = {}
 
     def shared_key(self, suite: Suite, test: Test) -> Hashable | None:
@@ -57,14 +67,14 @@ class Workspaces:
         """
         if test.workspace is None:
             raise TypeError(f"the test {test.id} has no workspace")
-        self._run = self._run or self._begin()
+        run = self._begin(self._isolation.user_of(suite.root))
         key = self.shared_key(suite, test)
         owner = test if key is None or test.workspace.own else None
-        folder = Folder(self._run, test.workspace, suite.path, owner)
+        folder = Folder(run, test.workspace, suite.path, owner)
         if key is not None:
             folder = self._shared.setdefault(key, folder)
         suffix = f"-{sample + 1}" if sample else ""
-        attempt = Attempt(self._run, folder, test, f"{_slug(suite.path)}/{_slug(test.id)}{suffix}")
+        attempt = Attempt(run, folder, test, f"{_slug(suite.path)}/{_slug(test.id)}{suffix}")
         try:
             await folder.make()
             await attempt.begin()
@@ -76,21 +86,32 @@ class Workspaces:
     async def close(self) -> None:
         """Runs `after_all` of every shared folder and removes everything. A failed hook is a
         notice."""
-        if self._run is None:
-            return
         for folder in self._shared.values():
             await folder.end()
         self._shared.clear()
-        await self._run.repositories.close()
-        await asyncio.to_thread(remove_folder, self._run.folder)
-        self._run = None
+        for run in self._runs.values():
+            await run.repositories.close()
+            await asyncio.to_thread(remove_folder, run.folder)
+        self._runs.clear()
 
-    def _begin(self) -> Run:
+    def _begin(self, user: ChildUser | None) -> Run:
+        """What the folders of a user are made with."""
+        if run := self._runs.get(user):
+            return run
         with workspace_errors("a folder for workspaces cannot be made"):
-            folder = Path(tempfile.mkdtemp(prefix="workspaces-", dir=self._scratch)).resolve()
-        git = Git(folder / "git", self._environment)
-        repositories = Repositories(git, folder / "repositories")
-        return Run(folder, git, repositories, self._hooks, self._run_id, self._notice, self._keep)
+            folder = new_folder("workspaces-", self._scratch).resolve()
+            if user:  # it may not list the folders
+                folder.chmod(TRAVERSABLE)
+            git = Git(folder / "git", self._environment, user)
+            copies = folder / "repositories"
+            copies.mkdir()
+            if user:
+                os.chown(copies, user.uid, user.uid)
+            repositories = Repositories(git, copies)
+        hooks = Hooks(self._environment, self._withheld, user)
+        run = Run(folder, git, repositories, hooks, self._run_id, self._notice, self._keep, user)
+        self._runs[user] = run
+        return run
 
 
 def _slug(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.workspaces.git import NETWORK_SECONDS, Git
 from agentevals_action.model.suite import Repo
+from agentevals_action.system.isolation import file_access_as
 
 _QUIET_CLONE = ("clone", "--quiet", "--template=")
 _QUIET_FETCH = ("fetch", "--quiet", "--no-tags", "origin")
@@ -24,7 +25,8 @@ class Repositories:
     async def check_out(self, repo: Repo, workspace: Path) -> None:
         """Clones a repository into a workspace, with a copy of all objects and a detached HEAD.
         Raises AttemptError."""
-        path = _checked_path(repo, workspace)
+        with file_access_as(self._git.user):
+            path = _checked_path(repo, workspace)
         copy, commit = await self._copy(str(repo.source)), await self._commit(repo)
         git = self._git
         clone = (*_QUIET_CLONE, "--no-checkout", "--no-hardlinks", "--", str(copy), str(path))
@@ -61,7 +63,6 @@ class Repositories:
         return await asyncio.shield(self._commits[key])
 
     async def _clone(self, source: str) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
         copy = self._folder / str(next(self._numbers))
         words = (*_QUIET_CLONE, "--bare", "--no-local", "--", source, str(copy))
         try:

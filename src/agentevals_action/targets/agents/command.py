@@ -44,7 +44,7 @@ class CommandRunner:
 
     def __init__(self, env: Sequence[str] | None, context: ProviderContext) -> None:
         self._environment = _select_variables(env, context)
-        self.scratch = context.scratch
+        self.scratch, self.isolation = context.scratch, context.isolation
         #: The variables that a failed command may need; empty if none were withheld.
         self.hint = ""
         if context.withheld:
@@ -70,7 +70,13 @@ class CommandRunner:
             environment |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
         environment |= variables or {}
         return await process.run(
-            words, cwd=folder, environment=environment, timeout=timeout, stdin=stdin, limit=limit
+            words,
+            cwd=folder,
+            environment=environment,
+            timeout=timeout,
+            stdin=stdin,
+            limit=limit,
+            user=self.isolation.user_of(request.root),
         )
 
     def finds(self, program: str, folder: Path) -> bool:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
+from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
@@ -134,6 +135,8 @@ class _Connected(Provider):
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         if by_file:
             prompt_file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
+        if _uses_folder(command):
+            give_folder(scratch, self._runner.isolation.user_of(request.root))
         stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
         values = {
             "PROMPT": prompt,
@@ -232,14 +235,18 @@ def _program(command: str | Sequence[str]) -> str:
     return next(programs, "sh")
 
 
+def _uses_folder(command: str | Sequence[str]) -> bool:
+    names = ("PROMPT_FILE", "OUTPUT_FILE", "FILES")
+    return any(placeholders.uses(command, name) for name in names)
+
+
 @contextmanager
 def _scratch_folder(
     parent: Path | None, command: str | Sequence[str]
 ) -> Iterator[tuple[Path, int]]:
     """A folder for the files of a call, and its descriptor, which stays valid if the agent replaces
     the folder; only the parent if the command uses no files."""
-    names = ("PROMPT_FILE", "OUTPUT_FILE", "FILES")
-    if not any(placeholders.uses(command, name) for name in names):
+    if not _uses_folder(command):
         yield parent or Path(tempfile.gettempdir()), -1
         return
     with tempfile.TemporaryDirectory(
