@@ -1,23 +1,29 @@
-"""SIGINT and SIGTERM as `Interrupted`, in plain code and in an event loop, so that cleanup runs."""
+"""SIGINT and SIGTERM as `Interrupted`, in plain code and in an event loop, so that cleanup runs. A
+SIGINT during the cleanup ends the process."""
 
 import asyncio
+import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from agentevals_action.errors import AgentEvalsError, Interrupted
 
 T = TypeVar("T")
+Handler = Callable[[int, FrameType | None], None]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Seconds that an event loop has to react to a signal. A call that blocks the loop, as the opening
+#: of a FIFO does, is interrupted after them. GitHub's runner waits 7.5 s before it sends SIGTERM.
+_LOOP_SECONDS = 2.0
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within the block the first signal raises Interrupted in the main thread. Later signals are
-    ignored, so that they cannot stop the cleanup."""
+    """Within the block the first signal raises Interrupted in the main thread. A SIGTERM after it
+    is ignored, so that it cannot stop the cleanup; a SIGINT after it ends the process."""
     before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGCHLD)}
     # Some supervisors start programs with SIGCHLD ignored: then every child seems to end with 0.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -36,30 +42,43 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(_run_until_signal(main))
     except BaseExceptionGroup as group:
-        if (error := _first_user_error(group)) is not None:
+        error = _first(group.subgroup(Interrupted)) or _first_user_error(group)
+        if error is not None:
             raise error from group
         raise
 
 
-def _first_user_error(group: BaseExceptionGroup[BaseException]) -> AgentEvalsError | None:
+def _first_user_error(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
     matched, others = group.split(AgentEvalsError)
-    error: BaseException | None = None if others else matched
+    return None if others else _first(matched)
+
+
+def _first(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return error if isinstance(error, AgentEvalsError) else None
+    return error
 
 
 async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(main)
     received: list[signal.Signals] = []
 
-    def stop(number: signal.Signals) -> None:
-        received.append(number)
+    def stop(number: int, _frame: FrameType | None) -> None:
+        _expect_second()
+        received.append(signal.Signals(number))
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _LOOP_SECONDS)
+        loop.call_soon_threadsafe(cancel)
+
+    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise Interrupted(received[0].name)
+
+    def cancel() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         task.cancel()
 
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stop, number)
+    before = {number: signal.getsignal(number) for number in (*_SIGNALS, signal.SIGALRM)}
+    _handle_with(stop)
     try:
         return await task
     except asyncio.CancelledError:
@@ -67,16 +86,28 @@ async def _run_until_signal(main: Coroutine[Any, Any, T]) -> T:
             raise Interrupted(received[0].name) from None
         raise
     finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN if received else handler)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if not received:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    _handle_with(signal.SIG_IGN)
+    _expect_second()
     raise Interrupted(signal.Signals(number).name)
 
 
-def _handle_with(handler: Any) -> None:
+def _expect_second() -> None:
+    """A handler is needed to end: without one, the kernel does not deliver SIGINT to the first
+    process of a container."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    os._exit(128 + number)
+
+
+def _handle_with(handler: Handler) -> None:
     for number in _SIGNALS:
         signal.signal(number, handler)

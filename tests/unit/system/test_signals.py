@@ -1,10 +1,13 @@
-"""Signals: cleanup runs, in plain code and in an event loop, and a second signal does not stop it."""
+"""Signals: cleanup runs, in plain code and in an event loop; a second SIGTERM does not stop it, a
+second SIGINT ends the process."""
 
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -45,14 +48,28 @@ except Interrupted as error:
 """
 
 
+class Child(subprocess.Popen[str]):
+    """A program whose streams the test writes and reads."""
+
+    stdin: IO[str]
+    stdout: IO[str]
+
+
+def started(program: str, *arguments: str) -> Child:
+    """The program, when it has begun."""
+    child = Child(
+        [sys.executable, "-c", program, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "begun\n"
+    return child
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_interrupted__in_an_event_loop_after_tidying(number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline() == "begun\n"
+    with started(LOOP) as child:
         child.send_signal(number)
         assert child.stdout.readline() == "tidying\n"
         child.stdin.write("x\n")
@@ -61,20 +78,58 @@ def test_interrupted__in_an_event_loop_after_tidying(number: signal.Signals) -> 
     assert child.returncode == 0
 
 
+@pytest.mark.parametrize("program", [PLAIN, LOOP])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_interrupted__in_plain_code_and_a_second_signal_is_ignored(number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", PLAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline() == "begun\n"
+def test_interrupted__sigterm_does_not_stop_the_tidying(
+    program: str, number: signal.Signals
+) -> None:
+    with started(program) as child:
         child.send_signal(number)
         assert child.stdout.readline() == "tidying\n"
-        child.send_signal(number)
+        child.send_signal(signal.SIGTERM)
         child.stdin.write("x\n")
         child.stdin.close()
         assert child.stdout.read() == f"tidied\ninterrupted by {number.name}\n"
+
+
+@pytest.mark.parametrize("program", [PLAIN, LOOP])
+def test_interrupted__a_second_sigint_ends_the_process(program: str) -> None:
+    with started(program) as child:
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "tidying\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == ""
+        assert child.wait(60) == 130
+
+
+BLOCKED = """
+import asyncio, sys
+from agentevals_action.errors import Interrupted
+from agentevals_action.system.signals import interruptible, run
+async def block():
+    print("begun", flush=True)
+    open(sys.argv[1])  # a FIFO that nobody writes
+async def main():
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(block())
+            tasks.create_task(asyncio.sleep(600))
+    finally:
+        print("tidied", flush=True)
+try:
+    with interruptible():
+        run(main())
+except Interrupted as error:
+    print(f"interrupted by {error}", flush=True)
+"""
+
+
+def test_interrupted__a_call_that_blocks_the_event_loop(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with started(BLOCKED, str(tmp_path / "fifo")) as child:
+        child.send_signal(signal.SIGTERM)
+        assert child.stdout.read() == "tidied\ninterrupted by SIGTERM\n"
+        assert child.wait(60) == 0
 
 
 def test_interruptible__gives_the_handlers_back() -> None:
