@@ -333,6 +333,59 @@ def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
 
 
+def test_gate__a_check_that_cannot_be_completed_is_in_the_log_with_its_address(
+    gate: Gate, tmp_path: Path
+) -> None:
+    gate.server.break_route(InjectedFailure("PATCH .*/check-runs", 422, 100, "No", {}))
+    done = gate.job().finish()
+    assert (done.code, done.outputs["outcome"]) == (1, "failed"), done.log
+    (check,) = gate.server.check_runs
+    problem = f"::error::The check run {check.url} could not be completed and stays in progress"
+    assert problem in done.log
+    assert done.log.index(problem) < done.log.index("::group::evals/EVAL.yaml: ")
+
+    slow(gate, tmp_path / "mark")
+    job = gate.job()
+    process = job.start()
+    begun(job, process, tmp_path / "mark")
+    process.send_signal(signal.SIGTERM)
+    log, _ = process.communicate(timeout=60)
+    assert f"::error::The check run {gate.server.check_runs[-1].url} could not be" in log
+
+
+def test_gate__never_is_a_neutral_check_that_states_that_nothing_blocks(gate: Gate) -> None:
+    done = gate.job(inputs={"fail-on": "never"}).finish()
+    assert (done.code, done.outputs["outcome"]) == (0, "passed"), done.log
+    (check,) = gate.server.check_runs
+    assert check.conclusion == "neutral"
+    for text in (check.title or "", gate.shown()[0].replace("\\`", "`"), done.summary):
+        assert "1 required gate failed. This does not block, because of the input `fail-on`" in text
+
+
+#: What a program does to a file of the runner, which it knows.
+ATTACKS_ON_OUTPUTS = {
+    "an output": "printf 'outcome=passed\\n' >> FILE",
+    "a fifo": "rm FILE; mkfifo FILE",
+    "a device": "rm FILE; ln -s /dev/zero FILE",
+    "no file": "rm FILE",
+}
+
+
+@pytest.mark.parametrize("name", ["github_output", "github_step_summary"])
+@pytest.mark.parametrize("attack", ATTACKS_ON_OUTPUTS)
+def test_gate__an_agent_that_attacks_a_file_of_the_runner_changes_nothing(
+    gate: Gate, name: str, attack: str
+) -> None:
+    path = gate.folder / "1001" / "runner" / name
+    action = ATTACKS_ON_OUTPUTS[attack].replace("FILE", f'"{path}"')
+    gate.push({"agent.sh": f'test -e "{path}" && {{ {action}; }}\n{NAMELESS}'}, "agent.sh")
+    done = gate.job(inputs={"max-concurrency": "1"}).finish()
+    assert (done.code, done.outputs["outcome"]) == (1, "failed"), done.log
+    assert "passed" not in done.outputs.values()
+    assert "**Failed:**" in done.summary
+    assert "outcome=passed" not in done.summary
+
+
 def test_gate__merge_group_gets_its_check(gate: Gate) -> None:
     job = gate.job()
     job.name, job.event = "merge_group", payloads.merge_group_event(gate.pull.merge, gate.pull.main)

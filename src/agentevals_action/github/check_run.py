@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
+from agentevals_action.github import workflow_commands
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import CheckRun, WorkflowRun
 from agentevals_action.model import github_limits as limits
@@ -58,7 +59,11 @@ class CheckRunWriter:
         try:
             self._conclude(check, report, left_out)
         except ApiError as error:
-            self._api.report("The check run could not be completed", error, _PERMISSION)
+            problem = f"The check run {check.html_url} could not be completed and stays in progress"
+            self._api.report(problem, error, _PERMISSION)
+            # At once: a run that a signal ends reports nothing after this.
+            sentence = error.explain(problem, _PERMISSION, self._api.context.without_secrets)
+            print(workflow_commands.command("error", sentence), flush=True)
             return None
         return check.html_url
 

@@ -28,6 +28,9 @@ class Policy:
     accept_label: str = "agentevals:accept"
 
 
+_ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
+
+
 def decide(
     policy: Policy,
     suites: Sequence[SuiteComparison],
@@ -52,7 +55,10 @@ def decide(
         decision = inconclusive_decision(reasons, policy.on_inconclusive)
     else:
         reasons = () if suites else ("the change affects no suite",)
-        decision = Decision(Outcome.PASSED, ExitCode.PASSED, "success", reasons)
+        # `never` is the only value that lets every failure pass: a green check would hide it.
+        ignored = "never" in policy.fail_on and any(_failures(_ANY_FAILURE, tests))
+        conclusion = "neutral" if ignored else "success"
+        decision = Decision(Outcome.PASSED, ExitCode.PASSED, conclusion, reasons)
     return replace(decision, waived=waivers.describe(suites, policy.accept_label))
 
 

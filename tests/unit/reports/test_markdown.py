@@ -393,7 +393,8 @@ def test_verdict__what_got_worse_is_stated_also_when_it_does_not_block() -> None
     assert "> [!IMPORTANT]" in text
     assert (
         verdict_line(review)
-        == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed."
+        == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed. "
+        "This does not block, because of the input `fail-on`."
     )
 
 

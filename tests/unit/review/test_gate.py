@@ -1,5 +1,7 @@
 """The outcome: what blocks, what could not be actual, and in which words."""
 
+from dataclasses import replace
+
 import pytest
 
 from agentevals_action.model.baseline import BaselineInfo
@@ -87,6 +89,31 @@ def test_decide__never_blocks_nothing_but_the_pass_rate() -> None:
     actual = decide(worse, fail_on=frozenset({"never"}), min_pass_rate=0.6)
     assert actual.outcome is Outcome.FAILED
     assert actual.reasons == ("1 of 2 scored tests passed, under the `min-pass-rate` of 0.6",)
+
+
+@pytest.mark.parametrize("worse", [(GATE_FAILED, PASSED), (FAILED, PASSED), (FAILED, FAILED)])
+def test_decide__never_is_neutral_with_a_failure(
+    worse: tuple[TestResult, TestResult],
+) -> None:
+    never = frozenset({"never"})
+    failed, passed = (
+        decide(suite(worse), fail_on=never),
+        decide(suite((PASSED,) * 2), fail_on=never),
+    )
+    assert (failed.outcome, failed.exit_code, failed.conclusion) == (Outcome.PASSED, 0, "neutral")
+    assert (passed.outcome, passed.exit_code, passed.conclusion) == (Outcome.PASSED, 0, "success")
+
+
+@pytest.mark.parametrize("on_inconclusive", ["fail", "neutral", "pass"])
+def test_with_unwritten__makes_a_pass_inconclusive_and_hides_nothing_worse(
+    on_inconclusive: str,
+) -> None:
+    passed, failed = decide(suite((PASSED, PASSED))), decide(suite((GATE_FAILED, PASSED)))
+    lost = gate.with_unwritten(failed, ["no space"], on_inconclusive)
+    assert lost == replace(failed, reasons=(*failed.reasons, "no space"))
+    unknown = gate.with_unwritten(passed, ["no space"], on_inconclusive)
+    assert unknown == gate.inconclusive_decision(["no space"], on_inconclusive)
+    assert gate.with_unwritten(passed, [], on_inconclusive) == passed
 
 
 def test_decide__pass_rate_is_over_what_was_scored() -> None:

@@ -44,7 +44,7 @@ def alert(review: Review, removal: Removal) -> str:
         return found
     tests = _tests(review)
     waived = any(test.accepted_by or waivers.is_undecided(test) for test in tests)
-    if removal.sentence or waived or _worse(tests):
+    if removal.sentence or waived or _is_ignored(review):
         return "IMPORTANT"
     return "TIP" if review.suites else "NOTE"
 
@@ -60,6 +60,11 @@ def _worse(tests: list[TestComparison]) -> list[str]:
     return words + ([counted(gates, "required gate", "failed")] if gates else [])
 
 
+def _is_ignored(review: Review) -> bool:
+    """Whether a review passed only because `fail-on` does not contain what failed."""
+    return review.decision.conclusion == "neutral" or bool(_worse(_tests(review)))
+
+
 def _passed(review: Review) -> str:
     if not review.suites:
         number = review.suites_in_repository
@@ -72,7 +77,10 @@ def _passed(review: Review) -> str:
     result = "all pass" if verdicts["pass"] == ran else joined(words)
     suites = counted(len(review.suites), "suite")
     compared = _compared(review, tests)
-    return f"{counted(ran, 'test')} in {suites}, {result}{f'; {compared}' if compared else ''}"
+    passed = f"{counted(ran, 'test')} in {suites}, {result}{f'; {compared}' if compared else ''}"
+    if _is_ignored(review):
+        return f"{passed}. This does not block, because of the input `fail-on`"
+    return passed
 
 
 def _compared(review: Review, tests: list[TestComparison]) -> str:
