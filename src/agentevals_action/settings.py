@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
@@ -183,14 +183,24 @@ def _branch(text: str) -> str:
     return text
 
 
+def _watch_rules(text: str) -> tuple[WatchRule, ...]:
+    rules, errors = [], []
+    for item in items(text):
+        try:
+            rules.append(read_rule(item))
+        except ValueError as error:
+            errors.append(str(error))
+    if errors:
+        raise ValueError("; ".join(errors))
+    return tuple(rules)
+
+
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 _Texts = Annotated[tuple[str, ...], _Parser("list", items)]
-_Rules = Annotated[
-    tuple[WatchRule, ...], _Parser("list", lambda text: tuple(map(read_rule, items(text))))
-]
+_Rules = Annotated[tuple[WatchRule, ...], _Parser("list", _watch_rules)]
 _Names = Annotated[tuple[str, ...], _Parser("list", _variable_names)]
 _Boolean = Annotated[bool, _Parser("boolean", _boolean)]
 _Text = Annotated[str, _Parser("text", str)]
@@ -376,6 +386,13 @@ class Settings(BaseModel):
         if file is None and info.data.get("baseline") == "file":
             raise _Conflict("input `baseline`: `file` needs a file; name one in `baseline-file`")
         return file
+
+    @property
+    def watch_rules(self) -> tuple[WatchRule, ...]:
+        """The rules of `watch`, which hold from the repository's root and, like `suites`, from the
+        working directory."""
+        folder = "" if self.working_directory == "." else self.working_directory
+        return tuple(replace(rule, folder=folder) for rule in self.watch)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:

@@ -27,7 +27,8 @@ from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import Suite
-from agentevals_action.review import base_tree as trees
+from agentevals_action.review.change import describe_change
+from agentevals_action.review.selection import Change
 from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as wiring
@@ -300,7 +301,7 @@ class World:
             self.tree.suites,
             (),
             self.ancestry.changes,
-            lambda paths: trees.links_among(paths, (self.root,)),
+            lambda files: describe_change(files, (self.root,)),
         )
 
     @property
@@ -484,8 +485,8 @@ def test_ladder__what_is_watched_keeps_an_old_result_away(
     uploaded(origin, server, 1, A)
     origin.commit("a worse agent", {"src/agent.py": "worse"})
     here = world(origin, server)
-    rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch
-    untouched = ChangedSince(here.tree.suites, rules, here.ancestry.changes, lambda _: {})
+    rules = Settings.from_environ({"INPUT_WATCH": "src/**"}).watch_rules
+    untouched = ChangedSince(here.tree.suites, rules, here.ancestry.changes, Change)
     store = ArtifactBaseline(
         here.tree, base_tree.FRESH, here.source, "main", here.ancestry, untouched
     )

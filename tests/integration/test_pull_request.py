@@ -191,6 +191,28 @@ def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) ->
     (check,) = gate.server.check_runs
     assert check.conclusion == "success"
     assert "the change affects no suite" in str(check.summary) + str(check.title)
+    assert "lists of changed files differ" not in done.log
+
+
+def test_gate__a_list_of_files_that_is_stale_does_not_hide_a_change(gate: Gate) -> None:
+    """GitHub's list is that of the push before; git shows the agent's file."""
+    gate.announce(gate.pull)
+    done = gate.job().finish()
+    assert done.code == 1, done.log
+    notice = "the lists of changed files differ, and both count: only git lists"
+    assert notice in done.log
+    (comment,) = gate.shown()
+    assert notice in comment
+    assert "agent.sh" in comment
+
+
+def test_gate__a_file_that_only_github_lists_counts_too(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD, "README.md": "hello"}, "README.md", "evals/EVAL.yaml")
+    done = gate.job().finish()
+    assert done.code == 0, done.log
+    (comment,) = gate.shown()
+    assert "only the host lists" in comment
+    assert "2 tests in 1 suite" in comment
 
 
 def test_gate__the_head_commit_itself_is_compared_with_the_merge_base(gate: Gate) -> None:

@@ -78,6 +78,62 @@ def test_review__an_untouched_suite_is_not_run(repository: Repository) -> None:
     assert "the change affects no suite" in done.out
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "src/**",
+        "/src/**",
+        "'src/**'",
+        "- src/**",
+        "src/** -> evals/**",
+        "src/**: evals/**",
+        ".",
+        "src",
+        "lib/agent/**",
+        "lib/agent/prompt.md",
+        "start.md",
+        "vendor/tools/run.py",
+    ],
+)
+def test_review__every_form_of_a_rule_finds_the_agent(
+    tmp_path: Path, repository: Repository, rule: str
+) -> None:
+    """`lib/agent` is a link to the folder `src`, `start.md` one to a file in it, `vendor/tools` a
+    submodule that changes with them."""
+    tools = Repository.create(tmp_path / "tools", {"run.py": "1"})
+    repository.git("checkout", "--quiet", "main")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add")
+    repository.git(*add, str(tools.path), "vendor/tools")
+    (repository.path / "lib").mkdir()
+    (repository.path / "lib/agent").symlink_to("../src")
+    (repository.path / "start.md").symlink_to("lib/agent/prompt.md")
+    repository.commit("links", {"src/prompt.md": "Be polite."})
+    repository.git("checkout", "--quiet", "-B", "change")
+    submodule = Repository(repository.path / "vendor/tools")
+    submodule.commit("tools", {"run.py": "2"})
+    repository.commit("a ruder prompt", {"src/prompt.md": "Be rude."})
+    done = review(repository, "--watch", rule)
+    assert done.code == 0, done.out + done.err
+    assert "2 tests in 1 suite, all pass" in done.out
+    assert "has no effect" not in done.out
+
+
+def test_review__a_rule_without_effect_is_a_warning(repository: Repository) -> None:
+    repository.commit("docs", {"README.md": "hello", "src/prompt.md": "Be polite."})
+    done = review(repository, "--watch", "scr/**\nsrc/** => eval/**")
+    assert done.code == 0, done.err
+    assert "the change affects no suite" in done.out
+    assert "the rule `scr/**` of `watch` matches no file" in done.out
+    assert "matches no suite" in done.out
+
+
+def test_review__rules_that_cannot_be_read_are_all_reported(repository: Repository) -> None:
+    done = review(repository, "--watch", "src/**\nsrc/**:evals/**\n'lib/**")
+    assert done.code == 2
+    assert "`src/**:evals/**` is not a rule" in done.err
+    assert "`'lib/**` is not a rule" in done.err
+
+
 def test_review__a_regression_and_a_failed_gate_block(repository: Repository) -> None:
     repository.commit("impolite", agent(NAMELESS))
     done = review(repository)

@@ -74,13 +74,20 @@ def test_settings__watch_rules() -> None:
     assert rules == (
         WatchRule("src/**"),
         WatchRule("src/billing/**", "evals/billing/**"),
-        WatchRule("!src/**/*.md"),
+        WatchRule("src/**/*.md", excludes=True),
     )
 
 
-@pytest.mark.parametrize("rule", ["=> evals/**", "src/** =>", "a => b => c", "!"])
-def test_settings__a_watch_rule_without_a_side(rule: str) -> None:
-    assert errors(watch=rule)[0].endswith("write `glob` or `glob => suite glob`, one per line")
+def test_settings__all_watch_rules_that_cannot_be_read_are_reported() -> None:
+    (error,) = errors(watch="src/**\n=> evals/**\nlib/**:evals/**")
+    assert "`=> evals/**` is incomplete" in error
+    assert "`lib/**:evals/**` is not a rule" in error
+
+
+def test_settings__watch_rules_hold_below_the_working_directory() -> None:
+    (rule,) = read(watch="src/**", working_directory="agents/billing").watch_rules
+    assert rule.covers("agents/billing/src/a.py")
+    assert rule.covers("src/a.py")
 
 
 @pytest.mark.parametrize("text", ["True", "yes", "1", "on", "TRUE", "falsex"])

@@ -97,7 +97,7 @@ def _find(loaded: LoadedSuites, wanted: str) -> Iterable[tuple[Suite, Test]]:
 
 def _explain(loaded: LoadedSuites, found: Iterable[tuple[Suite, Test]]) -> Iterator[Explanation]:
     settings = loaded.settings
-    fingerprints = Fingerprints(settings.watch)
+    fingerprints = Fingerprints(settings.watch_rules)
     redactor = Redactor.from_environ(loaded.environ, settings.env)
     suites = {suite.path: suite for suite in loaded.valid}
     conversations = cache(lambda path: list_conversations(suites[path]))

@@ -47,7 +47,7 @@ def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]
     base = base_tree.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None
     change = Change(files, everything=job.select == "all")
-    found = select_suites(loaded.suites, change, loaded.settings.watch)
+    found = select_suites(loaded.suites, change, loaded.settings.watch_rules)
     affected = {selection.path: selection.reasons for selection in found.selections}
     return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
 

@@ -66,7 +66,7 @@ class Engine:
             cache=self._cache,
             keys=keys,
         )
-        self.fingerprints = Fingerprints(settings.watch, self._variables)
+        self.fingerprints = Fingerprints(settings.watch_rules, self._variables)
         options = RunOptions(
             settings.samples,
             settings.timeout,

@@ -183,27 +183,6 @@ def _forget(repository: GitRepository, name: str) -> None:
         worktrees.rmdir()
 
 
-def links_among(paths: Iterable[str], roots: Iterable[Path]) -> dict[str, tuple[str, ...]]:
-    """The paths that are symbolic links in one of the trees, with their targets inside the tree,
-    relative to it."""
-    found: dict[str, tuple[str, ...]] = {}
-    trees = tuple(roots)
-    for path in paths:
-        targets = dict.fromkeys(filter(None, (_link_target(root, path) for root in trees)))
-        if targets:
-            found[path] = tuple(targets)
-    return found
-
-
-def _link_target(root: Path, path: str) -> str | None:
-    link = root / path
-    try:
-        target = link.resolve() if link.is_symlink() else None
-    except (OSError, RuntimeError):  # a circle of links
-        return None
-    return target.relative_to(root).as_posix() if target and target.is_relative_to(root) else None
-
-
 def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
     """Gives the files that root owns below the paths to the owner of the workspace. It does nothing
     unless this process is root and the owner is not. Symbolic links are not followed, and nothing

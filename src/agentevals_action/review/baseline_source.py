@@ -15,7 +15,8 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.review.base_tree import Base, links_among
+from agentevals_action.review.base_tree import Base
+from agentevals_action.review.change import describe_change
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
@@ -65,8 +66,10 @@ def _sources(
     info, branch = tree.info, settings.baseline_branch
     past = github.history if github else None
     ancestry = Ancestry(info.commit or "", (GitHistory(repository), *((past,) if past else ())))
+    rules = settings.watch_rules
+    links = repository.links_and_submodules(info.commit)[0] if rules and info.commit else ()
     changed_since = ChangedSince(
-        tree.suites, settings.watch, ancestry.changes, lambda paths: links_among(paths, (root,))
+        tree.suites, rules, ancestry.changes, lambda files: describe_change(files, (root,), links)
     )
     fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
 

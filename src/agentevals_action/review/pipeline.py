@@ -22,7 +22,7 @@ from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.model.review import ChangedFile, Review, Selection
+from agentevals_action.model.review import Review, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
@@ -30,6 +30,7 @@ from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.review import base_tree, gate, waivers
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.baseline_source import find_baseline
+from agentevals_action.review.change import find_change
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
@@ -120,8 +121,11 @@ def _review(
                 "there is no suite in this repository",
                 "write an EVAL.yaml, or fix `suites` and `working-directory`",
             )
-        change = _find_change(request, head_sha, base)
-        selected = select_suites(suites, change, settings.watch)
+        paths = tuple(suite.path for suite in suites)
+        change, change_notices = find_change(
+            repository, request.host, job, head_sha, base, checkout, paths, settings
+        )
+        selected = select_suites(suites, change, settings.watch_rules)
         plan = _plan(selected, suites, base, engine, job)
         quarantines = _read_quarantines(request, checkout, base)
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
@@ -163,7 +167,7 @@ def _review(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=written.notices,
+        notices=(*change_notices, *written.notices),
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
     )
@@ -209,30 +213,6 @@ def _base_suites(request: _Request, root: Path) -> tuple[Suite | BrokenSuite, ..
         return ()
     checkout = Checkout.at(root, settings, request.workspace.environ)
     return load_all(checkout, settings, suite_paths(checkout, settings), root)
-
-
-def _find_change(request: _Request, head_sha: str, base: Base) -> Change:
-    """The changed files, with what base knows about them: a file that only base's suites reference
-    affects them too."""
-    job, repository = request.job, request.repository
-    files: Sequence[ChangedFile] | None = request.host.changed_files()
-    if files is None and base.sha is not None:
-        until = None if job.event == "local" else head_sha
-        files = repository.changed_files(base.sha, until)
-    renamed = {
-        file.previous_path: file.path
-        for file in files or ()
-        if file.previous_path and file.status == "renamed"
-    }
-    paths = [path for file in files or () for path in (file.path, file.previous_path) if path]
-    roots = (repository.root, *((base.root,) if base.root else ()))
-    return Change(
-        files,
-        everything=job.select == "all",
-        base_suites=tuple(suite.path for suite in base.suites),
-        base_files={renamed.get(suite.path, suite.path): suite.files for suite in base.suites},
-        links=base_tree.links_among(paths, roots),
-    )
 
 
 def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:

@@ -27,14 +27,19 @@ class Change:
     """A change: `files` is None if they are unknown, `everything` if all suites run anyway.
 
     `base_suites` are the paths of the suites on base, if known. `base_files` are the files that the
-    suites reference there, by the suite's path on head. `links` are the changed paths that are
-    symbolic links on either side, with their targets."""
+    suites reference there, by the suite's path on head.
+
+    `links` are the changed paths that are symbolic links on either side, with their targets.
+    `folders` are those that contain files which git does not list: submodules, and links to
+    folders. `aliases` are the other names of a changed path, through links that did not change."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
     base_suites: Sequence[str] | None = None
     base_files: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folders: Collection[str] = ()
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ def _selection(
         words.insert(0, _ALL)
     elif change.files is None:
         words.insert(0, _UNKNOWN)
-    return Selection(suite.path, tuple(words), tuple(map(_printable, reasons)), base_path)
+    return Selection(suite.path, tuple(words), tuple(map(printable_path, reasons)), base_path)
 
 
 def _reasons(
@@ -95,7 +100,7 @@ def _reasons(
         reason = (
             _referenced(suite, file, roles, change.links)
             or _deleted_neighbour(suite, file, judges)
-            or _watched(suite, file, watch)
+            or _watched(suite, file, watch, change)
             or _in_diagnostics(suite, file)
         )
         if reason is not None:
@@ -111,7 +116,7 @@ def _referenced(
 ) -> str | None:
     """The suite references the file, the target of a link, or a file below it (git lists a
     submodule or a linked folder as one entry)."""
-    own = _paths(file)
+    own = file.paths
     for path in (*own, *(target for link in own for target in links.get(link, ()))):
         if path == suite.path:
             return _describe(file)
@@ -138,11 +143,44 @@ def _deleted_neighbour(
 
 
 def _watched(
-    suite: Suite | BrokenSuite, file: ChangedFile, watch: Sequence[WatchRule]
+    suite: Suite | BrokenSuite, file: ChangedFile, watch: Sequence[WatchRule], change: Change
 ) -> str | None:
-    if any(rule_for(watch, path, suite.path) for path in _paths(file)):
-        return f"watch: {_printable(file.path)}"
+    for path in file.paths:
+        is_folder = path in change.folders
+        if any(
+            rule_for(watch, name, suite.path, is_folder)
+            for name in (path, *change.aliases.get(path, ()))
+        ):
+            return f"watch: {printable_path(file.path)}"
     return None
+
+
+def useless_rules(
+    watch: Sequence[WatchRule],
+    files: Sequence[str],
+    folders: Collection[str],
+    change: Change,
+    suites: Sequence[str],
+) -> tuple[str, ...]:
+    """A sentence for each rule that can have no effect. `files` and `suites` are all paths of head,
+    `folders` as in `Change`, of all files."""
+    changed = [path for file in change.files or () for path in file.paths]
+    changed += [name for names in change.aliases.values() for name in names]
+    below = (*folders, *change.folders)
+    found = []
+    for rule in watch:
+        covers_file = any(map(rule.covers, (*changed, *files)))
+        if not covers_file and not any(rule.covers(folder, is_folder=True) for folder in below):
+            found.append(
+                f"the rule `{rule}` of `watch` matches no file of the repository, "
+                "so it has no effect: fix it or remove it"
+            )
+        elif not any(map(rule.affects, suites)):
+            found.append(
+                f"the rule `{rule}` of `watch` matches no suite, "
+                "so it has no effect: fix the glob after `=>`"
+            )
+    return tuple(found)
 
 
 def _in_diagnostics(suite: Suite | BrokenSuite, file: ChangedFile) -> str | None:
@@ -153,7 +191,7 @@ def _in_diagnostics(suite: Suite | BrokenSuite, file: ChangedFile) -> str | None
     deleted = _deleted_path(file)
     name = PurePosixPath(deleted).name if deleted else None
     for diagnostic in suite.errors:
-        if diagnostic.location.path in _paths(file) or (name and name in diagnostic.problem):
+        if diagnostic.location.path in file.paths or (name and name in diagnostic.problem):
             return _describe(file)
     return None
 
@@ -163,22 +201,17 @@ def _old_path(file: ChangedFile) -> str | None:
     return file.previous_path if file.status == "renamed" else None
 
 
-def _paths(file: ChangedFile) -> tuple[str, ...]:
-    old = _old_path(file)
-    return (file.path, old) if old else (file.path,)
-
-
 def _deleted_path(file: ChangedFile) -> str | None:
     return _old_path(file) or (file.path if file.status == "removed" else None)
 
 
 def _describe(file: ChangedFile) -> str:
     if old := _old_path(file):
-        return f"renamed: {_printable(old)} → {_printable(file.path)}"
+        return f"renamed: {printable_path(old)} → {printable_path(file.path)}"
     verb = file.status if file.status in ("added", "removed") else "changed"
-    return f"{verb}: {_printable(file.path)}"
+    return f"{verb}: {printable_path(file.path)}"
 
 
-def _printable(path: str) -> str:
+def printable_path(path: str) -> str:
     """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

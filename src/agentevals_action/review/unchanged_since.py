@@ -11,8 +11,8 @@ from agentevals_action.review.selection import Change, select_suites
 
 #: The changes from a commit to the base, or the reason why they are unknown.
 Changes = Callable[[str], Sequence[ChangedFile] | str]
-#: The symbolic links among paths in the base's tree, with their targets.
-Links = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
+#: The change of these files, with what the base's tree shows about their paths.
+Describe = Callable[[Sequence[ChangedFile]], Change]
 
 
 class ChangedSince:
@@ -24,10 +24,10 @@ class ChangedSince:
         suites: Mapping[str, Suite | BrokenSuite],
         watch: Sequence[WatchRule],
         changes: Changes,
-        links: Links,
+        describe: Describe,
     ) -> None:
         self._suites, self._watch = suites, watch
-        self._changes, self._links = changes, links
+        self._changes, self._describe = changes, describe
         self._change = cache(self._find_change)
 
     def __call__(self, ancestor: str, path: str) -> str:
@@ -49,5 +49,4 @@ class ChangedSince:
         if isinstance(files, str):
             return files
         # The suite at the ancestor is not read: if it referenced another file, it has changed.
-        paths = [path for file in files for path in (file.path, file.previous_path) if path]
-        return Change(tuple(files), links=self._links(paths))
+        return self._describe(tuple(files))

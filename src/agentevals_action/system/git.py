@@ -167,6 +167,16 @@ class GitRepository:
         names = self._names("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         return tuple(sorted(name for name in set(names) if os.path.lexists(self.root / name)))
 
+    def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Paths of the symbolic links and of the submodules of a commit, relative to the root."""
+        found: dict[bytes, list[str]] = {b"120000": [], b"160000": []}
+        for entry in self._read("ls-tree", "-r", "-z", sha, network=True).split(b"\0"):
+            about, _, name = entry.partition(b"\t")
+            if (mode := about[:6]) in found:
+                found[mode].append(os.fsdecode(name))
+        links, submodules = found.values()
+        return tuple(links), tuple(submodules)
+
     def tracks(self, path: Path) -> bool:
         """Whether git tracks a file at or below an absolute path."""
         if not path.is_relative_to(self.root):

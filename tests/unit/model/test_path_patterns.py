@@ -58,6 +58,104 @@ def test_rule_for__the_last_rule_that_matches_decides(
     assert (rule_for(rules, path, suite) is not None) is is_watched
 
 
-def test_watch_rule__as_it_is_written() -> None:
-    assert str(read_rule(" src/** =>  evals/** ")) == "src/** => evals/**"
-    assert str(WatchRule("src/**")) == "src/**"
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (" src/** =>  evals/** ", "src/** => evals/**"),
+        ("src/**", "src/**"),
+        ("/src/**", "src/**"),
+        ("./src//x/", "src/x"),
+        ("src/", "src"),
+        (".", "**"),
+        ("./", "**"),
+        ("/", "**"),
+        ("'src/**'", "src/**"),
+        ('"src/**"', "src/**"),
+        ("`src/**`", "src/**"),
+        ("- src/**", "src/**"),
+        ('- "/src/**": "evals/**"', "src/** => evals/**"),
+        ("src/** -> evals/**", "src/** => evals/**"),
+        ("src/**->evals/**", "src/** => evals/**"),
+        ("src/** → ./evals/**", "src/** => evals/**"),
+        ("src/**: evals/**", "src/** => evals/**"),
+        ("'src/** => evals/**'", "src/** => evals/**"),
+        ("'src/**' => \"evals/**\"", "src/** => evals/**"),
+        ("!docs/**", "!docs/**"),
+        ("! /docs/", "!docs"),
+        ("!'docs/**'", "!docs/**"),
+        ("'!docs/**' => evals", "!docs/** => evals"),
+        ("src/[!a-c]*.{py,ts}", "src/[!a-c]*.{py,ts}"),
+        ("{a,b/c}/**", "{a,b/c}/**"),
+        ("C# code/**", "C# code/**"),
+    ],
+)
+def test_read_rule__every_form_with_an_obvious_meaning(text: str, rule: str) -> None:
+    assert str(read_rule(text)) == rule
+    assert str(read_rule(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("", "is incomplete"),
+        ("!", "is incomplete"),
+        ("=> evals/**", "is incomplete"),
+        ("src/** =>", "is incomplete"),
+        ("a => b => c", "one rule per line"),
+        ("src/**:evals/**", "write `=>`"),
+        ("src/**:", "write `=>`"),
+        ("https://host/src", "write `=>`"),
+        ("src/** = evals/**", "write one `=>`"),
+        ("src/** > evals/**", "write one `=>`"),
+        ("src/** evals/**", "one rule per line"),
+        ("src/**; lib/**", "one rule per line"),
+        ("[src/**", "no list"),
+        ("[src/**]", "no list"),
+        ("['src/**']", "quotes"),
+        ("'src/**", "quotes"),
+        ("src\\**", "write `/` between folders"),
+        ("../src/**", "from the root"),
+        ("~/src/**", "from the root"),
+        ("# the agent", "leave the comment out"),
+        ("src/** # the agent", "rule per line|comment"),
+        ("-src", "a space after the dash"),
+        ("!!src", "write `!` once"),
+        ("src => !evals", "write `!` once"),
+        ("src/{a,b", "close each"),
+    ],
+)
+def test_read_rule__any_other_form_is_an_error_with_advice(text: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        read_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "is_watched"),
+    [
+        ("vendor/lib/src/**", "vendor/lib", True),
+        ("vendor/**/*.py", "vendor/lib", True),
+        ("**/*.py", "vendor/lib", True),
+        ("vendor/*/src", "vendor/lib", True),
+        ("vendor", "vendor/lib", True),
+        ("{vendor/lib,other}/x.py", "vendor/lib", True),
+        ("vendor/other/**", "vendor/lib", False),
+        ("vendor/*.py", "vendor/lib", False),
+        ("src/**", "vendor/lib", False),
+    ],
+)
+def test_covers__the_unknown_files_of_a_submodule(text: str, folder: str, is_watched: bool) -> None:
+    assert read_rule(text).covers(folder, is_folder=True) is is_watched
+
+
+def test_rule_for__an_exclusion_of_some_files_does_not_exclude_a_submodule() -> None:
+    rules = [read_rule("vendor/**"), read_rule("!vendor/lib/docs/**")]
+    assert rule_for(rules, "vendor/lib", "EVAL.yaml", is_folder=True)
+    assert rule_for(rules, "vendor/lib/docs/x", "EVAL.yaml") is None
+    assert not rule_for([*rules, read_rule("!vendor")], "vendor/lib", "EVAL.yaml", is_folder=True)
+
+
+def test_rule_for__from_the_root_and_from_the_working_directory() -> None:
+    rule = WatchRule("src/**", "evals/**", folder="agents/billing")
+    for path in ("src/a.py", "agents/billing/src/a.py"):
+        assert rule_for([rule], path, "agents/billing/evals/EVAL.yaml") is rule
+    assert rule_for([rule], "agents/other/src/a.py", "evals/EVAL.yaml") is None

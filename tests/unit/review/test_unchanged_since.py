@@ -7,6 +7,7 @@ import pytest
 
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.review import ChangedFile
+from agentevals_action.review.selection import Change
 from agentevals_action.review.unchanged_since import ChangedSince
 from tests.support import base_tree, suites
 
@@ -22,7 +23,9 @@ def asked(
     there = {suite.path: suite for suite in (suites.load(root, base_tree.PATH),)}
     actual = [ChangedFile(one, "modified") if isinstance(one, str) else one for one in files]
     rules = (read_rule(watch),) if watch else ()
-    return ChangedSince(there, rules, lambda _: actual, lambda _: links or {})(OLD, base_tree.PATH)
+    return ChangedSince(
+        there, rules, lambda _: actual, lambda files: Change(files, links=links or {})
+    )(OLD, base_tree.PATH)
 
 
 @pytest.fixture
@@ -75,9 +78,7 @@ def test_untouched__not_by_a_link_that_leads_to_what_it_names(root: Path) -> Non
 def test_untouched__a_broken_suite_or_none(tmp_path: Path) -> None:
     suites.write(tmp_path, {base_tree.PATH: "tests: 3\n"})
     assert asked(tmp_path, base_tree.PATH) == "the base has changed it since (the suite is broken)"
-    assert (
-        ChangedSince({}, (), lambda _: (), lambda _: {})(OLD, "x") == "the base has no such suite"
-    )
+    assert ChangedSince({}, (), lambda _: (), Change)(OLD, "x") == "the base has no such suite"
 
 
 def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> None:
@@ -88,7 +89,7 @@ def test_untouched__what_changed_is_asked_once_for_all_suites(root: Path) -> Non
         return "nobody knows" if ancestor == OLD else ()
 
     there = {base_tree.PATH: suites.load_valid(root, base_tree.PATH)}
-    untouched = ChangedSince(there, (), changes, lambda _: {})
+    untouched = ChangedSince(there, (), changes, Change)
     assert [
         untouched(OLD, base_tree.PATH),
         untouched(OLD, base_tree.PATH),
