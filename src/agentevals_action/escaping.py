@@ -2,6 +2,8 @@
 
 import re
 
+from agentevals_action.formatting import redacted
+
 #: Characters that hide, reorder or cannot be stored: controls, zero-width, bidirectional, fillers,
 #: tags, lone surrogates.
 _HIDDEN = re.compile(
@@ -45,6 +47,8 @@ def visible(text: str) -> str:
 
 def plain(text: str, limit: int = 200) -> str:
     """One line of plain text, at most `limit` characters, for output without markup."""
+    if len(text) > limit:
+        text = redacted(text)
     line = " ".join(visible(text[: limit * _SLACK]).split())
     if len(line) > limit or len(text) > limit * _SLACK:
         return line[: limit - 1] + "…"
@@ -109,6 +113,8 @@ def fenced(text: str, limit: int, prefix: str = "") -> str:
 
     `prefix` goes before every line but the first, for a block inside a list item (spaces) or a
     quotation (`> `)."""
+    if len(text) > limit:
+        text = redacted(text)
     shown = visible(text[: limit + 1])
     lines = [_no_comment(line) for line in shown[:limit].rstrip("\n").split("\n")]
     if not any(lines):

@@ -21,6 +21,7 @@ from agentevals_action.errors import (
     InvalidInput,
     OutputError,
 )
+from agentevals_action.formatting import redacting
 from agentevals_action.github.workflow_commands import safe_log_line
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.signals import interruptible
@@ -67,7 +68,7 @@ def main() -> None:
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s"
     )
     try:
-        with interruptible():
+        with interruptible(), redacting(Redactor.from_environ(os.environ).redact):
             exit_code = _run_app()
     except AgentEvalsError as error:
         exit_code = _report(error)

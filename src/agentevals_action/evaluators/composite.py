@@ -23,6 +23,7 @@ from agentevals_action.evaluators.base import (
     require,
     run_evaluators,
 )
+from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, Steps, Weight, errors_at
 from agentevals_action.model.result import (
@@ -83,7 +84,7 @@ def _read_aggregation(value: Any) -> Any:
         return key
     if advice := _UNSUPPORTED.get(key):
         raise ValueError(f"the aggregator {value!r} of AgentV is not supported; {advice}")
-    raise ValueError(f"there is no aggregator {value[:100]!r}; {_suggest(key, AGGREGATIONS)}")
+    raise ValueError(f"there is no aggregator {cut(value, 100)!r}; {_suggest(key, AGGREGATIONS)}")
 
 
 class Aggregator(FileModel):

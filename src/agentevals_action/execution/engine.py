@@ -13,6 +13,7 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
+from agentevals_action.formatting import redact_with, redacting
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.result import TestResult
@@ -111,9 +112,11 @@ class Engine:
 
     def redactor(self, suites: Iterable[Suite]) -> Redactor:
         """Removes the values of all secrets: those of the environment and those that the targets of
-        the suites use. From now on a reply that contains one is not cached."""
+        the suites use. From now on a reply that contains one is not cached, and texts that are cut
+        contain none."""
         secrets = self._secrets(suites)
         redactor = Redactor.from_environ(self._environ, self._settings.env, secrets)
+        redact_with(redactor.redact)
         if self._cache is not None:
             self._cache.leaks = lambda text: redactor.redact(text) != text
         return redactor
@@ -174,7 +177,11 @@ def open_engine(
     """An engine with a folder for the temporary files of its run. From now on child processes
     cannot read the environment of this process."""
     process.hide_from_children()
-    with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as scratch:
+    known = Redactor.from_environ(environ, settings.env)
+    with (
+        temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as scratch,
+        redacting(known.redact),
+    ):
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
         yield Engine(settings, environ, workspace, scratch, keep, isolation)

@@ -2,20 +2,20 @@
 
 import asyncio
 import codecs
+import io
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import last_lines
 from agentevals_action.system import process
 from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
 
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
 TIMEOUT_SECONDS = 1800.0
-_LAST_LINES = 15
-#: Characters of a line without an end that are held.
-_MAX_LINE = 64 * 1024
+_LAST_LINES, _LAST_CHARACTERS = 15, 6_000
 
 #: Opens a section of the log with a title. The section takes lines of output.
 LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
@@ -82,11 +82,12 @@ class Preparation:
         except OSError as error:
             reason = error.strerror or error
             return AttemptError("prepare", f"`{name}` could not be started: {reason}")
-        for lines in streams.values():
-            lines.end()
-        if write_line and done.truncated:
+        if write_line and done.truncated:  # its last line may be cut inside of a secret
             limit = process.OUTPUT_LIMIT // 1024 // 1024
             write_line(f"… the rest is not shown: it is over {limit} MB")
+        else:
+            for lines in streams.values():
+                lines.end()
         if done.returncode == 0 and not done.timed_out:
             return None
         ending = (
@@ -94,7 +95,8 @@ class Preparation:
             if done.timed_out
             else f"ended with exit code {done.returncode}"
         )
-        last = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-_LAST_LINES:])
+        output = done.stderr.strip() or done.stdout
+        last = "\n".join(last_lines(output, _LAST_LINES, _LAST_CHARACTERS))
         hint = ""
         if self.withheld:
             names = ", ".join(self.withheld)
@@ -106,27 +108,29 @@ class LineSplitter:
     """Splits a stream of UTF-8 into lines and passes each on.
 
     Empty lines are left out. Of a line that overwrites itself (carriage return) the last text
-    counts. Of a line without an end the first 65,536 characters are held.
+    counts. A line without an end is held: it is as short as the stream.
     """
 
     def __init__(self, write_line: Callable[[str], None]) -> None:
         self._write_line = write_line
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._open = ""
+        self._open = io.StringIO()
 
     def add(self, data: bytes) -> None:
         """Takes the next bytes of the stream."""
-        *complete, rest = (self._open + self._decoder.decode(data)).split("\n")
+        *complete, rest = self._decoder.decode(data).split("\n")
         for line in complete:
-            self._pass_on(line)
-        self._open = rest[:_MAX_LINE]
+            self._open.write(line)
+            self._pass_on()
+        self._open.write(rest)
 
     def end(self) -> None:
         """Passes on the last line, which may have no end."""
-        self._pass_on(self._open + self._decoder.decode(b"", final=True))
-        self._open = ""
+        self._open.write(self._decoder.decode(b"", final=True))
+        self._pass_on()
 
-    def _pass_on(self, line: str) -> None:
+    def _pass_on(self) -> None:
+        line, self._open = self._open.getvalue(), io.StringIO()
         shown = line.rstrip("\r").rpartition("\r")[2]
         if shown.strip():
             self._write_line(shown)

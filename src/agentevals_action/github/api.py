@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agentevals_action import __version__
 from agentevals_action.errors import HostError
+from agentevals_action.formatting import cut_line
 from agentevals_action.github.replies import Reply
 from agentevals_action.github.retry import REQUEST_SECONDS, BoundedRetry, WaitingTime
 from agentevals_action.model import github_limits as limits
@@ -277,7 +278,7 @@ def _message(data: object) -> str:
     first = details[0] if isinstance(details, list) and details else None
     detail = first.get("message") if isinstance(first, Mapping) else first
     message = ", ".join(str(part) for part in (data.get("message"), detail) if part)
-    return " ".join(message.split())[:200] or "no reason given"
+    return cut_line(message, 200) or "no reason given"
 
 
 def _graphql_data(reply: object) -> Mapping[str, Any]:

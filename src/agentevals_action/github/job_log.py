@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
+from agentevals_action.formatting import redacted
 from agentevals_action.github import workflow_commands as commands
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.comparison import SuiteComparison
@@ -64,7 +65,7 @@ def folded(
 def report_refusal(reasons: Iterable[str]) -> None:
     """Reports invalid inputs or a refused event as annotations of the job."""
     for reason in reasons:
-        print(commands.command("error", reason), flush=True)
+        print(commands.command("error", redacted(reason)), flush=True)
 
 
 def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:

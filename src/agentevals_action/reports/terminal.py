@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentevals_action.formatting import cut
+from agentevals_action.formatting import cut, redacted
 
 #: A text, or a text with its style (https://rich.readthedocs.io/en/stable/style.html).
 Styled = str | tuple[str, str]
@@ -32,6 +32,8 @@ def no_command(line: str) -> str:
 
 def printable(text: str, limit: int = 200) -> str:
     """One line of at most `limit` characters that controls neither a terminal nor a runner."""
+    if len(text) > limit:
+        text = redacted(text)
     characters = (char if char.isprintable() else " " if char in "\n\r\t" else "�" for char in text)
     return cut(no_command("".join(characters)), limit)
 

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from agentevals_action.formatting import cut
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, expected
 from agentevals_action.model.suite import Reset
 from agentevals_action.suites.messages import folder_of
@@ -153,10 +154,12 @@ def _local_source(text: str, folder: Folder) -> Path:
     one, clones what lies elsewhere on the disk."""
     path = folder.resolve(text)
     if not path.is_dir():
-        raise ValueError(f"there is no folder {text[:100]!r}")
+        raise ValueError(f"there is no folder {cut(text, 100)!r}")
     for name in _BORROWED:
         if (path / name).exists():
-            raise ValueError(f"{text[:100]!r} refers to another repository by its file {name!r}")
+            raise ValueError(
+                f"{cut(text, 100)!r} refers to another repository by its file {name!r}"
+            )
     return path
 
 
@@ -175,7 +178,7 @@ def _remote_source(text: str) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise ValueError(f"{text[:100]!r} does not name a repository")
+        raise ValueError(f"{cut(text, 100)!r} does not name a repository")
     if url.password:
         raise ValueError("there is a password in the URL, which everybody can read here")
     return text

@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentevals_action.formatting import cut
+
 #: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
 #: Characters of a path, and bytes of one name in it, that the usual systems support.
@@ -24,7 +26,7 @@ class Folder:
         it leaves the repository."""
         text = text.removeprefix("file://")
         if len(text) > _MAX_PATH:
-            raise ValueError(f"{text[:_SHOWN]!r}… is too long for a path")
+            raise ValueError(f"{cut(text, _SHOWN)!r} is too long for a path")
         try:
             path = (
                 self.root / text.lstrip("/") if text.startswith("/") else self.path / text
@@ -34,7 +36,7 @@ class Folder:
         if not path.is_relative_to(self.root):
             raise ValueError(f"{text!r} leaves the repository")
         if any(len(os.fsencode(part)) > _MAX_NAME for part in path.parts):
-            raise ValueError(f"{text[:_SHOWN]!r}… has a name in it that is too long for a file")
+            raise ValueError(f"{cut(text, _SHOWN)!r} has a name in it that is too long for a file")
         if ".git" in path.relative_to(self.root).parts:
             raise ValueError(f"{text!r} lies in git's own folder, which may hold credentials")
         return path

@@ -68,8 +68,9 @@ async def run(
     on_output: OnOutput | None = None,
     user: ChildUser | None = None,
 ) -> Completed:
-    """Runs a child until it ends or `timeout` seconds pass, and keeps `limit` bytes of each stream.
-    It runs as `user`, or as the user of this process.
+    """Runs a child until it ends or `timeout` seconds pass, and keeps the complete lines in the
+    first `limit` bytes of each stream: the rest of a line could be part of a secret. It runs as
+    `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
@@ -85,8 +86,8 @@ async def run(
         duration_ms = (time.monotonic() - started) * 1000
     finally:
         returncode = await _end(child, transport)
-    stdout, stderr = (child.output[fd].decode("utf-8", "replace") for fd in (1, 2))
-    return Completed(returncode, stdout, stderr, timed_out, child.truncated, duration_ms)
+    stdout, stderr = (child.text(fd) for fd in (1, 2))
+    return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated), duration_ms)
 
 
 class _Child(asyncio.SubprocessProtocol):
@@ -94,7 +95,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def __init__(self, limit: int, on_output: OnOutput | None) -> None:
         self.output = {1: bytearray(), 2: bytearray()}
-        self.truncated = False
+        self.truncated: set[int] = set()
         self.exited, self.drained, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.readers: list[asyncio.ReadTransport] = []
         self._limit, self._on_output = limit, on_output
@@ -105,9 +106,17 @@ class _Child(asyncio.SubprocessProtocol):
         kept = self.output[fd]
         fitting = data[: self._limit - len(kept)]
         kept += fitting
-        self.truncated = self.truncated or len(fitting) < len(data)
+        if len(fitting) < len(data):
+            self.truncated.add(fd)
         if self._on_output:
             self._on_output(fd, fitting)
+
+    def text(self, fd: int) -> str:
+        """The kept output; without its last line if that is cut."""
+        kept = self.output[fd]
+        return (kept[: kept.rfind(b"\n") + 1] if fd in self.truncated else kept).decode(
+            "utf-8", "replace"
+        )
 
     def end_output(self, fd: int) -> None:
         """Notes that no process has a stream open any more."""

@@ -91,19 +91,26 @@ def test_run__a_lone_surrogate_in_the_input_does_not_break_it(tmp_path: Path) ->
     assert run(tmp_path, "cat", stdin="a\ud800b").stdout == "a?b"
 
 
-def test_run__keeps_as_much_as_is_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "kept"), [(3, ""), (6, "hello\n"), (9, "hello\n")])
+def test_run__keeps_the_complete_lines_of_what_is_asked_for(
+    tmp_path: Path, limit: int, kept: str
+) -> None:
     limited = process.run(
-        ["echo", "hello"], cwd=tmp_path, environment=ENVIRONMENT, timeout=30, limit=3
+        ["printf", "hello\nthere"],
+        cwd=tmp_path,
+        environment=ENVIRONMENT,
+        timeout=30,
+        limit=limit,
     )
     done = asyncio.run(limited)
-    assert (done.stdout, done.truncated) == ("hel", True)
+    assert (done.stdout, done.truncated) == (kept, True)
 
 
 def test_run__a_flood_is_cut_and_drained(tmp_path: Path) -> None:
     done = run(
         tmp_path,
         *python(
-            "import sys\nfor _ in range(40): sys.stdout.write('x' * 1048576)\nsys.stderr.write('end')"
+            "import sys\nfor _ in range(40): sys.stdout.write('x' * 1048575 + chr(10))\nsys.stderr.write('end')"
         ),
     )
     assert (done.returncode, len(done.stdout), done.stderr, done.truncated) == (

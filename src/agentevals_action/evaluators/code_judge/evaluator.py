@@ -23,6 +23,7 @@ from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
+from agentevals_action.formatting import cut, last_lines
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
@@ -206,8 +207,8 @@ class CodeJudge(EvaluatorOptions):
                 f"Withheld from its environment: {', '.join(case.withheld)}; "
                 "what it needs can be named in the workflow's input `env`."
             )
-        lines = completed.stderr.strip().splitlines()[-_QUOTED_LINES:]
-        stderr = ": " + "\n".join(lines)[-_QUOTED_CHARACTERS:] if lines else ""
+        lines = last_lines(completed.stderr, _QUOTED_LINES, _QUOTED_CHARACTERS)
+        stderr = ": " + "\n".join(lines) if lines else ""
         if completed.timed_out:
             raise AttemptError("evaluator", f"the judge ran for over {limit:g} s{stderr}", hint)
         if completed.truncated:
@@ -223,7 +224,7 @@ def _read_output(completed: process.Completed, stderr: str, hint: str) -> Score:
     if code != 0 and ("{" in stdout or completed.stderr):
         raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}", hint)
     if "{" not in stdout:
-        text = stdout.strip()[:_QUOTED_CHARACTERS] or f"exit code {code}"
+        text = cut(stdout.strip(), _QUOTED_CHARACTERS) or f"exit code {code}"
         if code == 0:
             return Score(1.0, hits=(text,))
         return Score(0.0, misses=(text,), reasoning=hint)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Judges
+from agentevals_action.formatting import cut
 from agentevals_action.model.field_errors import describe
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import wire_messages
@@ -22,6 +23,7 @@ from agentevals_action.model.suite import Message
 
 #: Bytes of a request's head, and of its body.
 MAX_HEAD, MAX_BODY = 64 * 1024, 10 * 1024 * 1024
+_NAME = 200  # characters of a path or a name that an error quotes
 
 _HOST = "127.0.0.1"
 _METHODS = {"/info": "GET", "/invoke": "POST", "/invokeBatch": "POST"}
@@ -81,7 +83,7 @@ class TargetProxy:
     async def answer(self, method: str, path: str, body: bytes) -> Mapping[str, Any]:
         """The answer to an authorised request."""
         if path not in _METHODS:
-            message = f"there is no {path[:200]}; known are {', '.join(_METHODS)}"
+            message = f"there is no {cut(path, _NAME)}; known are {', '.join(_METHODS)}"
             raise _RefusedRequest(HTTPStatus.NOT_FOUND, message)
         if method != _METHODS[path]:
             raise _RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
@@ -100,7 +102,9 @@ class TargetProxy:
         for question in questions:
             if question.target is not None and question.target not in self.judges.names:
                 known = ", ".join(self.judges.names)
-                raise _refuse(f"there is no target {question.target[:200]!r}; known are {known}")
+                raise _refuse(
+                    f"there is no target {cut(question.target, _NAME)!r}; known are {known}"
+                )
         if self.calls + len(questions) > self.max_calls:
             raise _RefusedRequest(
                 HTTPStatus.TOO_MANY_REQUESTS,

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Ask, require
+from agentevals_action.formatting import ending, redacted
 from agentevals_action.model.field_errors import describe
 from agentevals_action.model.json_values import MAX_DEPTH, check_depth, replace_surrogates
 from agentevals_action.model.result import Score
@@ -72,11 +73,10 @@ async def ask_judge(
     try:
         return read(find_object(reply, keys))
     except UnreadableReply as error:
-        line = " ".join(reply.split())
-        end = line if len(line) <= _QUOTED else f"…{line[-_QUOTED:]}"
-        ending = f"it ended in “{end}”" if end else "it was empty"
+        end = ending(" ".join(redacted(reply).split()), _QUOTED)
+        shown = f"it ended in “{end}”" if end else "it was empty"
         raise AttemptError(
-            "judge", f"the judge's reply cannot be read, also when asked again: {error}; {ending}"
+            "judge", f"the judge's reply cannot be read, also when asked again: {error}; {shown}"
         ) from None
 
 

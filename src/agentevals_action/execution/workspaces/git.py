@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import cut
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
 
@@ -110,4 +111,4 @@ def _reason(stderr: str) -> str:
     lines = [line for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
     last = (errors or lines or ["it printed nothing"])[-1]
-    return last.removeprefix("fatal: ")[:_MAX_ERROR]
+    return cut(last.removeprefix("fatal: "), _MAX_ERROR)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import last_lines
 from agentevals_action.model.suite import Hook, Test
 from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
@@ -83,8 +84,8 @@ class Hooks:
             problem = f"{subject} ended with exit code {done.returncode}"
         else:
             return
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-_LAST_LINES:]
-        output = f": {' | '.join(lines)[-_LAST_CHARACTERS:]}" if lines else ""
+        lines = last_lines(done.stderr.strip() or done.stdout, _LAST_LINES, _LAST_CHARACTERS)
+        output = f": {' | '.join(lines)}" if lines else ""
         hint = ""
         if self.withheld:
             hint = (

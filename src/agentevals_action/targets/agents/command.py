@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import last_lines
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system import process
@@ -87,7 +88,7 @@ class CommandRunner:
     def error(self, message: str, output: str, kind: str = "target") -> AttemptError:
         """The error of a command, with the last lines of its output and the variables that it may
         need."""
-        lines = output.strip()[-_LAST_CHARACTERS:].splitlines()[-_LAST_LINES:]
+        lines = last_lines(output, _LAST_LINES, _LAST_CHARACTERS)
         return AttemptError(
             kind, "\n".join([f"{message}:", *lines]) if lines else message, self.hint
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from agentevals_action.formatting import cut_line
 from agentevals_action.model import json_values
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
@@ -108,7 +109,7 @@ def read_lines(stream: str) -> Lines:
         try:
             event = Event(parse_json(line))
         except ValueError:
-            shown = quote(line, _LINE_SHOWN)
+            shown = cut_line(line, _LINE_SHOWN)
             broken = broken or f"line {number} of its stream is not valid JSON: {shown}"
             continue
         if isinstance(event.value("type"), str):
@@ -121,16 +122,10 @@ def last(events: Sequence[Event], *types: str) -> Event | None:
     return next((event for event in reversed(events) if event.type in types), None)
 
 
-def quote(text: str, limit: int = _SHOWN) -> str:
-    """A text on one line, cut to a number of characters."""
-    line = " ".join(text[: limit * 4].split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
 def failure(message: str, status: int | None = None, severity: Severity | None = None) -> Failure:
     """A failure; its severity is as given, else by the HTTP status of the vendor, else by a status
     in the message."""
-    message = quote(message) or "the agent gave no reason"
+    message = cut_line(message, _SHOWN) or "the agent gave no reason"
     if severity is not None:
         return Failure(message, severity)
     if status is None:

@@ -14,6 +14,7 @@ from urllib.request import getproxies
 import httpx
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.formatting import cut
 from agentevals_action.model.json_values import parse_json
 
 _TRANSIENT = frozenset({408, 409, 429})
@@ -52,7 +53,7 @@ class Service:
         """A message of the server, without secrets, cut to a readable length."""
         for secret in filter(None, self.secrets):  # before the cut, which may leave a part of one
             text = text.replace(secret, "***")
-        return text if len(text) <= _QUOTE_LIMIT else text[: _QUOTE_LIMIT - 1] + "…"
+        return cut(text, _QUOTE_LIMIT)
 
 
 def connection_error(service: Service, url: httpx.URL, error: Exception) -> AttemptError:

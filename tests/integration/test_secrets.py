@@ -1,0 +1,132 @@
+"""No output of a job contains a part of a secret, wherever a text is cut."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import payloads, stand_in
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Job
+from tests.support.repositories import Files, pull_request
+
+SECRET = "c0ffee7QWERTZuiop9asdfghJKLmnbvcxy1245Z"
+#: Characters of a secret that an output may contain: as many as a short word.
+MOST = 7
+
+#: Prints so many other characters that a cut after any length leaves part of a secret.
+FLOOD = "import os, sys\nflood = 'x' * {offset} + os.environ['SERVICE_KEY'] * 400\n"
+PROGRAMS = {
+    "stderr.py": "sys.stderr.write(flood); sys.exit(3)\n",
+    "lines.py": "sys.stderr.write('\\n'.join([flood] * 20)); sys.exit(3)\n",
+    "answer.py": "print(flood)\n",
+    "claude.py": "import json\nprint(json.dumps({'type': 'result', 'subtype': 'success', "
+    "'is_error': True, 'result': flood, 'session_id': 's', 'num_turns': 1, 'duration_ms': 1, "
+    "'duration_api_ms': 1, 'total_cost_usd': 0, 'usage': {}}))\n",
+    "object.py": "print('{\"score\": \"' + flood + '\"}')\n",
+    "setup.py": "line = 'y' * (60_000 + {offset}) + '\\r' + flood + '\\n'\n"
+    "sys.stdout.write(line)\n"
+    "for _ in range(700): sys.stdout.write(flood + '\\n' * ({offset} % 2))\n",
+}
+TARGETS = """\
+targets:
+  - {name: stderr, provider: cli, command: [python3, stderr.py], cwd: /}
+  - {name: lines, provider: cli, command: [python3, lines.py], cwd: /}
+  - {name: answer, provider: cli, command: [python3, answer.py], cwd: /, judge_target: answer}
+  - {name: claude, provider: claude-cli, command: [python3, claude.py], cwd: /}
+  - {name: service, provider: http, url: "URL", retries: 0}
+"""
+SUITE = """\
+name: cuts
+tests:
+  - {id: stderr, input: a, execution: {target: stderr}, assert: [{type: contains, value: b}]}
+  - {id: lines, input: a, execution: {target: lines}, assert: [{type: contains, value: b}]}
+  - {id: claude, input: a, execution: {target: claude}, assert: [{type: contains, value: b}]}
+  - {id: service, input: a, execution: {target: service}, assert: [{type: contains, value: b}]}
+  - id: answer
+    input: a
+    execution: {target: answer}
+    assert:
+      - {type: contains, value: b}
+      - {type: llm_judge, prompt: How good is it}
+      - {type: code_judge, script: [python3, stderr.py], cwd: /}
+      - {type: code_judge, script: [python3, answer.py], cwd: /}
+      - {type: code_judge, script: [python3, object.py], cwd: /}
+"""
+HOOKED = """\
+name: hooked
+workspace: {hooks: {before_each: {command: [python3, lines.py], cwd: /}}}
+tests:
+  - {id: one, input: a, execution: {target: answer}, assert: [{type: contains, value: b}]}
+"""
+
+
+class Echo(stand_in.StandIn[stand_in.Received, stand_in.Sent]):
+    """A service whose error repeats the key that it was given."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__()
+        self._message = "x" * offset + SECRET * 400
+
+    def reply(self, received: stand_in.Received) -> stand_in.Sent:
+        return stand_in.Sent({"error": {"message": self._message}}, 400)
+
+
+def files(url: str, offset: int) -> Files:
+    programs = {
+        name: (FLOOD + text).replace("{offset}", str(offset)) for name, text in PROGRAMS.items()
+    }
+    return {
+        **programs,
+        ".agentv/targets.yaml": TARGETS.replace("URL", url),
+        "EVAL.yaml": SUITE,
+        "hooked/EVAL.yaml": HOOKED,
+    }
+
+
+def leaks(text: str) -> set[str]:
+    """The parts of the secret in a text."""
+    parts = {SECRET[start : start + MOST + 1] for start in range(len(SECRET) - MOST)}
+    return {part for part in parts if part in text}
+
+
+@pytest.mark.parametrize("prepares", [False, True], ids=["tests", "preparation"])
+@pytest.mark.parametrize("offset", [0, 17])
+def test_outputs__no_cut_leaves_a_part_of_a_secret(
+    tmp_path: Path, offset: int, prepares: bool
+) -> None:
+    with GitHubServer() as server, Echo(offset) as echo:
+        old = {**files(echo.url, offset), "EVAL.yaml": "name: cuts\ntests: []\n"}
+        pull = pull_request(tmp_path / "origin", old, files(echo.url, offset))
+        server.add_pull(7, pull.head, pull.main, [file("EVAL.yaml")])
+        workspace = pull.checkout(tmp_path / "workspace", pull.merge)
+        commands = {"prepare": "python3 lines.py"} if prepares else {}
+        done = Job(
+            workspace.path,
+            server,
+            payloads.pull_request_event(pull.head, pull.main, 7),
+            pull.merge,
+            tmp_path / "runner",
+            inputs={"env": "SERVICE_KEY", "select": "all", "setup": "python3 setup.py", **commands},
+            env={"SERVICE_KEY": SECRET},
+        ).finish()
+        shown = {
+            "log": done.log,
+            "summary": done.summary,
+            "outputs": json.dumps(dict(done.outputs)),
+            "comments": "".join(comment.body for comment in server.comments),
+            "checks": str(server.check_runs),
+            **{
+                path.name: path.read_text()
+                for path in (workspace.path / "agentevals-report").rglob("*")
+                if path.is_file()
+            },
+        }
+    assert {name: leaks(text) for name, text in shown.items() if leaks(text)} == {}
+    assert done.code == 3, done.log
+    assert "results.jsonl" in shown
+    expected = ["prepare"] if prepares else ["target", "judge", "evaluator", "workspace"]
+    assert all(f'"kind":"{kind}"' in shown["results.jsonl"] for kind in expected)
+    assert "***" in shown["results.jsonl"]
+    assert "the rest is not shown" in done.log
