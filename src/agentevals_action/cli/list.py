@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.terminal import printable
 from agentevals_action.review import base_tree
-from agentevals_action.review.selection import Change, select_suites
+from agentevals_action.review.change import describe_change
+from agentevals_action.review.selection import select_suites
 from agentevals_action.system.git import GitRepository
 
 
@@ -46,8 +48,11 @@ def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]
     job = events.local_job(repository.head(), revision, events.JobOptions(loaded.settings.select))
     base = base_tree.resolve_base(repository, job, job.head_sha)
     files = repository.changed_files(base.sha) if base.sha else None
-    change = Change(files, everything=job.select == "all")
-    found = select_suites(loaded.suites, change, loaded.settings.watch_rules)
+    rules = loaded.settings.watch_rules
+    links = repository.links_and_submodules(job.head_sha)[0] if rules else ()
+    change = describe_change(files, (repository.root,), links)
+    change = replace(change, everything=job.select == "all")
+    found = select_suites(loaded.suites, change, rules)
     affected = {selection.path: selection.reasons for selection in found.selections}
     return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
 

@@ -30,6 +30,7 @@ from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
+from agentevals_action.targets.calls.permissions import Permissions
 
 _PREFIX = "agentevals-run-"
 
@@ -97,6 +98,10 @@ class Engine:
         files = CacheFiles(excluded=(folder, workspace / settings.report_dir))
         cache = Cache(folder, settings.cache, self._notices.add)
         return cache, CacheKeys(allowed, self._notices.add, files)
+
+    def restrict(self, permissions: Permissions) -> None:
+        """Limits the variables that targets may use from now on."""
+        self.calls.permissions = permissions
 
     def missing_variables(self, suite: Suite) -> tuple[Diagnostic, ...]:
         """A diagnostic for each target that the suite uses and that needs an unset variable."""

@@ -36,6 +36,7 @@ from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import Change, SelectedSuites, select_suites
+from agentevals_action.review.target_permissions import read_permissions
 from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import (
@@ -126,6 +127,8 @@ def _review(
             repository, request.host, job, head_sha, base, checkout, paths, settings
         )
         selected = select_suites(suites, change, settings.watch_rules)
+        if job.pull is not None:
+            engine.restrict(read_permissions(base, settings, workspace.environ))
         plan = _plan(selected, suites, base, engine, job)
         quarantines = _read_quarantines(request, checkout, base)
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)

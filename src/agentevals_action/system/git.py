@@ -177,6 +177,10 @@ class GitRepository:
         links, submodules = found.values()
         return tuple(links), tuple(submodules)
 
+    def tracked(self, glob: str) -> tuple[str, ...]:
+        """Paths of the tracked files that match a glob, relative to the root."""
+        return self._names("ls-files", "-z", "--cached", "--", f":(top,glob){glob}")
+
     def tracks(self, path: Path) -> bool:
         """Whether git tracks a file at or below an absolute path."""
         if not path.is_relative_to(self.root):

@@ -76,14 +76,15 @@ class ProviderOptions(FileModel):
 
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
-    `key_variable` is the vendor's usual variable for a key. `spellings` are the alternative names
-    of fields."""
+    `key_variable` is the vendor's usual variable for a key, `vendor_url` the vendor's own address.
+    `spellings` are the alternative names of fields."""
 
     provider: ClassVar[str]
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
     key_variable: ClassVar[str] = ""
+    vendor_url: ClassVar[str] = ""
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __repr__(self) -> str:
@@ -99,6 +100,15 @@ class ProviderOptions(FileModel):
     def variables(self) -> Sequence[str]:
         """Names of the variables that it needs in addition to those in `${{ }}`."""
         return ()
+
+    def default_keys(self) -> Sequence[str]:
+        """The vendor's usual variable, if its value is sent because no key is given."""
+        return ()
+
+    def destination(self) -> str:
+        """Where a call sends the fields and the key: the origin of a server, else the name of the
+        provider. `${{ NAME }}` is resolved."""
+        return self.provider
 
     def files(self, folder: Folder) -> Sequence[str]:
         """Files of the repository that the definition names (relative, POSIX)."""

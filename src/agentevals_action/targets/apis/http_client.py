@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -54,6 +55,17 @@ def check_url(text: str) -> str:
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError("write a URL that begins with http:// or https://")
     return text
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL, which may be a template after its host; the text itself if it
+    is not a valid URL."""
+    try:
+        parts = urlsplit(url)
+        origin = httpx.URL(f"{parts.scheme}://{parts.netloc}/")
+    except (httpx.InvalidURL, ValueError):
+        return url
+    return str(origin.copy_with(userinfo=b""))
 
 
 class HttpClient:

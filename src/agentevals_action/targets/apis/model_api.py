@@ -11,7 +11,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.apis.http_client import HttpClient, check_url
+from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 
@@ -60,6 +60,14 @@ class ModelOptions(ProviderOptions):
         """The usual variable for the key, if neither a key nor a server is given: a private server
         often needs none."""
         return () if self.api_key is not None or self.base_url is not None else (self.key_variable,)
+
+    def default_keys(self) -> Sequence[str]:
+        """The usual variable for the key, if no key is given."""
+        return () if self.api_key else (self.key_variable,)
+
+    def destination(self) -> str:
+        """The origin of the server."""
+        return origin_of(self.base_url or self.vendor_url)
 
     def service(
         self,

@@ -20,6 +20,7 @@ from agentevals_action.targets.base import Provider, ProviderContext, ProviderOp
 from agentevals_action.targets.cache.keys import CacheKeys
 from agentevals_action.targets.cache.store import Cache
 from agentevals_action.targets.calls.budget import Budget
+from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
 from agentevals_action.targets.calls.retry import Retries
 from agentevals_action.targets.variables import missing_error, names_in, resolve
@@ -78,6 +79,8 @@ class TargetClient:
         self._budget = budget or Budget()
         self._cache, self._keys = cache, keys
         self._backoff = backoff
+        #: The variables that targets may use; None for all.
+        self.permissions: Permissions | None = None
         self._shared: dict[str, _SharedState] = {}
         self._connections: dict[tuple[int, Path, Path], _Connection] = {}
         #: By cache key, of calls in flight.
@@ -170,7 +173,9 @@ class TargetClient:
             variables = self._variables(request.root, request.suite_folder)
             if missing := missing_variables(target, variables):
                 raise missing_error(missing)
-            options = _resolve_options(target, variables)
+            options = resolve_options(target, variables)
+            if self.permissions is not None:
+                self.permissions.check(target, options, variables, request.root)
             shared = self._shared_state(target, options, variables)
             provider = shared.providers.get(request.suite_folder)
             if provider is None:
@@ -204,7 +209,8 @@ def _time_limit(target: Target, request: Request) -> float:
     return min(request.timeout, target.timeout_seconds or request.timeout)
 
 
-def _resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
+def resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOptions:
+    """The options of a target with `${{ }}` resolved; AttemptError of kind `configuration`."""
     options = target.options
     if not isinstance(options, ProviderOptions):
         raise TypeError(f"the options of {target.provider} are not those of a provider")

@@ -38,6 +38,7 @@ class Anthropic(model_api.ModelOptions):
 
     provider: ClassVar[str] = "anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
+    vendor_url: ClassVar[str] = DEFAULT_URL
 
     api_version: Annotated[str, AfterValidator(_check_version)] = Field(
         VERSION, description="The version of the API, as a date."
@@ -55,7 +56,7 @@ class Anthropic(model_api.ModelOptions):
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
-        url = (self.base_url or DEFAULT_URL).rstrip("/").removesuffix("/v1") + "/"
+        url = (self.base_url or self.vendor_url).rstrip("/").removesuffix("/v1") + "/"
         key = model_api.choose_key(self, self.api_key, context)
         headers = {"anthropic-version": self.api_version, **({"x-api-key": key} if key else {})}
         service = self.service(url, key, headers)

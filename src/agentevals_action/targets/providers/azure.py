@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.targets.apis import model_api
-from agentevals_action.targets.apis.http_client import check_url
+from agentevals_action.targets.apis.http_client import check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.apis.openai_model import FORMATS, ApiFormat, Config, OpenAIModel
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions
@@ -84,6 +84,14 @@ class Azure(ProviderOptions):
     def variables(self) -> Sequence[str]:
         """The usual variable for the key, if no key is given."""
         return () if self.api_key is not None else (self.key_variable,)
+
+    def default_keys(self) -> Sequence[str]:
+        """The usual variable for the key, if no key is given."""
+        return () if self.api_key else (self.key_variable,)
+
+    def destination(self) -> str:
+        """The origin of the resource's API."""
+        return origin_of(self.url)
 
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""

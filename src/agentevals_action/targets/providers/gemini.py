@@ -37,6 +37,7 @@ class Gemini(model_api.ModelOptions):
 
     provider: ClassVar[str] = "gemini"
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
+    vendor_url: ClassVar[str] = DEFAULT_URL
 
     config: dict[str, Any] = Field(
         default_factory=dict,
@@ -53,7 +54,7 @@ class Gemini(model_api.ModelOptions):
     def connect(self, context: ProviderContext) -> Provider:
         """The model, with the given key or the usual variable's."""
         key = model_api.choose_key(self, self.api_key, context)
-        url = (self.base_url or DEFAULT_URL).rstrip("/")
+        url = (self.base_url or self.vendor_url).rstrip("/")
         url += "/" if _VERSIONED.search(url) else f"/{DEFAULT_VERSION}/"
         service = self.service(url, key, {"x-goog-api-key": key} if key else {})
         name = self.model if "/" in self.model else f"models/{self.model}"

