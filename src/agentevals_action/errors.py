@@ -59,11 +59,19 @@ class OutputError(AgentEvalsError):
     exit_code = ExitCode.INCONCLUSIVE
 
 
+class ResourceError(AgentEvalsError):
+    """The machine has no memory, process, thread, open file or disk space left for the run. A
+    program of the pull request can cause this, so that it is a failure whatever `on-inconclusive`
+    is."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
 class AttemptError(AgentEvalsError):
     """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
-    `configuration`."""
+    `configuration`, `resources`."""
 
     exit_code = ExitCode.INCONCLUSIVE
 

@@ -188,6 +188,7 @@ _ERROR_KINDS = {
     "prepare": "not prepared",
     "workspace": "workspace failed",
     "configuration": "wrongly configured",
+    "resources": "out of resources",
     "bug": "bug of the action",
 }
 

@@ -105,10 +105,14 @@ class Job:
             code = process.returncode
         return Finished(
             code,
-            dict(read_outputs(self._file("github_output"))),
+            self.outputs(),
             self._file("github_step_summary"),
             log,
         )
+
+    def outputs(self) -> dict[str, str]:
+        """The outputs that the step has written."""
+        return dict(read_outputs(self._file("github_output")))
 
     def _file(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")

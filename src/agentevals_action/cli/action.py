@@ -16,6 +16,7 @@ from agentevals_action.errors import (
     ExitCode,
     Interrupted,
     InvalidInput,
+    ResourceError,
 )
 from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
@@ -33,6 +34,7 @@ from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import redact_record
+from agentevals_action.system.resources import exhausted
 
 log = logging.getLogger(__name__)
 
@@ -116,9 +118,14 @@ class _Gate:
         except Interrupted:
             self.host.finish_check(_CANCELLED)
             raise
-        except Exception:
-            self.host.finish_check(_CRASHED)
-            raise
+        except Exception as error:
+            problem = exhausted(error)
+            if problem is None:
+                self.host.finish_check(_CRASHED)
+                raise
+            title = "The machine has too few resources"
+            self.host.finish_check(CheckReport("failure", title, problem.sentence))
+            raise problem from error
         job_log.report_refusal(self.refused)
         stored = self._store_results(view.review)
         job_log.write_review(view, published, (*self.host.notices, *stored))
@@ -147,15 +154,19 @@ class _Gate:
         try:
             workspace.comment_template()
             return pipeline.review(job, workspace, self.repository, self.host, github=self.host)
-        except AgentEvalsError as error:
-            reasons = _reasons(error)
-            is_inconclusive = error.exit_code is ExitCode.INCONCLUSIVE
-            ended = (
-                pipeline.inconclusive_review(job, workspace.settings, reasons)
-                if is_inconclusive
-                else pipeline.invalid_review(job, reasons)
-            )
-            return redact_record(ended, workspace.redactor)
+        except Exception as error:
+            problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
+            if problem is None:
+                raise
+            return redact_record(self._ended(problem), workspace.redactor)
+
+    def _ended(self, problem: AgentEvalsError) -> Review:
+        reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
+        if isinstance(problem, ResourceError):
+            return pipeline.inconclusive_review(self.job, reasons, "fail")
+        if problem.exit_code is ExitCode.INCONCLUSIVE:
+            return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
+        return pipeline.invalid_review(self.job, reasons)
 
     def _template(self) -> Path | None:
         try:

@@ -24,6 +24,7 @@ from agentevals_action.errors import (
 from agentevals_action.formatting import redacting
 from agentevals_action.github.workflow_commands import safe_log_line
 from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import interruptible
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
@@ -75,10 +76,8 @@ def main() -> None:
     except Interrupted as error:
         _print_error(f"interrupted by {error}")
         exit_code = error.exit_code
-    except OSError as error:
-        exit_code = _report_closed_stream(error) or _report_bug()
-    except Exception:
-        exit_code = _report_bug()
+    except Exception as error:
+        exit_code = _report_closed_stream(error) or _report_exhausted(error) or _report_bug()
     sys.exit(exit_code)
 
 
@@ -107,9 +106,14 @@ def _report(error: AgentEvalsError) -> int:
     return error.exit_code
 
 
-def _report_closed_stream(error: OSError) -> int | None:
+def _report_exhausted(error: Exception) -> int | None:
+    problem = exhausted(error)
+    return _report(problem) if problem else None
+
+
+def _report_closed_stream(error: Exception) -> int | None:
     """The exit code if a standard stream is closed or full, None for any other error."""
-    if error.filename is not None:
+    if not isinstance(error, OSError) or error.filename is not None:
         return None
     if error.errno == errno.EPIPE:
         _discard(sys.stdout)

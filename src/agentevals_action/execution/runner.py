@@ -23,6 +23,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.results.build import CostTally, error_result, sample_result, test_result
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+from agentevals_action.system.resources import exhausted
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.calls.client import TargetClient
 
@@ -280,6 +281,8 @@ async def _or_error(sample: _Sample, work: Awaitable[SampleResult]) -> SampleRes
     except AttemptError as error:
         return error_result(error, sample.tally)
     except Exception as error:
+        if cause := exhausted(error):
+            return error_result(AttemptError("resources", str(cause), cause.hint), sample.tally)
         # A bug of ours is an error of this test and never a score; the other tests go on.
         log.exception("%s: test %s", sample.suite.path, sample.test.id)
         problem = f"{type(error).__name__}: {error} (a bug of the action: please report it)"

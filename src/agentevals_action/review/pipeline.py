@@ -181,9 +181,9 @@ def invalid_review(job: Job, reasons: Sequence[str]) -> Review:
     return Review(head_sha=job.head_sha, base_sha=None, decision=gate.invalid_decision(reasons))
 
 
-def inconclusive_review(job: Job, settings: Settings, reasons: Sequence[str]) -> Review:
+def inconclusive_review(job: Job, reasons: Sequence[str], on_inconclusive: str) -> Review:
     """The review of a job that could not be completed."""
-    decision = gate.inconclusive_decision(reasons, settings.on_inconclusive)
+    decision = gate.inconclusive_decision(reasons, on_inconclusive)
     return Review(head_sha=job.head_sha, base_sha=None, decision=decision)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from agentevals_action.errors import GitError
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.system import process
+from agentevals_action.system.resources import exhausted
 
 _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
@@ -224,6 +225,8 @@ class GitRepository:
                 "see whether the origin answers",
             ) from error
         except OSError as error:
+            if problem := exhausted(error):
+                raise problem from error
             if not cwd.is_dir():
                 raise GitError(
                     f"there is no folder {cwd}", "check the repository out first"

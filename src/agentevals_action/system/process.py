@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from agentevals_action.system import resources
 from agentevals_action.system.isolation import ChildUser
 
 #: Bytes of each stream that `run` keeps; what a child writes beyond it is read and dropped.
@@ -224,7 +225,9 @@ async def _start_with(
         raise asyncio.CancelledError
     if isinstance(error, ValueError):
         raise _unusable(error) from None
-    return starting.result()[0]
+    transport = starting.result()[0]
+    resources.end_first(transport.get_pid())
+    return transport
 
 
 async def _end(child: _Child, transport: asyncio.SubprocessTransport) -> int:
