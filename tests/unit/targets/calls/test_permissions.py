@@ -33,7 +33,6 @@ def refused(definition: dict[str, Any], root: Path = HEAD) -> str:
     try:
         PERMISSIONS.check(target, resolve_options(target, variables), variables, root)
     except AttemptError as error:
-        assert error.kind == "configuration"
         return str(error).removeprefix("the target default uses ").partition(", which")[0]
     return ""
 
