@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from agentevals_action.model.result import SampleResult
+from agentevals_action.model.result import GateRecord, SampleResult
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
 from agentevals_action.review.selftest.flakiness import interval
 from agentevals_action.review.selftest.simulation import (
@@ -32,8 +32,11 @@ from agentevals_action.review.selftest.simulation import (
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 HOLDS, SLIPS = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
+GATE = GateRecord(name="gate", path="suite", line=1)
+GATE_FAILS = replace(SLIPS, gates_failed=(GATE.name,))
 ALPHA = 0.05
 TESTS = 100
+GATES = 60
 BROKEN: Key = ("suite", "test-0")
 
 
@@ -41,19 +44,24 @@ BROKEN: Key = ("suite", "test-0")
 class Scenario:
     """Pull requests of one kind: the tests' true pass rates (0-1, to the percent) on base, and
     `broken`, that of the first one on head, where it is another. `history` samples of base are
-    stored; 1 means that base is run again instead. `wanted` is what is to be reached."""
+    stored; 1 means that base is run again instead. With `gates`, every test is a required gate.
+    `wanted` is what is to be reached."""
 
     name: str
     rates: tuple[float, ...]
     history: int = 20
     broken: float | None = None
     wanted: str = ""
+    gates: bool = False
 
     def urns(self) -> Iterator[Urn]:
         """The tests."""
         for number, rate in enumerate(self.rates):
             after = self.broken if number == 0 and self.broken is not None else rate
-            yield Urn((BROKEN[0], f"test-{number}"), pool(rate), pool(after))
+            fails = GATE_FAILS if self.gates else SLIPS
+            gates = (GATE,) if self.gates else ()
+            key = (BROKEN[0], f"test-{number}")
+            yield Urn(key, pool(rate, fails), pool(after, fails), gates)
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,10 @@ class Measured:
     extra_base: float
 
 
-def pool(rate: float) -> Sequence[SampleResult]:
+def pool(rate: float, fails: SampleResult = SLIPS) -> Sequence[SampleResult]:
     """A hundred samples that hold so often."""
     holding = round(100 * rate)
-    return [HOLDS] * holding + [SLIPS] * (100 - holding)
+    return [HOLDS] * holding + [fails] * (100 - holding)
 
 
 def scenarios() -> Sequence[Scenario]:
@@ -99,6 +107,12 @@ def scenarios() -> Sequence[Scenario]:
             replace(kind, history=history, wanted=kind.wanted if history == 20 else "")
             for kind in kinds
         ]
+    for rate in (0.9, 0.95, 0.98):
+        gates = Scenario(f"nothing changed, {GATES} gates at {rate}", (rate,) * GATES, gates=True)
+        broken = replace(gates, name=f"one gate broken: {rate} → 0", broken=0.0)
+        for history in (20, 1):
+            found.append(replace(gates, history=history, wanted="blocked ≤ 5 %"))
+            found.append(replace(broken, history=history, wanted="found ≥ 95 %"))
     return found
 
 
@@ -108,9 +122,9 @@ def measure(scenario: Scenario, count: int, seed: int) -> Measured:
     conditions = Conditions(history=scenario.history, rerun=True, alpha=ALPHA)
     blocked = plain = found = plain_found = fisher_found = undecided = head = base = 0
     for drawn in pull_requests(tuple(scenario.urns()), conditions, count, rng):
-        blocked += bool(drawn.regressed)
+        blocked += bool(drawn.regressed | drawn.gates)
         plain += bool(drawn.plain)
-        found += BROKEN in drawn.regressed
+        found += BROKEN in drawn.regressed | drawn.gates
         plain_found += BROKEN in drawn.plain
         fisher_found += scenario.broken is not None and BROKEN in fisher_with_holm(drawn)
         undecided += sum(

@@ -42,5 +42,5 @@ def test_table__the_same_seed_gives_the_same() -> None:
         for seed in ("1", "1", "2")
     )
     assert first == again != other
-    assert len(first.splitlines()) == 2 + 24
+    assert len(first.splitlines()) == 2 + 24 + 12
     assert "one broken: 0.95 → 0" in first

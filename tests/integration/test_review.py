@@ -540,6 +540,29 @@ def test_review__samples_are_kept_and_a_gate_fails_by_majority(repository: Repos
     assert row["gatesFailed"] == ["by-name"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "confirm", "code", "samples"),
+    [("1", "6", 0, 4), ("9", "6", 1, 5), ("1", "0", 1, 1)],
+)
+def test_review__a_gate_that_fails_once_is_sampled_again(
+    repository: Repository, wrong: str, confirm: str, code: int, samples: int
+) -> None:
+    """Of a test without a base, the first `wrong` answers are wrong."""
+    counter = (
+        'n=$(cat "$TMPDIR/n" 2>/dev/null || echo 0); echo $((n+1)) > "$TMPDIR/n"; read name; '
+        f'test $n -ge {wrong} && echo "Good day, $name" || echo no\n'
+    )
+    repository.commit(
+        "flaky", {"agent.sh": counter, "evals/EVAL.yaml": SUITE[: SUITE.index("  - id: short")]}
+    )
+    options = ("--confirm", confirm, "--baseline", "none", "--max-concurrency", "1")
+    done = review(repository, *options, env={"TMPDIR": str(repository.path.parent)})
+    row = results(repository)["greets"]
+    assert isinstance(row["samples"], list)
+    assert (done.code, len(row["samples"])) == (code, samples), done.out
+    assert row["gatesFailed"] == (["by-name"] if code else [])
+
+
 def wait_for(path: Path, child: "subprocess.Popen[str]") -> None:
     deadline = time.monotonic() + 60
     while not path.exists():

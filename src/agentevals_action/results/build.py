@@ -102,19 +102,30 @@ def test_result(
 
 
 def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
-    """A result with the samples of a confirmation: score, verdict and gates are those of all
-    samples. Fresh samples that could not be scored are left out."""
+    """A result with the samples of a confirmation: score and verdict are those of all samples. A
+    gate fails if it failed in more than half of the fresh ones, if they are at least three: the
+    first sample was chosen because it failed. Fresh samples that could not be scored are left
+    out."""
     scored = [sample for sample in fresh if sample.verdict]
     if not scored:
         return result
-    totals = _totals((*result.samples, *scored), [gate.name for gate in result.gates])
+    samples = (*result.samples, *scored)
+    deciding = scored if len(scored) >= scoring.MIN_MAJORITY else samples
+    gates = scoring.combine_samples(deciding)[2]
+    totals = _totals(samples, [gate.name for gate in result.gates], gates)
     return replace(result, **totals, confirming=result.confirming + len(scored))
 
 
-def _totals(samples: tuple[SampleResult, ...], declared: Sequence[str]) -> dict[str, Any]:
+def _totals(
+    samples: tuple[SampleResult, ...],
+    declared: Sequence[str],
+    decided: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """The fields of a test's result that follow from its samples; failed gates are in the order of
-    their declaration."""
+    their declaration. `decided` are the failed gates if fewer samples decide about them."""
     score, verdict, gates = scoring.combine_samples(samples)
+    if decided is not None and score is not None:
+        verdict, gates = scoring.verdict_of(score, decided), tuple(decided)
     shown = next((sample for sample in samples if sample.verdict == verdict), samples[0])
     order = {name: index for index, name in enumerate(declared)}
     costs = [sample.cost_usd for sample in samples if sample.cost_usd is not None]

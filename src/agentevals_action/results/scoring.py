@@ -10,6 +10,9 @@ from agentevals_action.model.result import (
     Verdict,
 )
 
+#: Samples below which a majority does not decide.
+MIN_MAJORITY = 3
+
 
 def reaches(score: float, threshold: float) -> bool:
     """Whether a score is at least a threshold, both rounded to 9 decimals against float noise."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Evidence, Finding
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
+from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
     MIN_HISTORY,
@@ -22,6 +23,7 @@ from agentevals_action.review.comparison.decision_rule import (
     Step,
     Suspect,
     next_step,
+    samples_for_majority,
     steadiest,
     to_sample,
 )
@@ -80,6 +82,40 @@ async def confirm(
         suspect.key: running[suspect.key].result() if suspect.key in running else _certain(suspect)
         for suspect in suspects
     }
+
+
+async def sample_failures(
+    failing: Mapping[Key, Sequence[SampleResult]],
+    horizon: int,
+    sampler: Sampler,
+    on_settled: Callable[[], None] = lambda: None,
+) -> Mapping[Key, Sequence[SampleResult]]:
+    """The fresh samples of tests of head that fail, until their majority is known. A test that is
+    no regression (it is new, or base fails too) blocks by them, not by one unlucky sample.
+
+    `failing` has the fresh samples so far, `horizon` is their maximum number for each test. A test
+    with fewer than three that could be scored is left out: its failure stands. `on_settled` is
+    called when a test is decided."""
+
+    async def sample_one(key: Key) -> Sequence[SampleResult]:
+        fresh = [sample for sample in failing[key] if sample.verdict]
+        limit = horizon - len(failing[key]) + len(fresh)
+        while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):
+            taken = await sampler.head(*key, count)
+            scored = [sample for sample in taken if sample.verdict]
+            limit -= len(taken) - len(scored)
+            fresh += scored
+        on_settled()
+        return fresh
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {key: tasks.create_task(sample_one(key)) for key in failing}
+    found = {key: task.result() for key, task in running.items()}
+    return {key: fresh for key, fresh in found.items() if len(fresh) >= MIN_MAJORITY}
+
+
+def _count_failures(samples: Sequence[SampleResult]) -> int:
+    return sum(sample.verdict == "fail" for sample in samples)
 
 
 def _certain(suspect: Suspect) -> Evidence:

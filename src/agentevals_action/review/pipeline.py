@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -115,6 +115,7 @@ def _review(
 ) -> Review:
     job, workspace, repository = request.job, request.workspace, request.repository
     settings, started = workspace.settings, monotonic()
+    fail_on = settings.fail_on or job.fail_on
     head_sha = base_tree.check_head(repository, job)
     with _open_base(request, head_sha) as base:
         if not suites:
@@ -136,7 +137,7 @@ def _review(
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
             try:
-                runs = signals.run(_run(settings, plan, baseline, sides, earlier))
+                runs = signals.run(_run(settings, plan, baseline, sides, earlier, fail_on))
             except Interrupted:
                 sides.write_finished()
                 raise
@@ -147,7 +148,7 @@ def _review(
         acceptance = request.host.acceptance(settings.accept_label)
     compared = waivers.apply(compared, quarantines, acceptance)
     policy = gate.Policy(
-        settings.fail_on or job.fail_on,
+        fail_on,
         settings.min_pass_rate,
         settings.on_inconclusive,
         settings.accept_label,
@@ -246,9 +247,10 @@ async def _run(
     baseline: Baseline,
     sides: Sides,
     earlier: Mapping[str, Figures],
+    fail_on: Collection[str],
 ) -> Runs:
     """Runs head and base, scores base's stored answers again if the evaluators changed, and
-    confirms the verdicts that fell."""
+    confirms the verdicts that fell and the tests that block by `fail_on`."""
     try:
         if plan.head:
             number = 2 if baseline.reruns else 1
@@ -262,12 +264,20 @@ async def _run(
         to_regrade = compare_runs.tests_to_regrade(runs)
         runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
         falls = compare_runs.find_falls(runs, plan.selections)
-        suspects = compare_runs.to_suspects(falls, _deterministic_tests(plan.head, falls))
-        if not suspects:
+        deterministic = _deterministic_tests(plan.head)
+        suspects = compare_runs.to_suspects(falls, deterministic)
+        failing = [
+            (path, test)
+            for path, test in compare_runs.failing_tests(runs, fail_on)
+            if settings.confirm and test not in deterministic[path]
+        ]
+        if not suspects and not failing:
             return runs
         base_results = compare_runs.base_results(runs)
-        evidence = await sides.confirm(suspects, base_results, plan.head, plan.base, settings)
-        return compare_runs.with_evidence(runs, evidence)
+        evidence, of_failing = await sides.confirm(
+            suspects, failing, base_results, plan.head, plan.base, settings
+        )
+        return compare_runs.with_evidence(runs, evidence, of_failing)
     finally:
         await sides.engine.close()
 
@@ -279,15 +289,11 @@ async def _run_head(plan: _Plan, sides: Sides) -> dict[str, SuiteRun]:
     return await sides.run_head(plan.head)
 
 
-def _deterministic_tests(
-    suites: Mapping[str, Suite], paths: Iterable[str]
-) -> dict[str, frozenset[str]]:
+def _deterministic_tests(suites: Mapping[str, Suite]) -> dict[str, frozenset[str]]:
     """The ids of the deterministic tests of these suites."""
     return {
-        path: frozenset(
-            test.id for test in suites[path].tests if is_deterministic(suites[path], test)
-        )
-        for path in paths
+        path: frozenset(test.id for test in suite.tests if is_deterministic(suite, test))
+        for path, suite in suites.items()
     }
 
 

@@ -3,7 +3,7 @@ then written to the report folder."""
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,14 +12,15 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resample import Resampler
 from agentevals_action.execution.runner import indexed
-from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.comparison import Finding
+from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.compare_runs import Runs
-from agentevals_action.review.comparison.decision_rule import Evidences, Suspect, to_sample
-from agentevals_action.review.confirmation import confirm
+from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect, to_sample
+from agentevals_action.review.confirmation import confirm, sample_failures
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
@@ -116,14 +117,16 @@ class Sides:
     async def confirm(
         self,
         suspects: Sequence[Suspect],
+        failing: Collection[Key],
         base_results: Mapping[str, Sequence[TestResult]],
         head: Mapping[str, Suite],
         base: Mapping[str, Suite],
         settings: Settings,
-    ) -> Evidences:
-        """The evidence about the suspects from fresh samples. `head` and `base` are the suites of
-        both trees by their path on head."""
-        keys = frozenset(suspect.key for suspect in to_sample(suspects, settings.confirm))
+    ) -> tuple[Evidences, Mapping[Key, Sequence[SampleResult]]]:
+        """The evidence about the suspects from fresh samples, and the fresh samples of `failing`
+        tests that are no regression. `head` and `base` are the suites of both trees by their path
+        on head."""
+        keys = {*failing, *(suspect.key for suspect in to_sample(suspects, settings.confirm))}
         root = self.base_root
         counts = {"settled": 0, "samples": 0}
 
@@ -146,7 +149,7 @@ class Sides:
             prepare_base,
             lambda number: report("samples", number),
         )
-        return await confirm(
+        evidence = await confirm(
             suspects,
             base_results,
             settings.confirm,
@@ -155,6 +158,16 @@ class Sides:
             resampler.on_base,
             lambda: report("settled", 1),
         )
+        open_cases = {
+            key: evidence[key].head_samples if key in evidence else ()
+            for key in failing
+            if key not in evidence
+            or evidence[key].finding not in (Finding.REGRESSED, Finding.ERROR)
+        }
+        sampled = await sample_failures(
+            open_cases, settings.confirm, resampler, lambda: report("settled", 1)
+        )
+        return evidence, sampled
 
     def write_results(self, runs: Runs) -> WrittenResults:
         """Writes the results files. Nothing is read from them: a file that another program put

@@ -9,7 +9,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.comparison import Change, Finding, History, TestComparison
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import Evidences, Kept, Suspect
-from agentevals_action.review.confirmation import confirm
+from agentevals_action.review.confirmation import confirm, sample_failures
 
 SUITE = "evals/EVAL.yaml"
 PASS, FAIL = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
@@ -232,3 +232,43 @@ def test_confirm__undecided_for_want_of_a_base_is_an_error() -> None:
         )
     )[SUITE, "a"]
     assert (evidence.finding, "`prepare` failed" in evidence.reason) == (Finding.ERROR, True)
+
+
+def sampled(
+    agent: Agent, failing: Mapping[tuple[str, str], Sequence[SampleResult]], horizon: int = 6
+) -> Mapping[tuple[str, str], Sequence[SampleResult]]:
+    return asyncio.run(sample_failures(failing, horizon, agent, lambda: agent.settled.append(1)))
+
+
+def test_sample_failures__a_broken_test_fails_in_more_than_half_of_the_limit() -> None:
+    agent = Agent({"a": 0.0})
+    assert sampled(agent, {(SUITE, "a"): ()}) == {(SUITE, "a"): [FAIL] * 4}
+    assert agent.asked == [("head", "a", 3), ("head", "a", 1)]
+    assert agent.settled == [1]
+
+
+def test_sample_failures__a_slip_is_known_after_three() -> None:
+    agent = Agent({"a": 1.0})
+    assert sampled(agent, {(SUITE, "a"): ()}) == {(SUITE, "a"): [PASS] * 3}
+    assert agent.count("head") == 3
+
+
+def test_sample_failures__the_samples_of_a_suspect_are_continued() -> None:
+    agent = Agent({"a": 0.0, "b": 1.0})
+    found = sampled(agent, {(SUITE, "a"): (FAIL, PASS, FAIL), (SUITE, "b"): (PASS, PASS, PASS)})
+    assert found == {
+        (SUITE, "a"): [FAIL, PASS, FAIL, FAIL, FAIL],
+        (SUITE, "b"): [PASS, PASS, PASS],
+    }
+    assert {test for _, test, _ in agent.asked} == {"a"}
+
+
+def test_sample_failures__what_cannot_be_scored_leaves_the_failure() -> None:
+    agent = Agent({"a": 1.0}, failing=frozenset({"head"}))
+    assert sampled(agent, {(SUITE, "a"): ()}) == {}
+    assert agent.count("head") <= 6
+
+
+def test_sample_failures__fewer_than_three_decide_nothing() -> None:
+    agent = Agent({"a": 1.0})
+    assert sampled(agent, {(SUITE, "a"): ()}, horizon=2) == {}

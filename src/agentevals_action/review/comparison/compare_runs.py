@@ -1,6 +1,6 @@
 """From the runs of head and base to the comparison of each suite. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentevals_action.model.baseline import BaseRun
@@ -8,6 +8,7 @@ from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.results.build import extended
+from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect
@@ -60,16 +61,32 @@ def to_suspects(
     ]
 
 
+def failing_tests(runs: Runs, fail_on: Collection[str]) -> list[Key]:
+    """The tests of head that block by themselves under `fail_on` (`gates`, `failures`) after fewer
+    samples than a majority needs."""
+    return [
+        (path, result.eval_id)
+        for path, run in runs.head.items()
+        for result in run.results
+        if len(result.main_samples) < MIN_MAJORITY
+        and (
+            ("gates" in fail_on and result.gates_failed)
+            or ("failures" in fail_on and result.verdict == "fail")
+        )
+    ]
+
+
 def base_results(runs: Runs) -> dict[str, tuple[TestResult, ...]]:
     """The results of base by suite, as head's evaluators score them."""
     return {path: _as_head_scores(runs, path) for path in runs.base.suites}
 
 
-def with_evidence(runs: Runs, evidence: Evidences) -> Runs:
-    """The runs with the fresh samples of the confirmation."""
-    if not evidence:
-        return runs
-    fresh_head = {key: found.head_samples for key, found in evidence.items()}
+def with_evidence(
+    runs: Runs, evidence: Evidences, of_failing: Mapping[Key, Sequence[SampleResult]]
+) -> Runs:
+    """The runs with the fresh samples of the confirmation: those of the suspects, and those of
+    tests that fail without a fall."""
+    fresh_head = {key: found.head_samples for key, found in evidence.items()} | dict(of_failing)
     fresh_base = {key: found.base_samples for key, found in evidence.items()}
     regraded = {
         path: {

@@ -9,6 +9,7 @@ from enum import StrEnum
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.comparison import NOTHING, Evidence, History
 from agentevals_action.model.result import PASS_SCORE, SampleResult, TestResult, Verdict
+from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.statistics import Prior, failures_needed, fit_prior, tail
 from agentevals_action.settings import MAX_SAMPLES
 
@@ -102,6 +103,19 @@ def steadiest(kept: Kept, head: TestResult, base: Iterable[SampleResult]) -> Kep
     if rate is None or lower_rate is None:
         return kept
     return lower if rate < PASS_SCORE and lower_rate > rate else kept
+
+
+def samples_for_majority(failures: int, trials: int, limit: int) -> int:
+    """The number of further samples after which the majority of a failing test's fresh samples may
+    be known, 0 if it is known.
+
+    There are at most `limit` fresh samples; fewer than three decide nothing. A failure needs more
+    than half of the limit, so that further samples cannot change it."""
+    if limit < MIN_MAJORITY:
+        return 0
+    until_held = max(MIN_MAJORITY, 2 * failures + 1) - trials
+    until_failed = max(MIN_MAJORITY - trials, limit // 2 + 1 - failures)
+    return max(min(until_held, until_failed, limit - trials), 0)
 
 
 @dataclass(frozen=True)

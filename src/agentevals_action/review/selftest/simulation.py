@@ -8,6 +8,7 @@ from random import Random
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import GateRecord, SampleResult, TestResult, Verdict
 from agentevals_action.results import scoring
+from agentevals_action.results.build import extended
 from agentevals_action.review.comparison.decision_rule import (
     MIN_HISTORY,
     Evidences,
@@ -15,7 +16,7 @@ from agentevals_action.review.comparison.decision_rule import (
     Suspect,
     find_fall,
 )
-from agentevals_action.review.confirmation import confirm
+from agentevals_action.review.confirmation import confirm, sample_failures
 from agentevals_action.system import signals
 
 
@@ -173,24 +174,33 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
             failing[key] = head
         if kept := find_fall(head, history):
             suspects.append(Suspect(key[0], head, history, kept))
+        if kept or head.gates_failed:
             streams[key] = Stream(
                 rng.choices(test.urn.head, k=conditions.confirm),
                 rng.choices(test.urn.base, k=MIN_HISTORY),
             )
+    sampler = _StreamSampler(streams)
     evidence = await confirm(
         suspects,
         bases,
         conditions.confirm,
         conditions.alpha,
-        _StreamSampler(streams),
+        sampler,
         on_base=streams if conditions.rerun else (),
     )
-    gates = set()
-    for key, head in failing.items():
-        fresh = evidence[key].head_samples if key in evidence else ()
-        _, _, failed = scoring.combine_samples((*head.samples, *fresh))
-        if failed:
-            gates.add(key)
+    sampled = await sample_failures(
+        {
+            key: evidence[key].head_samples if key in evidence else ()
+            for key in failing
+            if key not in evidence or evidence[key].finding is not Finding.REGRESSED
+        },
+        conditions.confirm,
+        sampler,
+    )
+    fresh_of = {key: found.head_samples for key, found in evidence.items()} | dict(sampled)
+    gates = {
+        key for key, head in failing.items() if extended(head, fresh_of.get(key, ())).gates_failed
+    }
     return PullRequest(frozenset(plain), suspects, streams, evidence, frozenset(gates))
 
 
