@@ -12,7 +12,7 @@ from agentevals_action.settings import INPUTS
 from tests.support import command
 
 COMMANDS = (
-    "action",
+    "init",
     "review",
     "run",
     "compare",
@@ -24,6 +24,7 @@ COMMANDS = (
     "schema",
     "demo",
     "baseline",
+    "action",
 )
 
 
@@ -119,7 +120,7 @@ def test_a_group__alone_shows_its_help_and_is_exit_code_2(
         ("run --nope", "No such option '--nope'"),
         ("run --samples", "Option '--samples' requires an argument"),
         ("validate --samples 2", "No such option '--samples'"),
-        ("list extra", "unexpected extra argument (extra)"),
+        ("list extra", "there is no file or folder extra"),
         ("review", "Missing option '--base'"),
         ("explain", "Missing argument 'TEST'"),
         ("compare a.jsonl", "Missing argument 'HEAD.jsonl'"),

@@ -30,9 +30,12 @@ from agentevals_action.system.signals import interruptible
 _ISSUES = "https://github.com/org/agentevals-action/issues"
 #: The commands in the order of the help text. Each is the `command` of the module with its name.
 _COMMANDS = (
-    *("action", "review", "run", "compare", "validate", "list"),
-    *("explain", "targets", "selftest", "schema", "demo", "baseline"),
+    *("init", "review", "run", "compare", "validate", "list", "explain"),
+    *("targets", "selftest", "schema", "demo", "baseline", "action"),
 )
+
+
+_SETTINGS = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
 
 
 class _App(CommandGroup):
@@ -49,7 +52,7 @@ class _App(CommandGroup):
         return command
 
 
-@click.group(cls=_App, context_settings={"max_content_width": 120})
+@click.group(cls=_App, context_settings=_SETTINGS)
 @click.version_option(
     __version__,
     prog_name="agentevals-action",

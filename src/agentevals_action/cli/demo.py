@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from agentevals_action import templating
-from agentevals_action.cli.review import review_folder
+from agentevals_action.cli.options import markdown_option
+from agentevals_action.cli.review import Form, review_folder
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.system import process
 
@@ -17,19 +18,18 @@ _TIME_OUT = 60.0  # seconds
 
 
 @click.command("demo")
-def command() -> int:
-    """Review a prepared pull request, without a key and without a network, and print the comment
-    that its reviewer would see."""
+@markdown_option
+def command(as_markdown: bool) -> int:
+    """Review a prepared pull request, without a key and without a network."""
     folder = Path(tempfile.mkdtemp(prefix="agentevals-demo-")).resolve()
     _create_repository(folder)
-    print(f"A support agent, and a pull request that changes it, in {folder}", file=sys.stderr)
-    print("The comment that its reviewer would see:\n", file=sys.stderr, flush=True)
-    exit_code = review_folder(folder, "main", {}, os.environ)
+    print("A pull request makes a support agent friendlier. Its review:", file=sys.stderr)
+    form: Form = "markdown" if as_markdown else "screen"
+    exit_code = review_folder(folder, "main", {}, os.environ, form)
     outcome = "blocked" if exit_code else "not blocked"
     print(
-        f"\nThe merge is {outcome}: the action would end with exit code {exit_code}.\n"
-        f"The report is in {folder / 'agentevals-report'}. To see it again:\n"
-        f"  cd {folder} && agentevals-action review --base main",
+        f"The merge is {outcome} (exit code {exit_code}). "
+        "The comment: agentevals-action demo --markdown",
         file=sys.stderr,
     )
     return ExitCode.PASSED

@@ -3,12 +3,18 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
+from agentevals_action.cli.options import (
+    READ_INPUTS,
+    input_options,
+    json_option,
+    paths_argument,
+)
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -20,12 +26,13 @@ from agentevals_action.system.git import GitRepository
 
 
 @click.command("list")
+@paths_argument
 @click.option("--base", help="List only suites that the change since this revision affects.")
 @json_option
 @input_options(*READ_INPUTS, "select", "watch")
-def command(base: str | None, as_json: bool, **inputs: str | None) -> int:
+def command(paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: str | None) -> int:
     """List suites and tests; with a base, the suites that would run and why."""
-    loaded = load_suites(inputs)
+    loaded = load_suites(inputs, paths)
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}
     if base is not None:
         reasons = _affected(loaded, base)

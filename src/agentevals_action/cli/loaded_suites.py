@@ -11,11 +11,12 @@ from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
 from agentevals_action.suites.checkout import Checkout
+from agentevals_action.suites.configuration_file import with_configuration
 
 
 @dataclass(frozen=True)
 class LoadedSuites:
-    """The suites below the working folder, with the settings that they were loaded by."""
+    """Suites with the settings that they were loaded by; `folder` is the repository's root."""
 
     folder: Path
     environ: Mapping[str, str]
@@ -40,8 +41,9 @@ class LoadedSuites:
 
 def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository; InvalidInput if there are none."""
-    environ, folder = dict(os.environ), Path.cwd()
-    settings = Settings.from_environ(as_environment(inputs))
+    environ = dict(os.environ)
+    folder = checkouts.repository_root(Path.cwd(), environ)
+    settings = with_configuration(Settings.from_environ(as_environment(inputs)), folder)
     checkout = Checkout.at(folder, settings, environ)
     names = checkouts.suite_paths(checkout, settings, paths)
     suites = checkouts.load_all(checkout, settings, names, folder)

@@ -25,6 +25,9 @@ paths_argument = click.argument(
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of lines."
 )
+markdown_option = click.option(
+    "--markdown", "as_markdown", is_flag=True, help="Print the comment also on a terminal."
+)
 
 
 def input_options(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -37,7 +40,10 @@ def input_options(*names: str) -> Callable[[Callable[..., int]], Callable[..., i
             described = INPUTS[name]
             default = f" [default: {described.default}]" if described.default else ""
             words = f"{described.description}{default}"
-            option = click.option(f"--{name}", metavar=described.kind.upper(), help=words)
+            if described.kind == "boolean":
+                option = click.option(f"--{name}", flag_value="true", default=None, help=words)
+            else:
+                option = click.option(f"--{name}", metavar=described.kind.upper(), help=words)
             command = option(command)
         return command
 

@@ -1,7 +1,6 @@
 """The interface of a code host: it lists changed files, and takes a comment and a check run."""
 
 from collections.abc import Sequence
-from typing import IO
 
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
@@ -41,16 +40,4 @@ class Host:
     def publish_comment(self, report: CommentReport) -> str | None:
         """Creates, updates or replaces the comment; returns its URL, None if it is not as
         reported."""
-        return None
-
-
-class LocalHost(Host):
-    """The host of a review of a working tree."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def publish_comment(self, report: CommentReport) -> str | None:
-        """Prints the comment, wanted or not."""
-        print(report.body, file=self._stream, flush=True)
         return None

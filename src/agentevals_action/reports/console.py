@@ -41,6 +41,11 @@ def verdict_word(result: TestResult) -> str:
     return result.verdict or "error"
 
 
+def verdict_style(result: TestResult | None) -> str:
+    """The style of a test's verdict."""
+    return _STYLES[verdict_word(result)] if result else ""
+
+
 def figure(value: float | None) -> str:
     """A number with two digits; unknown is a dash."""
     return formatting.UNKNOWN if value is None else f"{value:.2f}"
@@ -119,12 +124,14 @@ def turn_note(one: ListedTest) -> str:
 
 
 def reason_for(result: TestResult) -> str:
-    """The main reason for a verdict: the error, the failed gates, or the misses."""
+    """The reason for a verdict: the error, or the failed gates and the misses, or the score."""
     if result.verdict is None and result.error:
         return f"{formatting.error_kind(result.error.kind)}: {result.error.message}"
-    if result.gates_failed:
-        return f"required gate failed: {', '.join(result.gates_failed)}"
-    return "; ".join(result.misses)
+    gates = ", ".join(result.gates_failed)
+    misses = "; ".join(dict.fromkeys(result.misses))
+    reasons = {"required gate failed": gates, "missed": misses}
+    words = [f"{label}: {text}" for label, text in reasons.items() if text]
+    return "; ".join(words) or f"score {figure(result.score)}"
 
 
 def print_changes(view: ReportView, stream: IO[str]) -> None:
@@ -159,9 +166,14 @@ def print_texts(
     print_table(stream, [Column(title) for title in titles], cells, printable(heading))
 
 
-def print_figures(titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str]) -> None:
-    """A table of figures, with names in the first column."""
-    columns = [Column(title, is_figure=number > 0) for number, title in enumerate(titles)]
+def print_figures(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    stream: IO[str],
+    texts: Sequence[int] = (0,),
+) -> None:
+    """A table of figures, with words in the columns `texts`."""
+    columns = [Column(title, number not in texts) for number, title in enumerate(titles)]
     print_table(stream, columns, [[printable(cell) for cell in row] for row in rows])
 
 

@@ -4,6 +4,7 @@ Names are camelCase like those of the results."""
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -20,7 +21,7 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
-from agentevals_action.model.review import Decision
+from agentevals_action.model.review import Decision, Review
 from agentevals_action.reports.view.models import ReportView
 
 _SCHEMA = 1
@@ -34,8 +35,8 @@ def review_summary(view: ReportView) -> str:
     base = review.baseline
     document = {
         **_decision(review.decision),
+        **_source(review),
         "conclusion": review.decision.conclusion,
-        "headSha": review.head_sha,
         "baseSha": review.base_sha,
         "baseline": {
             "source": base.source,
@@ -57,8 +58,8 @@ def review_summary(view: ReportView) -> str:
             for one in review.selections
         ],
         "goneSuites": list(review.gone_suites),
-        "faults": [_diagnostic(one) for one in review.invalid],
-        "warnings": [_diagnostic(one) for one in review.warnings],
+        "faults": [diagnostic(one) for one in review.invalid],
+        "warnings": [diagnostic(one) for one in review.warnings],
         "spent": {
             "costUsd": view.spending.cost_usd,
             "replies": view.spending.replies,
@@ -76,7 +77,7 @@ def run_summary(view: ReportView) -> str:
         {"path": suite.path, "name": suite.name, "head": _totals(suite.head)}
         for suite in view.review.suites
     ]
-    return _dump({**_decision(view.review.decision), "suites": suites})
+    return _dump({**_decision(view.review.decision), **_source(view.review), "suites": suites})
 
 
 def _dump(document: _Json) -> str:
@@ -93,6 +94,23 @@ def _decision(decision: Decision) -> _Json:
         "reasons": list(decision.reasons),
         "waived": list(decision.waived),
     }
+
+
+def _source(review: Review) -> _Json:
+    """What the results are of: a commit, or a working tree that differed from it, and which tests;
+    `baseline write` decides by it."""
+    return {
+        "headSha": review.head_sha or None,
+        "uncommitted": list(review.uncommitted),
+        "testGlobs": list(review.test_globs),
+    }
+
+
+def summary_path(results: Path) -> Path:
+    """The summary of a file of results: `summary.json` for `results.jsonl`, `x.summary.json` for
+    `x.jsonl`."""
+    stem = results.name.removesuffix(".jsonl")
+    return results.with_name("summary.json" if stem == "results" else f"{stem}.summary.json")
 
 
 def _record(data: object | None, *names: str) -> _Json | None:
@@ -184,7 +202,8 @@ def _quarantine(held: Quarantine | None) -> _Json | None:
     return {"owner": held.owner, "reason": held.reason, "expires": str(held.expires)}
 
 
-def _diagnostic(one: Diagnostic) -> _Json:
+def diagnostic(one: Diagnostic) -> _Json:
+    """An error or a warning with its location."""
     location = one.location
     return {
         "path": location.path,

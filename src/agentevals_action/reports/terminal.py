@@ -46,10 +46,11 @@ def rich_console(stream: IO[str]) -> Console:
 
 
 def print_line(stream: IO[str], *parts: Styled) -> None:
-    """Prints one line, which is never wrapped."""
+    """Prints one line, which is wrapped between words, and only on a terminal."""
     line = Text.assemble(*parts)
     line.rstrip()
-    rich_console(stream).print(line, soft_wrap=True)
+    console = rich_console(stream)
+    console.print(line, soft_wrap=not console.is_terminal)
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,14 @@ def print_table(
     stream: IO[str], columns: Sequence[Column], rows: Sequence[Sequence[Styled]], heading: str = ""
 ) -> None:
     """Prints a table; on a terminal, a text that is too long for its column is folded."""
+    console = rich_console(stream)
     table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
+    if console.is_terminal:
+        table.padding = (0, 1, 0, 0)
     for column in columns:
+        is_narrow = console.is_terminal and column.is_figure
         table.add_column(
-            column.title,
+            column.title.replace(" ", "\n") if is_narrow else column.title,
             justify="right" if column.is_figure else "left",
             no_wrap=column.is_figure,
             overflow="fold",
@@ -76,7 +81,6 @@ def print_table(
         table.add_row(*(Text.assemble(cell) for cell in row))
     if heading:
         print_line(stream, (heading, "bold"))
-    console = rich_console(stream)
     if console.is_terminal:
         console.print(table, "")
         return

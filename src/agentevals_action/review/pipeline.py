@@ -44,6 +44,7 @@ from agentevals_action.suites.checkout import (
     load_all,
     suite_paths,
 )
+from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
@@ -89,8 +90,9 @@ def review(
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
     reviewed."""
+    settings = with_configuration(workspace.settings, repository.root)
+    workspace = replace(workspace, settings=settings)
     request = _Request(job, workspace, repository, host, github)
-    settings = workspace.settings
     checkout = Checkout.at(workspace.folder, settings, workspace.environ)
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
@@ -117,6 +119,11 @@ def _review(
     settings, started = workspace.settings, monotonic()
     fail_on = settings.fail_on or job.fail_on
     head_sha = base_tree.check_head(repository, job)
+    uncommitted = tuple(
+        path
+        for path in repository.uncommitted()
+        if not (repository.root / path).is_relative_to(workspace.report)
+    )
     with _open_base(request, head_sha) as base:
         if not suites:
             raise InvalidInput(
@@ -174,6 +181,7 @@ def _review(
         notices=(*change_notices, *written.notices),
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
+        uncommitted=uncommitted,
     )
 
 
@@ -225,7 +233,7 @@ def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, 
     by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
     on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
     missing = {
-        selection.path: engine.missing_variables(by_path[selection.path])
+        selection.path: engine.target_errors(by_path[selection.path])
         for selection in (() if job.without_secrets else selected.selections)
     }
     ready = tuple(one for one in selected.selections if not missing.get(one.path))
@@ -253,8 +261,12 @@ async def _run(
     confirms the verdicts that fell and the tests that block by `fail_on`."""
     try:
         if plan.head:
-            number = 2 if baseline.reruns else 1
-            estimate = await sides.engine.estimate(tuple(plan.head.values()), number, earlier)
+            on_base = plan.base if baseline.reruns else {}
+            estimate = await sides.engine.estimate(
+                {path: suite.test_count for path, suite in plan.head.items()},
+                {path: suite.test_count for path, suite in on_base.items()},
+                earlier,
+            )
             console.print_sentences([estimate], sys.stderr)
         async with asyncio.TaskGroup() as tasks:
             base = tasks.create_task(baseline.results(plan.selections))

@@ -74,6 +74,12 @@ class Configuration(FileModel):
 
     quarantine: ListOf[QuarantineEntry] | None = None
     """Tests that do not block for a while."""
+    watch: _Globs | None = None
+    """The agent's own code: the input of that name, where the workflow does not give it."""
+    suites: _Globs | None = None
+    """Globs of the suite files: the input of that name, where the workflow does not give it."""
+    targets: NonEmpty | None = None
+    """The targets file: the input of that name, where the workflow does not give it."""
 
 
 def read_quarantines(

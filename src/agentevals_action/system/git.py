@@ -79,10 +79,10 @@ class GitRepository:
             raise GitError(
                 f"{self.path} is a bare repository", "run in a clone that has a working tree"
             )
-        raise GitError(
-            f"{self.path} is not a git repository ({_last_line(done.stderr)})",
-            "in a workflow, put `- uses: actions/checkout@v4` before this step, without `path`",
-        )
+        advice = "change to the folder of your repository, or make this one with `git init`"
+        if self.environ.get("GITHUB_ACTIONS") == "true":
+            advice = "put `- uses: actions/checkout@v4` before this step, without `path`"
+        raise GitError(f"{self.path} is not a git repository ({_last_line(done.stderr)})", advice)
 
     @cached_property
     def metadata(self) -> Path:
@@ -181,6 +181,17 @@ class GitRepository:
     def tracked(self, glob: str) -> tuple[str, ...]:
         """Paths of the tracked files that match a glob, relative to the root."""
         return self._names("ls-files", "-z", "--cached", "--", f":(top,glob){glob}")
+
+    def uncommitted(self) -> tuple[str, ...]:
+        """The paths that differ from HEAD, and untracked ones that are not ignored."""
+        # Without the optional lock a user's own git call at the same time does not fail.
+        options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        entries = self._names("--no-optional-locks", "status", *options)
+        return tuple(entry[3:] for entry in entries)
+
+    def ignores(self, path: Path) -> bool:
+        """Whether git ignores an absolute path in the working tree."""
+        return self._call("check-ignore", "--quiet", "--", str(path)).returncode == 0
 
     def tracks(self, path: Path) -> bool:
         """Whether git tracks a file at or below an absolute path."""

@@ -1,13 +1,12 @@
 """The label that accepts regressions, over real HTTP: for which head it was put on, by whom, and
 and the notice when that is unknown."""
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from agentevals_action.github.api import RunContext
-from agentevals_action.github.base import LocalHost
+from agentevals_action.github.base import Host
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.quarantine import Acceptance
 from tests.support.github_http import InjectedFailure
@@ -201,4 +200,4 @@ def test_acceptance__events_of_an_unexpected_structure_are_reported(
 
 
 def test_acceptance__a_working_tree_has_no_labels() -> None:
-    assert LocalHost(sys.stdout).acceptance(LABEL) is None
+    assert Host().acceptance(LABEL) is None

@@ -1,0 +1,97 @@
+"""The inputs that `.agentevals.yaml` holds, and commands in a subfolder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Files, Repository
+
+SUITE = "name: one\ntests: [{id: a, input: q, assert: [{type: contains, value: a}]}]\n"
+TARGETS = "- {name: default, provider: mock, responses: [{pattern: '', response: a}]}\n"
+FILES: Files = {
+    "evals/EVAL.yaml": SUITE,
+    "other/suite.yaml": SUITE.replace("one", "other"),
+    ".agentv/targets.yaml": TARGETS,
+    "config/targets.yaml": TARGETS.replace("response: a", "response: b"),
+    "src/agent.py": "",
+}
+
+
+def repository_with(folder: Path, configuration: str) -> Repository:
+    return Repository.create(folder / "repository", {**FILES, ".agentevals.yaml": configuration})
+
+
+def paths(done: command.Done) -> list[str]:
+    assert done.code == 0, done.err
+    return [one["path"] for one in json.loads(done.out)]
+
+
+@pytest.mark.parametrize("watch", ["src/**", "[docs/**, src/**]", "|\n  docs/**\n  src/**"])
+def test_watch__of_the_file_decides_what_a_change_affects(tmp_path: Path, watch: str) -> None:
+    repository = repository_with(tmp_path, f"watch: {watch}\n")
+    repository.write({"src/agent.py": "changed = 1\n"})
+
+    assert paths(command.run(repository.path, "list", "--base", "HEAD", "--json")) == [
+        "evals/EVAL.yaml"
+    ]
+    review = command.run(repository.path, "review", "--base", "HEAD")
+    assert review.code == 0, review.err
+    assert "src/agent.py" in review.out
+
+
+def test_watch__of_an_option_takes_precedence(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "watch: src/**\n")
+    repository.write({"src/agent.py": "changed = 1\n"})
+
+    assert not paths(
+        command.run(repository.path, "list", "--base", "HEAD", "--json", "--watch", "docs/**")
+    )
+
+
+def test_suites__of_the_file_are_the_suites(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "suites: other/*.yaml\n")
+
+    assert paths(command.run(repository.path, "list", "--json")) == ["other/suite.yaml"]
+
+
+def test_targets__of_the_file_are_used_from_every_folder(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "targets: config/targets.yaml\n")
+
+    assert command.run(repository.path, "run").code == 1
+    assert command.run(repository.path / "src", "run").code == 1
+    assert command.run(repository.path, "run", "--targets", ".agentv/targets.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("configuration", "error"),
+    [
+        (
+            "watch: 1\n",
+            ".agentevals.yaml:1:8: `watch` is the number 1; write a text, or a list of texts",
+        ),
+        ("watch: a => b => c\n", ".agentevals.yaml:1:8: `watch` is "),
+        ("\ntargets: ../x\n", ".agentevals.yaml:2:10: `targets` is "),
+    ],
+)
+def test_errors__of_the_file_have_a_location(
+    tmp_path: Path, configuration: str, error: str
+) -> None:
+    repository = repository_with(tmp_path, configuration)
+
+    for arguments in (("validate",), ("run",), ("review", "--base", "HEAD")):
+        done = command.run(repository.path, *arguments)
+        assert done.code == 2
+        assert error in done.err
+
+
+def test_subfolder__the_suites_of_the_repository_are_found(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "")
+    below = repository.path / "src"
+
+    assert paths(command.run(below, "list", "--json")) == ["evals/EVAL.yaml"]
+    assert paths(command.run(below, "list", "../evals", "--json")) == ["evals/EVAL.yaml"]
+    done = command.run(below, "review", "--base", "HEAD", "--select", "all")
+    assert done.code == 0, done.err
+    assert (repository.path / "agentevals-report/comment.md").is_file()
