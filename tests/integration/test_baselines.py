@@ -583,7 +583,9 @@ def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Re
     assert command.run(greeter.path, "baseline", "write", "data/base.jsonl").code == 0
     first = greeter.head()
     before = (greeter.path / "data/base.jsonl").read_text().splitlines()
-    second = greeter.commit("more", {A: GREETER.replace("Ada", "Eve")})
+    second = greeter.commit(
+        "more", {A: GREETER.replace("Ada", "Eve"), ".gitignore": "/agentevals-report/\n/other.*\n"}
+    )
     assert command.run(greeter.path, "run", "a", "--output", "other.jsonl").code == 0
     done = command.run(
         greeter.path, "baseline", "write", "data/base.jsonl", "--results", "other.jsonl"
@@ -599,7 +601,7 @@ def test_baseline_write__suites_that_did_not_run_keep_what_they_have(greeter: Re
         first,
         None,
     )
-    (greeter.path / A).unlink()
+    greeter.commit("fewer", {A: None})
     done = command.run(greeter.path, "run", "b")
     done = command.run(greeter.path, "baseline", "write", "data/base.jsonl")
     assert f"dropped: {A} (the suite no longer exists)" in done.out
@@ -616,7 +618,7 @@ def test_baseline_write__the_commit_that_a_review_was_of(greeter: Repository) ->
 
 
 def test_baseline_write__no_result_is_left_out_in_silence(greeter: Repository) -> None:
-    greeter.write({".agentv/targets.yaml": ECHO.replace("[cat]", "[sh, -c, 'grep Ada']")})
+    greeter.commit("grep", {".agentv/targets.yaml": ECHO.replace("[cat]", "[sh, -c, 'grep Ada']")})
     assert command.run(greeter.path, "run").code == 3
     done = command.run(greeter.path, "baseline", "write", "base.jsonl")
     assert done.code == 2
@@ -624,6 +626,53 @@ def test_baseline_write__no_result_is_left_out_in_silence(greeter: Repository) -
     assert f"{A}: greets" not in done.err
     assert "nothing was written" in done.err
     assert not (greeter.path / "base.jsonl").exists()
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("review", "--base", "HEAD~1")])
+def test_baseline_write__results_of_a_dirty_worktree_are_refused(
+    greeter: Repository, arguments: tuple[str, ...]
+) -> None:
+    """They would be recorded as the results of the clean commit."""
+    greeter.commit("more", {A: GREETER.replace("Ada", "Eve")})
+    greeter.write({A: GREETER.replace("Ada", "Ida"), "helper.py": ""})
+    assert command.run(greeter.path, *arguments).code == 0
+    greeter.commit("later")
+
+    done = command.run(greeter.path, "baseline", "write", "base.jsonl")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[:2] == [f"not committed: {A}", "not committed: helper.py"]
+    assert "commit or ignore them and run again" in done.err
+    assert not (greeter.path / "base.jsonl").exists()
+
+
+def test_baseline_write__the_commit_is_that_of_the_run_and_the_file_itself_may_differ(
+    greeter: Repository,
+) -> None:
+    ran = greeter.head()
+    for _ in range(2):
+        assert command.run(greeter.path, "run").code == 0
+        greeter.git("commit", "--quiet", "--allow-empty", "--message", "later")
+        done = command.run(greeter.path, "baseline", "write", "data/base.jsonl")
+        assert done.code == 0, done.err
+        assert f"results of {ran[:12]}" in done.out
+        ran = greeter.head()
+
+
+@pytest.mark.parametrize("output", [(), ("--output", "some.jsonl")])
+def test_baseline_write__results_of_some_tests_are_refused(
+    greeter: Repository, output: tuple[str, ...]
+) -> None:
+    """The tests that did not run would look new in the next review."""
+    greeter.commit("ignore", {".gitignore": "/agentevals-report/\n/some.*\n"})
+    assert command.run(greeter.path, "run", "--test", "greets", *output).code == 0
+    results = ("--results", output[1]) if output else ()
+
+    done = command.run(greeter.path, "baseline", "write", "base.jsonl", *results)
+
+    assert (done.code, done.out) == (2, "")
+    assert "has only the tests that match greets" in done.err
+    assert "run without `--test`" in done.err
 
 
 def test_baseline_write__what_it_refuses(greeter: Repository, tmp_path: Path) -> None:

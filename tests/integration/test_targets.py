@@ -2,10 +2,7 @@
 own."""
 
 import json
-import os
-import pty
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from tests.conftest import Golden
 from tests.support import command, results, suites
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.openai_server import OpenAIServer, failure
+from tests.support.repositories import Repository
 
 TARGETS = """\
 targets:
@@ -257,35 +255,14 @@ def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: P
     assert "the suites have no target" in done.err
 
 
-def on_terminal(folder: Path, *arguments: str) -> str:
-    """What a command writes to a terminal of 100 columns."""
-    main, side = pty.openpty()
-    environment = {**command.environment(), "TERM": "xterm-256color", "COLUMNS": "100"}
-    done = subprocess.Popen(
-        [*command.COMMAND, *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=side,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(side)
-    written = b""
-    try:
-        while part := os.read(main, 65536):
-            written += part
-    except OSError:  # Linux says so when the other end of a terminal is closed
-        pass
-    os.close(main)
-    done.wait(timeout=100)
-    return written.decode()
-
-
 def test_targets__on_a_terminal_it_is_a_table_and_colours(folder: Path) -> None:
-    listed = on_terminal(folder, "targets")
+    listed = command.run_on_terminal(folder, "targets")
     assert ".agentv/targets.yaml" in listed
     assert "what it is" in listed
     assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in listed.splitlines()) <= 100
-    assert "\x1b[32mcanned\x1b[" in on_terminal(folder, "targets", "--check", "--name", "canned")
+    assert "\x1b[32mcanned\x1b[" in command.run_on_terminal(
+        folder, "targets", "--check", "--name", "canned"
+    )
 
 
 def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:
@@ -438,3 +415,76 @@ def test_check__text_of_a_server_cannot_command_the_runner(tmp_path: Path) -> No
     assert done.code == 3
     assert "\x1b" not in done.out
     assert [line for line in done.out.splitlines() if line.lstrip().startswith("::")] == []
+
+
+def test_check__a_script_that_does_not_exist_does_not_answer(tmp_path: Path) -> None:
+    one_suite(tmp_path)
+    (tmp_path / "there.py").write_text("print(1)")
+    commands = {
+        "default": ["python3", "gone.py"],
+        "string": "NAME=1 python3 -u gone.py --verbose out.py",
+        "program": ["./gone"],
+        "good": ["python3", "-u", "there.py", "out.py"],
+        "shell": "cd elsewhere && python3 gone.py",
+        "module": ["python3", "-m", "gone", "gone.py"],
+    }
+    define(
+        tmp_path,
+        *(
+            {"name": name, "provider": "cli", "command": words, "cwd": "/"}
+            for name, words in commands.items()
+        ),
+    )
+
+    code, said = checked(tmp_path, "--name", "*")
+
+    assert code == 3
+    for name in ("default", "string"):
+        assert said[name].startswith(f"there is no file 'gone.py' in {tmp_path}, where the command")
+    assert said["program"].startswith("there is no command './gone'")
+    assert all(said[name].startswith("answers") for name in ("good", "shell", "module"))
+
+
+@pytest.mark.parametrize("execution", ["", "execution: {target: support}\n"])
+def test_undeclared__a_suite_without_a_targets_file_is_an_error_before_anything_runs(
+    tmp_path: Path, execution: str
+) -> None:
+    suite = f"name: one\n{execution}tests: [{{id: a, input: q, assert: [{{type: is_json}}]}}]\n"
+    repository = Repository.create(tmp_path / "repository", {"EVAL.yaml": suite})
+    repository.write({"EVAL.yaml": f"{suite}# changed\n"})
+
+    for arguments in (("validate",), ("run",), ("review", "--base", "HEAD")):
+        done = command.run(repository.path, *arguments)
+        assert done.code == 2
+        assert "there is no `.agentv/targets.yaml`" in done.out + done.err
+        assert ("the target `support` is not declared" in done.out + done.err) == bool(execution)
+
+
+def test_judge__a_script_that_does_not_exist_is_an_error_of_validate(tmp_path: Path) -> None:
+    """A judge that git ignores may be built by `prepare`."""
+    suite = """\
+name: one
+tests:
+  - id: a
+    input: q
+    assert:
+      - {type: code_judge, name: gone, script: [python3, judges/gone.py]}
+      - {type: code_judge, name: built, script: [node, dist/judge.js]}
+      - type: composite
+        evaluators: [{type: code_judge, name: inside, script: [./judges/gone]}]
+"""
+    files = {
+        "evals/EVAL.yaml": suite,
+        ".gitignore": "dist/\n",
+        ".agentv/targets.yaml": "[{name: default, provider: cli, command: [cat]}]\n",
+    }
+    repository = Repository.create(tmp_path / "repository", files)
+
+    done = command.run(repository.path, "validate")
+
+    assert done.code == 2
+    advice = f"correct the path: the judge runs in {repository.path}/evals/judges"
+    assert done.out.splitlines() == [
+        f"evals/EVAL.yaml:6:9: the judge `gone` runs gone.py, which does not exist; {advice}",
+        f"evals/EVAL.yaml:9:22: the judge `inside` runs gone, which does not exist; {advice}",
+    ]

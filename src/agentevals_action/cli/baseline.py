@@ -14,8 +14,9 @@ from agentevals_action.baselines.base import parse_time
 from agentevals_action.baselines.baseline_file_format import StoredSuite
 from agentevals_action.cli.options import CommandGroup, as_environment, input_options
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
-from agentevals_action.formatting import counted
+from agentevals_action.formatting import counted, joined
 from agentevals_action.model.result import TestResult
+from agentevals_action.reports.summary_json import summary_path
 from agentevals_action.reports.terminal import printable
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.settings import Settings
@@ -50,16 +51,19 @@ def write(file: Path, results: Path | None, **inputs: str | None) -> int:
     """Write the results of a run as a file that the repository stores and people review.
 
     Suites that did not run keep their stored results; suites that no longer exist are dropped."""
-    folder = Path.cwd()
     settings = Settings.from_environ(as_environment(inputs))
-    repository = GitRepository(folder, environ=os.environ)
-    path = (folder / file).resolve()
+    repository = GitRepository(Path.cwd(), environ=os.environ)
+    path = file.resolve()
     if not path.is_relative_to(repository.root):
         raise InvalidInput(
             f"{file} is outside the repository {repository.root}", "name a file that git can store"
         )
     stored = _stored_suites(path, file)
-    source = _read(results or folder / settings.report_dir / "results.jsonl", repository)
+    source = _read(
+        results or repository.root / settings.report_dir / "results.jsonl",
+        repository,
+        path.relative_to(repository.root),
+    )
     suites = {name: one for name, one in stored.items() if (repository.root / name).is_file()}
     suites |= {name: _to_store(name, rows, source) for name, rows in source.suites.items()}
     text, cut = baseline_file_format.format_suites(suites.values())
@@ -87,7 +91,8 @@ def _stored_suites(path: Path, file: Path) -> dict[str, StoredSuite]:
         ) from error
 
 
-def _read(path: Path, repository: GitRepository) -> _Source:
+def _read(path: Path, repository: GitRepository, file: Path) -> _Source:
+    commit = _commit(path, file)
     suites: dict[str, dict[str, TestResult]] = {}
     errors = []
     for result in read_results(path, is_complete=True):
@@ -108,19 +113,34 @@ def _read(path: Path, repository: GitRepository) -> _Source:
         raise InvalidInput(
             f"{path} contains no result", "run the suites first: `agentevals-action run`"
         )
-    return _Source(_commit(path) or repository.head(), suites)
+    return _Source(commit or repository.head(), suites)
 
 
-def _commit(results: Path) -> str | None:
-    """The commit that the summary next to the results names, if any."""
-    summary = results.with_name("summary.json")
+def _commit(results: Path, file: Path) -> str | None:
+    """The commit that the summary of the results names, None without a summary; InvalidInput if
+    the results are not those of all tests of that commit. `file` may differ from it."""
+    summary = summary_path(results)
     try:
         data = json.loads(summary.read_bytes()) if summary.is_file() else {}
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{summary} cannot be read: {error}", "use the report folder as it was written"
         ) from error
-    commit = data.get("headSha") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping):
+        return None
+    if globs := data.get("testGlobs"):
+        raise InvalidInput(
+            f"{results} has only the tests that match {joined(globs, 'or')}, nothing was written",
+            "run without `--test`: a baseline with some tests would make the others new",
+        )
+    paths = [path for path in data.get("uncommitted", ()) if path != file.as_posix()]
+    if paths:
+        raise InvalidInput(
+            f"{results} is of a working tree with uncommitted changes, nothing was written",
+            "commit or ignore them and run again: a baseline belongs to a commit",
+            [printable(f"not committed: {path}", 500) for path in paths[:_SHOWN]],
+        )
+    commit = data.get("headSha")
     return commit if isinstance(commit, str) and commit else None
 
 

@@ -1,6 +1,7 @@
 """`compare`: two files of results, test by test; each is ours or AgentV's."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from agentevals_action.model.comparison import Change, SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.reports import console
+from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.summary import summarise
@@ -48,6 +50,9 @@ def command(base: Path, head: Path, fail_on: str) -> int:
     console.print_suites(view, sys.stdout)
     if number := sum(one.comparison.change is Change.REMOVED for one in view.tests):
         print(f"{counted(number, 'test')} of the base {plural(number, 'is', 'are')} not in {head}")
+    changes = Counter(confirmation.change_word(one.comparison.change) for one in view.tests)
+    counts = ", ".join(f"{number} {word}" for word, number in changes.most_common())
+    print(f"{counted(len(view.tests), 'test')}: {counts}")
     print(console.outcome_line(decision))
     return decision.exit_code
 

@@ -2,6 +2,7 @@
 
 import fnmatch
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,8 +13,8 @@ import click
 
 from agentevals_action.cli import running
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
-from agentevals_action.cli.options import RUN_INPUTS, input_options, paths_argument
-from agentevals_action.errors import InvalidInput
+from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
+from agentevals_action.errors import Interrupted, InvalidInput
 from agentevals_action.execution.conversations import SelectedTests
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.resume import RequestedTests
@@ -27,7 +28,7 @@ from agentevals_action.model.review import Review
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
-from agentevals_action.reports.summary_json import run_summary
+from agentevals_action.reports.summary_json import run_summary, summary_path
 from agentevals_action.reports.terminal import printable
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.conversations import number_turns
@@ -38,6 +39,7 @@ from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
+from agentevals_action.system.git import GitRepository
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.system.tree_files import write_atomically
 from agentevals_action.targets.cache.store import check_cache
@@ -72,6 +74,7 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     help="Keep the workspaces of tests that did not pass in `workspaces` of the report folder, as "
     "the agent left them, including secrets.",
 )
+@json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
 def command(
     paths: tuple[Path, ...],
@@ -79,6 +82,7 @@ def command(
     tests: tuple[str, ...],
     resume: bool,
     keep_workspaces: bool,
+    as_json: bool,
     **inputs: str | None,
 ) -> int:
     """Run suites without a comparison: write the results and print a table."""
@@ -93,32 +97,47 @@ def command(
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
     with open_engine(settings, environ, folder, keep) as engine:
-        running.check_variables(engine, suites)
+        running.check_targets(engine, suites)
         _check_output(output, suites)
         redactor = engine.redactor(suites)
         planned = _Run(suites, tests, output, resume, settings.samples, redactor)
         earlier = earlier_figures(output)
+        commit, uncommitted = _source(loaded, output)
         collected = _Collected(quarantines.head)
-        signals.run(_execute(planned, collected, engine, loaded, earlier))
+        try:
+            signals.run(_execute(planned, collected, engine, loaded, earlier))
+        except Interrupted:
+            print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
+            raise
         notices = list(engine.notices)
     if keep and keep.is_dir():
         notices.append(
             f"{keep} contains workspaces as the agents left them, including secrets: "
             "they are not redacted, so do not upload them"
         )
-    view = _decide(loaded, collected)
+    view = _decide(loaded, collected, commit, uncommitted, tests)
+    console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
+    summary = run_summary(view)
+    write_atomically(summary_path(output), summary)
+    if as_json:
+        print(summary, end="")
+    else:
+        _print(view, collected, "these results" if resume else "this run")
+    print(f"results: {output}", file=sys.stderr)
+    return view.review.decision.exit_code
+
+
+def _print(view: ReportView, collected: "_Collected", subject: str) -> None:
+    decision = view.review.decision
     console.print_suites(view, sys.stdout)
     console.print_not_passed(collected.shown(), collected.not_passed, sys.stdout)
-    subject = "these results" if resume else "this run"
     console.print_sentences([view.spending.sentence(subject)], sys.stdout)
-    console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
-    write_atomically(_summary_path(output), run_summary(view))
-    decision = view.review.decision
     for waived in decision.waived:
         print(printable(waived, 500))
+    if number := sum(suite.head.borderline for suite in view.review.suites if suite.head):
+        tests = f"{counted(number, 'test')} {plural(number, 'is', 'are')} borderline"
+        print(f"{tests}: neither passed (score 0.8 or more) nor failed (under 0.6)")
     print(console.outcome_line(decision))
-    print(f"results: {output}", file=sys.stderr)
-    return decision.exit_code
 
 
 @dataclass(frozen=True)
@@ -154,6 +173,13 @@ class _Run:
         if self.globs:
             return sum(1 for _ in self.tests())
         return sum(suite.test_count for suite in self.suites)
+
+    def counts(self, kept: Sequence[int]) -> Mapping[str, int]:
+        """The number of tests that run by suite path, without those that `kept` marks."""
+        if not self.globs and not any(kept):
+            return {suite.path: suite.test_count for suite in self.suites}
+        left = (suite.path for index, suite, _ in self.tests() if not (kept and kept[index]))
+        return Counter(left)
 
     def has_test(self, result: TestResult) -> bool:
         """Whether the suites still have the test of a row; unknown suites count as having it."""
@@ -277,12 +303,6 @@ def _check_output(output: Path, suites: Sequence[Suite]) -> None:
         )
 
 
-def _summary_path(output: Path) -> Path:
-    """`summary.json` for `results.jsonl`, `x.summary.json` for `x.jsonl`."""
-    stem = output.name.removesuffix(".jsonl")
-    return output.with_name("summary.json" if stem == "results" else f"{stem}.summary.json")
-
-
 async def _execute(
     plan: _Run,
     collected: _Collected,
@@ -301,9 +321,10 @@ async def _execute(
         )
     plan.print_earlier_turns()
     try:
-        print(await engine.estimate(plan.suites, 1, earlier), file=sys.stderr)
-        refusal = await running.prepare(engine, loaded, plan.redactor)
         kept = _kept_rows(plan, asked) if asked else bytearray()
+        estimate = await engine.estimate(plan.counts(kept), {}, earlier)
+        console.print_sentences([estimate], sys.stderr)
+        refusal = await running.prepare(engine, loaded, plan.redactor)
         with _open_results(plan, asked, kept, collected) as writer, show_progress() as progress:
             if number := sum(kept):
                 print(f"{number} of {total} tests are kept from {plan.output}", file=sys.stderr)
@@ -369,11 +390,40 @@ def _open_results(
     return ResultsWriter(plan.output, keep)
 
 
-def _decide(loaded: LoadedSuites, collected: _Collected) -> ReportView:
+def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, ...]]:
+    """The commit that runs, and the paths that differ from it, without the files of runs; empty
+    outside a repository."""
+    repository = GitRepository(loaded.folder, environ=loaded.environ)
+    if loaded.checkout.files is None or (commit := repository.resolve("HEAD")) is None:
+        return "", ()
+    own = (loaded.folder / loaded.settings.report_dir, output.resolve(), summary_path(output))
+    return commit, tuple(
+        path
+        for path in repository.uncommitted()
+        if not any((repository.root / path).is_relative_to(one.resolve()) for one in own)
+    )
+
+
+def _decide(
+    loaded: LoadedSuites,
+    collected: _Collected,
+    commit: str,
+    uncommitted: tuple[str, ...],
+    globs: tuple[str, ...],
+) -> ReportView:
     settings = loaded.settings
     suites = collected.suites(loaded.valid)
     policy = gate.Policy(
         settings.fail_on or _DEFAULT_FAIL_ON, settings.min_pass_rate, settings.on_inconclusive
     )
     decision = gate.decide(policy, suites, _BASELINE)
-    return build_view(Review("", None, decision, suites=suites, baseline=_BASELINE))
+    review = Review(
+        commit,
+        None,
+        decision,
+        suites=suites,
+        baseline=_BASELINE,
+        uncommitted=uncommitted,
+        test_globs=globs,
+    )
+    return build_view(review)

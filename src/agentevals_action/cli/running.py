@@ -11,12 +11,12 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.system.redaction import Redactor
 
 
-def check_variables(engine: Engine, suites: Sequence[Suite]) -> None:
-    """InvalidInput if a variable of a target is not set."""
-    missing = (diagnostic for suite in suites for diagnostic in engine.missing_variables(suite))
-    errors = tuple(dict.fromkeys(map(str, missing)))
+def check_targets(engine: Engine, suites: Sequence[Suite]) -> None:
+    """InvalidInput if a target is not declared, or a variable of it is not set."""
+    found = (diagnostic for suite in suites for diagnostic in engine.target_errors(suite))
+    errors = tuple(dict.fromkeys(map(str, found)))
     if errors:
-        raise InvalidInput("variables are missing, nothing was run", errors=errors)
+        raise InvalidInput("targets cannot be used, nothing was run", errors=errors)
 
 
 async def prepare(engine: Engine, loaded: LoadedSuites, redactor: Redactor) -> AttemptError | None:

@@ -22,7 +22,6 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
-from agentevals_action.reports.terminal import printable
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review import selftest as selftests
 from agentevals_action.review.selftest import (
@@ -50,13 +49,13 @@ _TEST_TITLES = (
     *("test", "passed", "95 % interval", "verdicts", "one run blocks", "cost per sample"),
     "samples for -20 points",
 )
-_LEGEND = """\
-samples for 95 %: samples per side from which a plain comparison blocks at most 5 % of
-  unchanged commits, drawn from these samples
-samples for -20 points: samples per side that detect such a drop at 80 % power, of a suite's
-  mean score (Miller 2024, arXiv 2411.00640) or of one test's pass rate (Fleiss, Tytun and Ury
-  1980, Biometrics 36)
-"""
+_LEGEND = (
+    "samples for 95 %: samples per side from which a plain comparison blocks at most 5 % of "
+    "unchanged commits, drawn from these samples",
+    "samples for -20 points: samples per side that detect such a drop at 80 % power, of a suite's "
+    "mean score (Miller 2024, arXiv 2411.00640) or of one test's pass rate (Fleiss, Tytun and Ury "
+    "1980, Biometrics 36)",
+)
 
 
 @click.command("selftest")
@@ -120,7 +119,7 @@ class _Plan:
 def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
     settings, folder = loaded.settings, loaded.folder
     with open_engine(settings, loaded.environ, folder) as engine:
-        running.check_variables(engine, plan.suites)
+        running.check_targets(engine, plan.suites)
         redactor = engine.redactor(plan.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         tests = counted(plan.count, "test")
@@ -171,15 +170,15 @@ def _print(found: SelfTest, alpha: float) -> None:
     if found.steady:
         tests = f"{found.steady} of {found.total.tests} tests always have the same result"
         never = ": a comparison of this commit with itself never blocks, one sample is enough"
-        print(f"{tests}{'' if found.tests else never}")
+        _print_line(f"{tests}{'' if found.tests else never}")
     if not found.tests:
         return
     _print_suites(found)
     _print_blocks(found)
     _print_flakiest(found)
     _print_errors(found)
-    print(_LEGEND)
-    print(printable(f"Advice: {selftests.advice(found, alpha)}.", 1000))
+    console.print_sentences(_LEGEND, sys.stdout)
+    _print_line(f"Advice: {selftests.advice(found, alpha)}.")
 
 
 def _print_suites(found: SelfTest) -> None:
@@ -202,21 +201,21 @@ def _print_suites(found: SelfTest) -> None:
 
 def _print_blocks(found: SelfTest) -> None:
     tests = f"all {found.total.tests} tests in one pull request"
-    print(f"This commit against itself, {tests}, from {found.samples} samples of each:")
+    _print_line(f"This commit against itself, {tests}, from {found.samples} samples of each:")
     alarm = _percent(found.total.alarm)
-    print(f"  one run per side, each verdict that drops blocks: {alarm} are blocked")
+    _print_line(f"  one run per side, each verdict that drops blocks: {alarm} are blocked")
     for way in found.gates:
         low, high = flakiness.interval(way.blocked.successes, way.blocked.trials)
         interval = f"{_percent(way.blocked.rate or 0)} ({_percent(low)} to {_percent(high)})"
         extra = f"{_percent(way.extra_head)} more samples of head"
         extra += f", {_percent(way.extra_base)} of base" if way.extra_base else ""
-        print(f"  agentevals-action, {way.name}: {interval}, with {extra}")
+        _print_line(f"  agentevals-action, {way.name}: {interval}, with {extra}")
     if gates := max((way.gates.rate or 0 for way in found.gates), default=0):
-        print(f"  a required gate fails in {_percent(gates)}, which blocks for any base")
+        _print_line(f"  a required gate fails in {_percent(gates)}, which blocks for any base")
     if same := len(found.tests) - len(found.flaky) - len(found.unscored):
         most = console.rate(flakiness.undetected_rate(found.samples))
         results = f"{counted(same, 'test')} had the same result {found.samples} times"
-        print(f"  {results}; each may still differ in up to {most} of its runs (95 %)")
+        _print_line(f"  {results}; each may still differ in up to {most} of its runs (95 %)")
 
 
 def _print_flakiest(found: SelfTest) -> None:
@@ -224,9 +223,9 @@ def _print_flakiest(found: SelfTest) -> None:
         return
     print("\nThe flakiest tests:")
     rows = [_test_row(test) for test in found.flaky[:_SHOWN]]
-    console.print_figures(_TEST_TITLES, rows, sys.stdout)
+    console.print_figures(_TEST_TITLES, rows, sys.stdout, texts=(0, 3))
     if len(found.flaky) > _SHOWN:
-        print(f"… and {len(found.flaky) - _SHOWN} more; `--json` lists all of them")
+        _print_line(f"… and {len(found.flaky) - _SHOWN} more; `--json` lists all of them")
 
 
 def _test_row(test: Flakiness) -> Sequence[str]:
@@ -250,12 +249,16 @@ def _print_errors(found: SelfTest) -> None:
     tests = [test for test in found.tests if test.errors]
     if not tests:
         return
-    print("Samples that could not be scored, which none of these figures include:")
+    _print_line("Samples that could not be scored, which none of these figures include:")
     for test in tests[:_SHOWN]:
         errors = f"{test.errors} of {found.samples}: {test.problem}"
-        print(f"  {printable(f'{test.suite} {test.test}: {errors}', 300)}")
+        _print_line(f"  {test.suite} {test.test}: {errors}")
     if len(tests) > _SHOWN:
-        print(f"  … and {counted(len(tests) - _SHOWN, 'more test')}")
+        _print_line(f"  … and {counted(len(tests) - _SHOWN, 'more test')}")
+
+
+def _print_line(text: str) -> None:
+    console.print_sentences([text], sys.stdout)
 
 
 def _percent(value: float) -> str:

@@ -1,47 +1,112 @@
 """`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
 
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
-from agentevals_action.cli.loaded_suites import load_suites
-from agentevals_action.cli.options import READ_INPUTS, input_options, paths_argument
+from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
+from agentevals_action.cli.options import (
+    READ_INPUTS,
+    input_options,
+    json_option,
+    paths_argument,
+)
 from agentevals_action.errors import ExitCode
+from agentevals_action.evaluators.base import EvaluatorOptions, walk
 from agentevals_action.formatting import counted
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.suite import BrokenSuite
+from agentevals_action.model.quarantine import FILE
+from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.reports import summary_json
 from agentevals_action.reports.terminal import printable
 from agentevals_action.suites.quarantine_file import read_quarantines
+from agentevals_action.suites.targets_file import undeclared_target
+from agentevals_action.system.git import GitRepository
 
 _LINE = 2_000  # characters
 
 
 @click.command("validate")
 @paths_argument
+@json_option
 @input_options(*READ_INPUTS)
-def command(paths: tuple[Path, ...], **inputs: str | None) -> int:
+def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column."""
     loaded = load_suites(inputs, paths)
     quarantine = read_quarantines(loaded.checkout.root, datetime.now(UTC).date())
-    _print_errors(quarantine.errors)
-    _print_warnings(quarantine.warnings)
-    for suite in loaded.suites:
-        if isinstance(suite, BrokenSuite):
-            _print_errors(suite.errors)
-        else:
-            _print_warnings(suite.warnings)
-            print(f"{printable(suite.path)}: valid, {counted(suite.test_count, 'test')}")
-    return ExitCode.INVALID if quarantine.errors or loaded.broken else ExitCode.PASSED
+    files = [
+        _File(FILE, None, quarantine.errors, quarantine.warnings),
+        *(_check(suite, loaded) for suite in loaded.suites),
+    ]
+    if as_json:
+        listed = [file.entry() for file in files if file.tests is not None or file.errors]
+        print(json.dumps(listed, indent=2))
+    else:
+        _print(files)
+    return ExitCode.INVALID if any(file.errors for file in files) else ExitCode.PASSED
 
 
-def _print_errors(diagnostics: Iterable[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        print(printable(str(diagnostic), _LINE))
+@dataclass(frozen=True)
+class _File:
+    """A suite, or the configuration, with its diagnostics; `tests` is None if it has none, or if
+    they could not be read."""
+
+    path: str
+    tests: int | None
+    errors: Sequence[Diagnostic]
+    warnings: Sequence[Diagnostic] = ()
+
+    def entry(self) -> dict[str, Any]:
+        """The JSON object of the file."""
+        return {
+            "path": self.path,
+            "valid": not self.errors,
+            "tests": self.tests,
+            "errors": [summary_json.diagnostic(one) for one in self.errors],
+            "warnings": [summary_json.diagnostic(one) for one in self.warnings],
+        }
 
 
-def _print_warnings(diagnostics: Iterable[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        print(f"warning: {printable(str(diagnostic), _LINE)}", file=sys.stderr)
+def _check(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> _File:
+    if isinstance(suite, BrokenSuite):
+        return _File(suite.path, None, suite.errors)
+    return _File(suite.path, suite.test_count, _unusable(suite, loaded), suite.warnings)
+
+
+def _unusable(suite: Suite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
+    """The errors of targets that are not declared, and of judges whose script does not exist.
+
+    A script that git ignores may be built before the tests, so that it is no error."""
+    undeclared = undeclared_target(suite)
+    found = {undeclared: None} if undeclared else {}
+    for evaluator in (one for test in suite.tests for own in test.evaluators for one in walk(own)):
+        if not isinstance(evaluator.options, EvaluatorOptions):
+            continue
+        script = evaluator.options.missing_script()
+        if script is not None and not _is_ignored(script, loaded):
+            problem = f"the judge `{evaluator.name}` runs {script.name}, which does not exist"
+            advice = f"correct the path: the judge runs in {script.parent}"
+            found[Diagnostic(evaluator.location, problem, advice)] = None
+    return tuple(found)
+
+
+def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
+    is_repository = loaded.checkout.files is not None
+    return is_repository and GitRepository(loaded.folder, environ=loaded.environ).ignores(file)
+
+
+def _print(files: Sequence[_File]) -> None:
+    # Files that several suites share have their errors once.
+    for error in dict.fromkeys(error for file in files for error in file.errors):
+        print(printable(str(error), _LINE))
+    for warning in dict.fromkeys(warning for file in files for warning in file.warnings):
+        print(f"warning: {printable(str(warning), _LINE)}", file=sys.stderr)
+    for file in files:
+        if file.tests is not None and not file.errors:
+            print(f"{printable(file.path)}: valid, {counted(file.tests, 'test')}")

@@ -102,6 +102,10 @@ class EvaluatorOptions(FileModel):
         """Whether these options need a judge target."""
         return self.asks_judge
 
+    def missing_script(self) -> Path | None:
+        """The program or script that these options run as a file and that does not exist."""
+        return None
+
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Probable mistakes: the field, a phrase that follows its name, the advice."""
         return ()

@@ -3,7 +3,7 @@ the environment."""
 
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
+from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.isolation import NO_ISOLATION, TRAVERSABLE, Isolation
 from agentevals_action.system.redaction import Redactor
@@ -103,10 +104,12 @@ class Engine:
         """Limits the variables that targets may use from now on."""
         self.calls.permissions = permissions
 
-    def missing_variables(self, suite: Suite) -> tuple[Diagnostic, ...]:
-        """A diagnostic for each target that the suite uses and that needs an unset variable."""
+    def target_errors(self, suite: Suite) -> tuple[Diagnostic, ...]:
+        """A diagnostic for each target that the suite uses and that is not declared, or needs an
+        unset variable."""
         known = self._variables(suite.root, suite.folder)
-        diagnostics = []
+        undeclared = undeclared_target(suite)
+        diagnostics = [undeclared] if undeclared else []
         for target in (suite.targets.targets[name] for name in suite.used_targets):
             if names := [name for name in target.variables if name not in known]:
                 problem = f"the target `{target.name}` needs {', '.join(names)}"
@@ -140,15 +143,16 @@ class Engine:
         return found
 
     async def estimate(
-        self, suites: Sequence[Suite], sides: int, earlier: Mapping[str, Figures]
+        self, tests: Mapping[str, int], base: Mapping[str, int], earlier: Mapping[str, Figures]
     ) -> str:
-        """A sentence about the likely cost and duration of the run. `sides` is 2 if base runs too.
-        `earlier` are the figures of the last results file, used if there is no cache."""
+        """A sentence about the likely cost and duration of the run of so many tests of each suite
+        on head and on base. `earlier` are the figures of the last results file, used if there is no
+        cache."""
         settings = self._settings
         return sentence(
-            {suite.path: suite.test_count for suite in suites},
+            tests,
+            base,
             samples=settings.samples,
-            sides=sides,
             at_once=settings.max_concurrency,
             last=await self._cache.last() if self._cache else earlier,
             limit=settings.max_cost_usd,

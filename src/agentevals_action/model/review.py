@@ -65,7 +65,8 @@ class Review:
 
     `invalid` are errors of suites that the change affects, `warnings` errors of other suites and
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
-    for the reader (a missing permission, ...)."""
+    for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
+    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran."""
 
     head_sha: str
     base_sha: str | None
@@ -80,3 +81,5 @@ class Review:
     notices: tuple[str, ...] = ()
     samples: int = 1
     duration_ms: float = 0.0
+    uncommitted: tuple[str, ...] = ()
+    test_globs: tuple[str, ...] = ()

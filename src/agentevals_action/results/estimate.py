@@ -82,26 +82,26 @@ def tally(results: Iterable[TestResult]) -> Mapping[str, Figures]:
 
 def sentence(
     tests: Mapping[str, int],
+    base: Mapping[str, int],
     *,
     samples: int,
-    sides: int,
     at_once: int,
     last: Mapping[str, Figures],
     limit: float | None = None,
 ) -> str:
-    """The estimate for the log. `tests` are the numbers of tests by suite path, `sides` is 2 when
-    the base is run as well, `at_once` the concurrency, `last` the figures of earlier runs by suite
-    path, `limit` the input `max-cost-usd`."""
-    number = sum(tests.values())
-    each = samples * sides
+    """The estimate for the log. `tests` are the numbers of tests that run by suite path, `base`
+    those that run on base by the same paths, `at_once` is the concurrency, `last` the figures of
+    earlier runs by suite path, `limit` the input `max-cost-usd`."""
+    number, on_base = sum(tests.values()), sum(base.values())
     known = {path: last[path] for path in tests if path in last}
     words = f"Estimate: {counted(number, 'test')}"
     words += f" × {samples} samples" if samples > 1 else ""
-    words += " on head and base" if sides > 1 else ""
-    words = f"{words}: {counted(number * each, 'attempt')}"
+    if on_base:
+        words += " on head and base" if on_base == number else f" on head and {on_base} on base"
+    words = f"{words}: {counted((number + on_base) * samples, 'attempt')}"
     if not known or not number:
-        return f"{words}; what they cost and take is not known before they have run once"
-    total = _scaled({path: tests[path] * each for path in known}, known)
+        return f"{words}; cost and time are unknown before the first run"
+    total = _scaled({path: (tests[path] + base.get(path, 0)) * samples for path in known}, known)
     parts = [
         *([f"about {_worth(total)}"] if _worth(total) else []),
         f"{time(_wall(total, at_once))} at {at_once} at once",
@@ -114,7 +114,7 @@ def sentence(
             f"{words}, without the {counted(strange, 'test')} of suites that have not run before"
         )
     if unpriced := sum(tests[path] for path, before in known.items() if before.cost_usd is None):
-        words = f"{words}; what {counted(unpriced, 'test')} cost is not known"
+        words = f"{words}; the cost of {counted(unpriced, 'test')} is unknown"
     if total.cost_usd is not None and limit is not None and total.cost_usd > limit:
         words += f"; that is above `max-cost-usd` ({dollars(limit)}), so that some will not be made"
     return words

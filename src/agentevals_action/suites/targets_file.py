@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
-from agentevals_action.model.suite import NamedFile
+from agentevals_action.model.suite import NamedFile, Suite
 from agentevals_action.model.target import Price, Target, TargetTable
 from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
@@ -20,7 +20,7 @@ from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
 from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_file
-from agentevals_action.suites.find import CONFIG, Config, nearest_file, read_config
+from agentevals_action.suites.find import CONFIG, FOLDER, Config, nearest_file, read_config
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import is_present
 from agentevals_action.targets import base, variables
@@ -336,6 +336,21 @@ class TargetUse:
         for name in dict.fromkeys((*self.declared, *self.used)):
             for path in self.table.targets[name].files:
                 yield NamedFile(path, "target's command")
+
+
+def undeclared_target(suite: Suite) -> Diagnostic | None:
+    """The error of a suite that no targets file applies to, whose tests need a target."""
+    test = next(iter(suite.tests), None)
+    if test is None or suite.targets.path is not None:
+        return None
+    name = suite.target_of(test)
+    problem = f"the target `{name}` is not declared" if name else "its tests have no target"
+    location = test.location if test.target else Location(suite.path)
+    return Diagnostic(
+        location,
+        f"{problem}: there is no `{FOLDER}/{NAME}`",
+        "write it, or run `agentevals-action init`",
+    )
 
 
 def find_targets(

@@ -29,6 +29,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Evaluator, NamedFile
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.programs import missing_script
 
 _QUOTED_LINES = 5  # last lines of standard error that an error quotes
 _QUOTED_CHARACTERS = 1_000
@@ -158,6 +159,11 @@ class CodeJudge(EvaluatorOptions):
             for path in found
             if path.is_file() and path.resolve().is_relative_to(folder.root)
         )
+
+    def missing_script(self) -> Path | None:
+        """The file that its command runs, if there is no such file."""
+        name = missing_script(self.script, self._folder)
+        return None if name is None else self._folder / name
 
     def needs_judge(self) -> bool:
         """Whether its program may call targets."""

@@ -3,11 +3,13 @@ answer comes out by file or standard output."""
 
 import asyncio
 import os
+import re
 import shlex
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -18,6 +20,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.programs import missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
@@ -120,6 +123,12 @@ class _Connected(Provider):
             raise TargetDead(
                 f"there is no command {program!r}",
                 "install it in the input `setup`, or fix the target's `command`",
+            )
+        script = missing_script(_words(command), folder)
+        if script is not None:
+            raise TargetDead(
+                f"there is no file {script!r} in {folder}, where the command runs",
+                "fix the target's `command`, or set its `cwd` (`/` is the repository's root)",
             )
 
     async def _run(self, request: Request, scratch: Path, timeout: float) -> process.Completed:
@@ -238,6 +247,20 @@ def _program(command: str | Sequence[str]) -> str:
 def _uses_folder(command: str | Sequence[str]) -> bool:
     names = ("PROMPT_FILE", "OUTPUT_FILE", "FILES")
     return any(placeholders.uses(command, name) for name in names)
+
+
+def _words(command: str | Sequence[str]) -> Sequence[str]:
+    """The words of a command; only `sh` for a script of several commands, which may change the
+    folder."""
+    if not isinstance(command, str):
+        return command
+    if re.search(r"[;&|<>()`\n]|\bcd\b", command):
+        return ["sh"]
+    try:
+        words = shlex.split(command, comments=True)
+    except ValueError:
+        return ["sh"]
+    return list(dropwhile(lambda word: "=" in word, words)) or ["sh"]
 
 
 @contextmanager

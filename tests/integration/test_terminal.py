@@ -1,0 +1,197 @@
+"""What commands show a person: one screen on a terminal, the comment or JSON elsewhere."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Repository
+
+ROOT = Path(__file__).resolve().parents[2]
+MOCK = """\
+- name: default
+  provider: mock
+  responses:
+    - {pattern: broken, response: no}
+    - {pattern: '', response: hello}
+"""
+
+
+def suite(name: str, *inputs: str) -> str:
+    tests = ", ".join(f"{{id: '{one}', input: '{one}'}}" for one in inputs)
+    return f"name: {name}\nassert: [{{type: contains, value: hello}}]\ntests: [{tests}]\n"
+
+
+def lines_of(written: str) -> list[str]:
+    """The lines that stay on a terminal, without colours: a progress bar erases itself."""
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\x00", written.replace("\r\n", "\n"))
+    lines = [line.rpartition("\r")[2].replace("\x00", "") for line in text.split("\n")]
+    return [line for line in lines if not re.match(r"(head|base|tests|confirm)\s+[━╸╺ ]", line)]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None:
+    lines = lines_of(command.run_on_terminal(tmp_path, "demo", columns=columns))
+    shown = "\n".join(lines).strip()
+
+    rows = sum(max(1, -(-len(line) // columns)) for line in shown.splitlines())
+    assert rows <= 15, shown
+    for words in (
+        "Failed: 3 tests regressed and 2 required gates failed.",
+        "evals/EVAL.yaml  pass rate 83% → 57%",
+        "refund-window  pass → fail  required gate failed: contains-30 days",
+        "agentevals-report/comment.md",
+    ):
+        assert words in shown
+    assert "<details>" not in shown
+    assert "| Suite |" not in shown
+
+
+def test_demo__prints_the_comment_when_its_output_is_piped_or_on_request(tmp_path: Path) -> None:
+    assert "| Suite |" in command.run(tmp_path, "demo").out
+    assert "| Suite |" in command.run_on_terminal(tmp_path, "demo", "--markdown")
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Repository:
+    """Six suites, in five of which seven tests break."""
+    files = {f"s{n}/EVAL.yaml": suite(f"suite-{n}", *"abcdefg") for n in range(6)}
+    repository = Repository.create(tmp_path / "repository", {**files, ".agentv/targets.yaml": MOCK})
+    broken = {path: text.replace("input: '", "input: 'broken ") for path, text in files.items()}
+    repository.commit("broken", {**broken, "s5/EVAL.yaml": files["s5/EVAL.yaml"] + "# same\n"})
+    return repository
+
+
+def test_review__of_many_tests_is_still_one_screen(changed: Repository) -> None:
+    arguments = ("review", "--base", "HEAD~1", "--fail-on", "failures")
+    written = command.run_on_terminal(changed.path, *arguments, columns=80)
+    lines = "\n".join(lines_of(written)).strip().splitlines()
+
+    assert len(lines) <= 15, written
+    assert max(map(len, lines[1:])) <= 80
+    assert "… and 3 more suites" in lines
+    assert any(re.fullmatch(r"… and \d+ more", line) for line in lines)
+    assert 'a  pass → fail  missed: does not contain "hello"' in lines
+
+
+def test_review__of_an_invalid_suite_shows_its_error(tmp_path: Path) -> None:
+    files = {"EVAL.yaml": "name: one\ntests: []\n", ".agentv/targets.yaml": MOCK}
+    repository = Repository.create(tmp_path / "repository", files)
+    repository.write({"EVAL.yaml": "name: one\ntests: [{id: a, input: q, asert: []}]\n"})
+
+    shown = command.run_on_terminal(repository.path, "review", "--base", "HEAD")
+
+    assert "EVAL.yaml:2:9: " in shown
+
+
+def test_json__is_one_document_of_each_command(changed: Repository) -> None:
+    review = command.run(changed.path, "review", "--base", "HEAD~1", "--json")
+    assert json.loads(review.out)["outcome"] == "passed"
+    run = command.run(changed.path, "run", "s0", "--json")
+    assert run.code == 1
+    assert json.loads(run.out)["suites"][0]["head"]["fail"] == 7
+    changed.write({"s1/EVAL.yaml": "name: one\ntests: []\n"})
+    validate = command.run(changed.path, "validate", "s0", "s1", "--json")
+    assert validate.code == 2
+    valid, invalid = json.loads(validate.out)
+    assert (valid["path"], valid["valid"], valid["tests"]) == ("s0/EVAL.yaml", True, 7)
+    assert (invalid["valid"], invalid["errors"][0]["line"]) == (False, 2)
+
+
+def test_list__takes_paths(changed: Repository) -> None:
+    done = command.run(changed.path, "list", "s2", "s4/EVAL.yaml", "--json")
+    assert [one["path"] for one in json.loads(done.out)] == ["s2/EVAL.yaml", "s4/EVAL.yaml"]
+
+
+def test_help__has_a_short_option(tmp_path: Path) -> None:
+    assert command.run(tmp_path, "-h").out.startswith("Usage: ")
+    assert "--base TEXT" in command.run(tmp_path, "review", "-h").out
+
+
+def test_strict__is_a_flag(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "repository", {".agentv/targets.yaml": MOCK})
+    repository.write({"evals/EVAL.yaml": suite("one", "a").partition("\n")[2]})
+
+    assert command.run(repository.path, "validate", "evals").code == 0
+    assert command.run(repository.path, "validate", "--strict", "evals").code == 2
+
+
+def test_completion__completes_commands(tmp_path: Path) -> None:
+    program = shutil.which("agentevals-action", path=str(Path(sys.executable).parent))
+    assert program is not None
+    words = {"COMP_WORDS": "agentevals-action sel", "COMP_CWORD": "1"}
+    environment = command.environment({**words, "_AGENTEVALS_ACTION_COMPLETE": "bash_complete"})
+    done = subprocess.run([program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["plain,selftest"]
+
+
+def test_run__the_estimate_counts_what_will_run(changed: Repository) -> None:
+    assert "Estimate: 6 tests: 6 attempts" in command.run(changed.path, "run", "--test", "a").err
+    kept = command.run(changed.path, "run", "--test", "a", "--resume").err
+    assert "Estimate: 0 tests: 0 attempts" in kept
+
+
+def test_review__the_estimate_counts_the_tests_of_base(changed: Repository) -> None:
+    changed.commit("more", {"s0/EVAL.yaml": suite("suite-0", *"abcdefghi")})
+    done = command.run(changed.path, "review", "--base", "HEAD~1")
+    assert "Estimate: 9 tests on head and 7 on base: 16 attempts" in done.err
+
+
+def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(MOCK)
+    checks = "[{type: contains, value: hello, weight: 7}, {type: contains, value: x, weight: 3}]"
+    tests = f"[{{id: a, input: q, assert: {checks}}}]"
+    (tmp_path / "EVAL.yaml").write_text(f"name: one\ntests: {tests}\n")
+
+    done = command.run(tmp_path, "run")
+
+    assert done.code == 0
+    assert done.out.splitlines()[-2:] == [
+        "1 test is borderline: neither passed (score 0.8 or more) nor failed (under 0.6)",
+        "passed",
+    ]
+
+
+def test_run__a_failed_test_without_a_miss_has_its_score_in_the_line(tmp_path: Path) -> None:
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(MOCK)
+    judge = """{type: code_judge, script: [echo, '{"score": 0.25}']}"""
+    tests = f"[{{id: a, input: q, assert: [{judge}]}}]"
+    (tmp_path / "EVAL.yaml").write_text(f"name: one\ntests: {tests}\n")
+
+    assert "fail       EVAL.yaml:2 a  score 0.25" in command.run(tmp_path, "run").out
+
+
+def test_run__on_sigint_the_message_names_resume(tmp_path: Path) -> None:
+    (tmp_path / ".agentv").mkdir()
+    agent = "{name: default, provider: cli, command: 'touch started; sleep 60'}"
+    (tmp_path / ".agentv/targets.yaml").write_text(f"[{agent}]\n")
+    (tmp_path / "EVAL.yaml").write_text(suite("one", "a"))
+    running = command.start(tmp_path, "run")
+    while not (tmp_path / "started").exists():
+        assert running.poll() is None
+        os.sched_yield()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+
+    assert running.returncode == 130
+    assert "`--resume` continues" in err
+
+
+def test_selftest_and_run__fit_80_columns(changed: Repository) -> None:
+    agent = "{name: default, provider: cli, command: [sh, -c, 'echo hello $RANDOM']}"
+    changed.write({".agentv/targets.yaml": f"[{agent}]\n"})
+    for arguments in (("run",), ("selftest", "s0", "--samples", "2")):
+        written = command.run_on_terminal(changed.path, *arguments, columns=80)
+        lines = lines_of(written)
+        figures = [line for line in lines if re.search(r"EVAL.yaml .*\d", line)]
+        assert figures
+        assert max(map(len, figures)) <= 80, written
