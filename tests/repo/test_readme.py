@@ -1,23 +1,31 @@
 """The README agrees with the code: its tables are the code's, its examples are valid, its
 commands run."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from agentevals_action import evaluators, settings
+from agentevals_action.results.jsonl import read_results
 from agentevals_action.suites import dialects
 from agentevals_action.suites.catalog import Catalog
+from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.suites.load import load_suite
+from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.targets import providers
-from tests.support.repositories import Repository
+from tests.support import command
+from tests.support.repositories import ENVIRONMENT, Repository
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,7 +43,7 @@ def commands() -> list[str]:
     lines = [
         line.split("#")[0].strip()
         for language, block in BLOCKS
-        if language == "sh"
+        if language == "sh" and not block.startswith(("git init", "eval"))
         for line in block.splitlines()
     ]
     return [line for line in lines if line and not line.startswith(INSTALLING)]
@@ -155,28 +163,170 @@ def test_dialects__nothing_else_is_listed() -> None:
     assert {name for line in dialect_lines() for name in line} - known == set()
 
 
-def test_examples__the_suite_and_its_targets_are_valid(tmp_path: Path) -> None:
-    for language, block in BLOCKS:
-        if (
-            language == "yaml"
-            and (named := re.match(r"# (\S+)\n", block))
-            and not named[1].startswith(".github")
-        ):
-            (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / named[1]).write_text(block)
+YAML = [
+    textwrap.dedent(block) for block in re.findall(r"^ *```yaml\n(.*?)^ *```", README, re.M | re.S)
+]
+
+
+def check_steps(steps: list[dict[str, Any]]) -> None:
+    ours = [step for step in steps if step["uses"].startswith("org/agentevals-action")]
+    assert ours
+    for step in ours:
+        assert set(step.get("with", {})) <= set(settings.INPUTS)
+        assert set(step) <= {"uses", "with", "env"}
+
+
+def check_suite(root: Path) -> None:
+    (root / "project").mkdir()
+    if not (root / ".agentv").exists():
+        (root / ".agentv").mkdir()
+        (root / ".agentv/targets.yaml").write_text(TARGETS)
     suite = load_suite(
-        tmp_path / "evals/EVAL.yaml",
-        tmp_path,
-        Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS),
+        root / "EVAL.yaml", root, Catalog(evaluators.EVALUATORS_BY_NAME, providers.PROVIDERS)
     )
     assert not getattr(suite, "errors", ())
     assert not getattr(suite, "warnings", ())
 
 
-def test_examples__the_workflow_takes_inputs_that_exist() -> None:
-    workflow = next(yaml.safe_load(block) for language, block in BLOCKS if "runs-on" in block)
-    step = workflow["jobs"]["evals"]["steps"][-1]
-    assert set(step["with"]) <= set(settings.INPUTS)
+@pytest.mark.parametrize("block", YAML, ids=[block.partition("\n")[0][:40] for block in YAML])
+def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) -> None:
+    data = yaml.safe_load(block)
+    if isinstance(data, list):
+        check_steps(data)
+    elif data is None:
+        assert block.startswith("# yaml-language-server: $schema=")
+    elif "jobs" in data:
+        (job,) = data["jobs"].values()
+        check_steps(job["steps"])
+    elif "permissions" in data:  # a part of a workflow
+        assert "steps as above" in block
+    elif "tests" in data:
+        (tmp_path / "EVAL.yaml").write_text(block)
+        check_suite(tmp_path)
+    elif "targets" in data:
+        (tmp_path / ".agentv").mkdir()
+        (tmp_path / ".agentv/targets.yaml").write_text(block)
+        (tmp_path / "EVAL.yaml").write_text("name: one\ntests: [{id: a, input: q, criteria: c}]\n")
+        check_suite(tmp_path)
+    else:
+        (tmp_path / ".agentevals.yaml").write_text(block)
+        read = read_quarantines(tmp_path, date(2026, 1, 1))
+        assert (read.errors, read.warnings) == ((), ())
+        assert read.head or with_configuration(settings.Settings(), tmp_path).watch
+
+
+def calling(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    tools = [{"tool": name, "input": arguments} for name, arguments in calls]
+    return {"messages": [{"role": "assistant", "content": "done", "tool_calls": tools}]}
+
+
+#: For each example of the table a reply of an agent that passes and one that fails. The answers
+#: that fail are those that a misread example would let pass.
+REPLIES: dict[str, tuple[Any, Any]] = {
+    "contains": ("within 30 days", "within a month"),
+    "contains_any": ("a full refund", "sorry"),
+    "contains_all": ("order 7 is delivered", "order 7"),
+    "icontains": ("Hello", "As an AI, I cannot"),
+    "icontains_any": ("Sorry!", "No."),
+    "icontains_all": ("Monday at noon", "Monday"),
+    "starts_with": (" Dear Ada", "Hello Dear"),
+    "ends_with": ("Bye. Yours, Acme ", "Yours, Acme Inc."),
+    "equals": (" billing ", "billing team"),
+    "regex": ("Your Order #2077 is here", "Your order is on its way"),
+    "is_json": ("[1]", "one"),
+    "latency": ({"text": "a", "duration_ms": 5000}, {"text": "a", "duration_ms": 5001}),
+    "cost": ({"text": "a", "cost_usd": 0.05}, {"text": "a", "cost_usd": 0.06}),
+    "token_usage": (
+        {"text": "a", "token_usage": {"input": 1500, "output": 500}},
+        {"text": "a", "token_usage": {"input": 100, "output": 501}},
+    ),
+    "code_judge": ('{"order": 1, "state": 2}', '{"order": 1}'),
+    "llm_judge": ("right", "wrong"),
+    "rubric": ("right", "wrong"),
+    "composite": ('["order"]', "order"),
+    "tool_trajectory": (
+        calling(("find_order", {"id": 2077}), ("refund", {})),
+        calling(("refund", {}), ("find_order", {"id": 2077})),
+    ),
+    "field_accuracy": ('{"order": "2077", "total": 3.505}', '{"order": "2077", "total": 3.6}'),
+    "execution_metrics": (
+        {**calling(*[("a", {})] * 10), "cost_usd": 0.1},
+        {**calling(*[("a", {})] * 11), "cost_usd": 0.1},
+    ),
+    "skill_trigger": (
+        calling(("Skill", {"skill": "refunds"})),
+        calling(("Bash", {}), ("Skill", {"skill": "refunds"})),
+    ),
+}
+AGENT = "import json, sys\nprint(json.load(open('replies.json'))[sys.argv[1]])\n"
+#: Judges by the answer in their prompt: `right` or `wrong`.
+JUDGES = """\
+- {name: default, provider: cli, command: [python3, agent.py, '{EVAL_ID}'], judge_target: judge}
+- name: judge
+  provider: mock
+  responses:
+    - {pattern: '^Is right right', response: '{"score": 1}'}
+    - {pattern: '^Is wrong right', response: '{"score": 0}'}
+    - pattern: '\\bright\\b'
+      response: '{"checks": [{"id": "rubric-1", "satisfied": true}, {"id": "rubric-2", "satisfied": true}]}'
+    - pattern: '\\bwrong\\b'
+      response: '{"checks": [{"id": "rubric-1", "satisfied": true}, {"id": "rubric-2", "satisfied": false}]}'
+"""
+JUDGE = """\
+import json, sys
+case = json.load(sys.stdin)
+answer = json.loads(case["answer"])
+print(json.dumps({"score": float(all(name in answer for name in case["config"]["fields"]))}))
+"""
+
+
+def test_evaluators__each_example_passes_a_good_answer_and_fails_a_bad_one(tmp_path: Path) -> None:
+    table = rows("| evaluator | passes when |")
+    assert set(REPLIES) == set(table)
+    tests, replies = [], {}
+    for name, cells in table.items():
+        example = cells[-1].removeprefix("<pre>").removesuffix("</pre>").replace("<br>", "\n")
+        for kind, reply in zip(("good", "bad"), REPLIES[name], strict=True):
+            id = f"{name}-{kind}"
+            replies[id] = reply if isinstance(reply, str) else json.dumps(reply)
+            expected = {"order": "2077", "total": 3.5}
+            test = {"id": id, "input": "q", "expected_output": expected}
+            tests.append({**test, "assert": [yaml.safe_load(example)]})
+    files = {
+        ".agentv/targets.yaml": JUDGES,
+        "agent.py": AGENT,
+        "judges/order.py": JUDGE,
+        "replies.json": json.dumps(replies),
+        "EVAL.yaml": yaml.safe_dump({"name": "examples", "tests": tests}),
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    done = command.run(tmp_path, "run")
+
+    assert done.code == 1, done.err
+    found = {
+        result.eval_id: result.verdict or (result.error and result.error.message)
+        for result in read_results(tmp_path / "agentevals-report/results.jsonl")
+    }
+    wanted = {id: "pass" if id.endswith("-good") else "fail" for id in replies}
+    assert found == wanted
+
+
+def test_first_minutes__the_commands_lead_to_a_red_review(tmp_path: Path) -> None:
+    script = next(block for language, block in BLOCKS if block.startswith("git init"))
+    environment = {
+        **ENVIRONMENT,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "GIT_CONFIG_COUNT": "0",
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    assert "created  evals/EVAL.yaml" in done.stdout
+    assert "1 test regressed and 1 required gate failed" in done.stdout
 
 
 def test_evaluator_example__is_the_one_in_the_code() -> None:
@@ -212,10 +362,10 @@ def checkout(reviewed: Path, tmp_path: Path) -> Path:
     return shutil.copytree(reviewed, tmp_path / "repository", symlinks=True)
 
 
-@pytest.mark.parametrize("command", commands())
-def test_commands__each_runs(command: str, checkout: Path) -> None:
+@pytest.mark.parametrize("line", commands())
+def test_commands__each_runs(line: str, checkout: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    words = shlex.split(command)
+    words = shlex.split(line)
     if words[:2] in (["python3", "-m"], ["bash", ".ci/run"]):
         pytest.skip("it is the project's own check")
     done = subprocess.run(
