@@ -118,6 +118,20 @@ def test_review__every_form_of_a_rule_finds_the_agent(
     assert "has no effect" not in done.out
 
 
+@pytest.mark.parametrize("rule", ["src/**", "agents/src/**", "src/** => evals"])
+def test_review__a_rule_holds_from_the_working_directory_as_suites_do(
+    repository: Repository, rule: str
+) -> None:
+    repository.git("checkout", "--quiet", "main")
+    moved = {"agents/evals/EVAL.yaml": SUITE, "agents/src/prompt.md": "Be polite."}
+    repository.commit("a folder for the agent", {**moved, "evals/EVAL.yaml": None})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("a ruder prompt", {"agents/src/prompt.md": "Be rude."})
+    done = review(repository, "--working-directory", "agents", "--watch", rule)
+    assert done.code == 0, done.out + done.err
+    assert "2 tests in 1 suite, all pass" in done.out
+
+
 def test_review__a_rule_without_effect_is_a_warning(repository: Repository) -> None:
     repository.commit("docs", {"README.md": "hello", "src/prompt.md": "Be polite."})
     done = review(repository, "--watch", "scr/**\nsrc/** => eval/**")

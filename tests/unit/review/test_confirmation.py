@@ -194,10 +194,23 @@ def test_confirm__so_many_broken_tests_that_none_is_certain_stay_unproven() -> N
         for (_, name), evidence in evidences.items()
     ]
     assert [test.is_unproven for test in compared] == [True] * 100
+    assert agent.count("head") == 300
     shaky = suspect("t0", [PASS] * 10 + [FAIL] * 10)
     evidence = found(Agent({"t0": 0.0}), shaky, horizon=3)[shaky.key]
     assert evidence.finding is Finding.UNDECIDED
     assert not TestComparison("t0", Change.UNDECIDED, None, None, evidence=evidence).is_unproven
+
+
+def test_confirm__all_samples_are_taken_before_a_test_is_unproven() -> None:
+    """A flaky test that fails three times in a row must not make the outcome inconclusive."""
+    one = suspect("a", [PASS] * 5)
+    bases = {SUITE: [result("a", [PASS] * 5, "pass")]}
+    agent = Agent({"a": 0.0})
+    evidence = asyncio.run(confirm([one], bases, 6, 1e-6, agent, on_base=set()))[one.key]
+    assert (evidence.finding, evidence.head) == (Finding.UNDECIDED, History(0, 6))
+    mostly = Agent({"a": 0.3}, rng=random.Random(2))
+    evidence = asyncio.run(confirm([one], bases, 6, 1e-6, mostly, on_base=set()))[one.key]
+    assert evidence.head.successes == 1
 
 
 @pytest.mark.parametrize("samples", [1, 5, 10])

@@ -169,9 +169,12 @@ def next_step(plan: Plan, prior: Prior, known: Known) -> Step:
     if needed is not None and head.failures >= needed:
         return Step.REGRESSED
     left = plan.horizon - head.trials
-    if needed is None or head.failures + left < needed:
-        return Step.CLEARED if 2 * head.failures < head.trials else Step.UNDECIDED
-    return Step.SAMPLE_HEAD
+    can_decide = needed is not None and head.failures + left >= needed
+    # Undecided, it would be inconclusive (`TestComparison.is_unproven`): one success avoids that.
+    can_succeed = needed is None and left and not head.successes and not base.failures
+    if can_decide or can_succeed:
+        return Step.SAMPLE_HEAD
+    return Step.CLEARED if 2 * head.failures < head.trials else Step.UNDECIDED
 
 
 def require_decidable(samples: int, horizon: int, alpha: float) -> None:
