@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentevals_action.github.api import RunContext
+from agentevals_action.github import replies
+from agentevals_action.github.api import GitHubApi, RunContext
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.report import Annotation, CheckReport, CommentReport
 from agentevals_action.model.review import ChangedFile, Outcome
@@ -548,6 +549,23 @@ def test_reply__of_an_unexpected_structure_is_not_asked_for_again(
         "GitHub did not respond correctly (the reply has an unexpected structure).",
     )
     assert waits == []
+
+
+def test_write__an_error_of_the_program_is_not_reported_as_one_of_github(
+    server: GitHubServer, waits: Waits
+) -> None:
+    api = GitHubApi(target(server), waits.append)
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        api.write("POST", "check-runs", {"name": object()}, replies.CheckRun)
+
+    def find() -> None:
+        raise IndexError("list index out of range")
+
+    server.break_route(InjectedFailure(CHECKS, 502, 1))
+    with pytest.raises(IndexError):
+        api.write("POST", "check-runs", {}, replies.CheckRun, find)
+    assert len(waits) == 1  # before it looks for the effect of the first attempt
+    assert not api.notices
 
 
 def test_failure__without_a_server_is_reported(server: GitHubServer, waits: Waits) -> None:

@@ -371,6 +371,16 @@ def test_run__an_agent_that_rewrites_the_results_decides_nothing(folder: Path, c
     assert (summary["outcome"], summary["suites"][0]["head"]["fail"]) == ("failed", 2)
 
 
+@pytest.mark.parametrize("wish", ["fail", "neutral", "pass"])
+def test_run__a_full_disk_hides_no_failure(folder: Path, wish: str) -> None:
+    (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(100))))
+    (folder / ".agentv/targets.yaml").write_text(MOCK.replace("hello there", "no"))
+    done = command.run_with_small_files(folder, 16, "run", "--on-inconclusive", wish)
+    assert done.code == 1, done.err
+    assert "results.jsonl cannot be written: File too large" in done.err
+    assert "failed: " in done.err
+
+
 @pytest.mark.parametrize("order", [["1"], ["8"]])
 def test_run__a_full_disk_is_one_sentence_and_the_rows_so_far_are_kept(
     folder: Path, order: list[str]

@@ -14,7 +14,7 @@ import click
 from agentevals_action.cli import running
 from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites
 from agentevals_action.cli.options import RUN_INPUTS, input_options, json_option, paths_argument
-from agentevals_action.errors import Interrupted, InvalidInput
+from agentevals_action.errors import ExitCode, Interrupted, InvalidInput, OutputError
 from agentevals_action.execution.conversations import SelectedTests
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.resume import RequestedTests
@@ -24,7 +24,7 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
 from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.review import Review
+from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
@@ -109,6 +109,9 @@ def command(
         except Interrupted:
             print(f"the finished tests are in {output}; `--resume` continues", file=sys.stderr)
             raise
+        except OutputError as error:
+            view = _decide(loaded, collected, commit, uncommitted, tests)
+            raise _with_failure(error, view) from error.__cause__
         notices = list(engine.notices)
     if keep and keep.is_dir():
         notices.append(
@@ -118,13 +121,25 @@ def command(
     view = _decide(loaded, collected, commit, uncommitted, tests)
     console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
     summary = run_summary(view)
-    write_atomically(summary_path(output), summary)
+    try:
+        write_atomically(summary_path(output), summary)
+    except OutputError as error:
+        raise _with_failure(error, view) from error.__cause__
     if as_json:
         print(summary, end="")
     else:
         _print(view, collected, "these results" if resume else "this run")
     print(f"results: {output}", file=sys.stderr)
     return view.review.decision.exit_code
+
+
+def _with_failure(error: OutputError, view: ReportView) -> OutputError:
+    """The error of a file that cannot be written; a failure that is known stays the outcome."""
+    decision = view.review.decision
+    if decision.outcome is Outcome.FAILED:
+        print(console.outcome_line(decision), file=sys.stderr)
+        error.exit_code = ExitCode.FAILED
+    return error
 
 
 def _print(view: ReportView, collected: "_Collected", subject: str) -> None:

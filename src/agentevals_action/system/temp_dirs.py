@@ -50,7 +50,8 @@ def _is_abandoned(folder: Path) -> bool:
         facts = folder.lstat()
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
             return False
-        descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
+        # Another program may have made the folder: a FIFO as its lock would block every run.
+        descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:

@@ -1,5 +1,6 @@
 """Temporary folders: removed with their run, by the next run, and whatever is in them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,14 @@ def test_locked_folder__removes_the_folder_of_a_killed_run_and_keeps_that_of_a_r
         with temp_dirs.locked_folder(PREFIX, tmp_path):
             assert not held.exists()
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}other"]
+
+
+def test_locked_folder__does_not_wait_for_a_fifo_of_another_program(tmp_path: Path) -> None:
+    made = tmp_path / f"{PREFIX}made"
+    made.mkdir()
+    os.mkfifo(made / "lock")
+    with temp_dirs.locked_folder(PREFIX, tmp_path) as folder:
+        assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_remove_folder__nested_deeper_than_the_stack_of_python(tmp_path: Path) -> None:
