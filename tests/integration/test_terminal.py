@@ -119,6 +119,9 @@ def test_strict__is_a_flag(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repository", {".agentv/targets.yaml": MOCK})
     repository.write({"evals/EVAL.yaml": suite("one", "a").partition("\n")[2]})
 
+    assert "--strict Treat warnings about suites as errors. " in " ".join(
+        command.run(repository.path, "validate", "-h").out.split()
+    )
     assert command.run(repository.path, "validate", "evals").code == 0
     assert command.run(repository.path, "validate", "--strict", "evals").code == 2
 
@@ -142,6 +145,18 @@ def test_review__the_estimate_counts_the_tests_of_base(changed: Repository) -> N
     changed.commit("more", {"s0/EVAL.yaml": suite("suite-0", *"abcdefghi")})
     done = command.run(changed.path, "review", "--base", "HEAD~1")
     assert "Estimate: 9 tests on head and 7 on base: 16 attempts" in done.err
+
+
+def test_compare__ends_with_counts_and_the_outcome(changed: Repository) -> None:
+    for name, revision in (("base", "main~1"), ("head", "main")):
+        changed.git("checkout", "--quiet", revision)
+        command.run(changed.path, "run", "s0", "s5", "--output", f"../{name}.jsonl")
+
+    done = command.run(changed.path, "compare", "../base.jsonl", "../head.jsonl")
+
+    counts, outcome = done.out.splitlines()[-2:]
+    assert counts == "14 tests: 7 question changed, 7 unchanged"
+    assert outcome == "passed"
 
 
 def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def input_options(*names: str) -> Callable[[Callable[..., int]], Callable[..., i
             default = f" [default: {described.default}]" if described.default else ""
             words = f"{described.description}{default}"
             if described.kind == "boolean":
+                words = described.description.replace(": true or false", "")
                 option = click.option(f"--{name}", flag_value="true", default=None, help=words)
             else:
                 option = click.option(f"--{name}", metavar=described.kind.upper(), help=words)
