@@ -24,10 +24,16 @@ LABEL org.opencontainers.image.title="agentevals-action" \
 # Debian keeps one version of a package: a pinned one would break the build on the day of the next security fix.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates git \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt
+    && apt-get install --yes --no-install-recommends ca-certificates git tini \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt \
+    && for user in head:60801 base:60802; do \
+         useradd --uid "${user#*:}" --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "agentevals-${user%:*}"; \
+       done
+# The users of the programs of a pull request: head and base (system/isolation.py).
+ENV AGENTEVALS_IMAGE=1
 # A separate environment: packages that suites install for their judges (`prepare`) do not change the action's libraries, nor the reverse.
 COPY --from=build /opt/agentevals /opt/agentevals
 RUN ln -s /opt/agentevals/bin/agentevals-action /usr/local/bin/agentevals-action
 # -I: neither the workspace, which is the working directory, nor PYTHON… variables of the workflow can replace modules.
-ENTRYPOINT ["/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]
+# tini waits for the processes that programs leave behind: they would count for their user after their end.
+ENTRYPOINT ["/usr/bin/tini", "--", "/opt/agentevals/bin/python", "-I", "-m", "agentevals_action", "action"]

@@ -264,6 +264,11 @@ class Settings(BaseModel):
     timeout: Annotated[float, _number_in(1, 3600)] = _input(
         300.0, "Time-out in seconds for a test that sets none."
     )
+    isolation: Annotated[Literal["user", "none"], _choice("user", "none")] | None = _input(
+        None,
+        "Users of the programs of a pull request: user (one for head, one for base, neither root) "
+        "or none (the action's own). Default: user in the action's container, none elsewhere.",
+    )
     setup: _Text | None = _input(
         None,
         "A command (sh -c) run once in the workspace before anything else: "

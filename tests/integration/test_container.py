@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.settings import OUTPUTS
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.payloads import pull_request_event
@@ -160,10 +161,16 @@ def example(side: str) -> dict[str, bytes]:
 
 
 def step(
-    image: str, workspace: Path, event: Path, server: GitHubServer, inputs: Mapping[str, str]
+    image: str,
+    workspace: Path,
+    event: Path,
+    server: GitHubServer,
+    inputs: Mapping[str, str],
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """One step of a workflow on a pull request, as the runner runs it."""
     given = [f"--input={name}={value}" for name, value in inputs.items()]
+    given += [f"--env={name}={value}" for name, value in (variables or {}).items()]
     words = [
         sys.executable,
         str(RUN_STEP),
@@ -241,3 +248,160 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
 def line_of(text: str) -> int:
     lines = (ROOT / "examples" / "demo" / "base" / "evals" / "EVAL.yaml").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+ATTACKS = (ROOT / "tests/support/attacks.py").read_text()
+CREDENTIAL = "AUTHORIZATION: basic dG9rZW4="
+
+
+def suite_of(hook: str, agent: str, judge: str) -> dict[str, str]:
+    """A suite whose hook, agent and judge are commands."""
+    return {
+        "EVAL.yaml": f"""\
+name: programs
+execution: {{target: agent}}
+workspace:
+  hooks:
+    before_each: {{command: {hook}}}
+tests:
+  - id: attempt
+    input: Are you safe?
+    criteria: It is.
+    assertions:
+      - {{type: equals, value: safe, required: true}}
+      - {{type: code_judge, script: {judge}, required: true}}
+""",
+        ".agentv/targets.yaml": f"""\
+targets:
+  - name: agent
+    provider: cli
+    command: {agent}
+    cwd: .
+""",
+    }
+
+
+def step_of(
+    image: str,
+    tmp_path: Path,
+    files: Mapping[str, str],
+    inputs: Mapping[str, str],
+    variables: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Any], Path, Mapping[str, tuple[int, int, int]]]:
+    """A step on a pull request that changes the suite; the files are on both sides."""
+    changed = {"EVAL.yaml": files["EVAL.yaml"] + "# changed\n"}
+    pull = pull_request(tmp_path / "origin", files, changed)
+    workspace = pull.checkout(tmp_path / "workspace", pull.merge)
+    payload = pull_request_event(pull.head, pull.base)
+    payload["pull_request"]["merge_commit_sha"] = pull.merge
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(payload))
+    with served(tmp_path) as address, GitHubServer("acme", "agent", token=TOKEN) as server:
+        server.add_pull(7, pull.head, pull.base, [file("EVAL.yaml")])
+        workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
+        workspace.git("config", "http.https://github.com/.extraheader", CREDENTIAL)
+        give_to_the_runner(workspace.path)
+        with socket.socket(socket.AF_UNIX) as docker_socket:
+            before = modes(workspace.path)
+            docker_socket.bind(os.path.relpath(workspace.path / "docker.sock"))
+            os.chown(workspace.path / "docker.sock", 0, 999)
+            (workspace.path / "docker.sock").chmod(0o660)
+            docker_socket.listen()
+            done = step(
+                image, workspace.path, event, server, {"baseline": "rerun", **inputs}, variables
+            )
+        (workspace.path / "docker.sock").unlink()
+    return done, workspace.path, before
+
+
+def check_restored(workspace: Path, before: Mapping[str, tuple[int, int, int]]) -> None:
+    """The runner's user has what it had, and what the programs made."""
+    after = modes(workspace)
+    assert {path: after.get(path) for path in before} == before
+    assert [path for path in workspace.rglob("*") if path.lstat().st_uid != 1001] == []
+    assert CREDENTIAL in (workspace / ".git/config").read_text()
+
+
+def modes(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Mode and owner of every entry of a checkout, without git's index and records."""
+    entries = (folder, *folder.rglob("*"))
+    return {
+        str(path.relative_to(folder)): (facts.st_mode, facts.st_uid, facts.st_gid)
+        for path in entries
+        for facts in (path.lstat(),)
+        if "objects" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("option", ["", ", daemon"])
+def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str) -> None:
+    roles = ("hook", "agent", "judge")
+    commands = {role: f"[python3, attacks.py, {role}{option}]" for role in roles}
+    files = {**suite_of(**commands), "attacks.py": ATTACKS}
+    done, workspace, before = step_of(
+        image,
+        tmp_path,
+        files,
+        {
+            "prepare": f"python3 attacks.py prepare {option.strip(', ')}",
+            "cache-dir": ".cache/agentevals",
+        },
+    )
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    check_restored(workspace, before)
+    assert sorted(workspace.glob("daemon-*.txt")) == []
+    assert done["outputs"].keys() == {*OUTPUTS}
+    assert done["env"] == {}
+    assert "holds a credential" in done["log"]
+
+
+WORK = """\
+set -eux
+mkdir -p node_modules/.bin && echo '#!/bin/sh' > node_modules/.bin/tool && chmod +x node_modules/.bin/tool
+node_modules/.bin/tool
+mkdir -p "$HOME/.npm/_npx" "$HOME/.cache/uv" && echo x > "$HOME/.npm/_npx/lock"
+python3 -m venv --without-pip --clear .venv && .venv/bin/python -c 'import json'
+git status --porcelain > /dev/null && git diff HEAD~0 > /dev/null && git log -1 --format=%H
+test "$(cat "$(mktemp)" | wc -c)" = 0
+echo note > /dev/stderr && cat /dev/stdin > /dev/null
+id -un && test "$(whoami)" = "$(id -un)"
+test -f from-setup.txt && echo more >> from-setup.txt || test "$GITHUB_WORKSPACE" != /github/workspace
+"""
+COMMIT = """\
+cd "$WORKSPACE_PATH"
+git init -q . && git config user.email a@example.org && git config user.name A
+echo x > x && git add x && git commit -qm x && git log -1 --format=%s >&2
+"""
+
+
+def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
+    files = {
+        **suite_of("[sh, work.sh]", "[sh, commit.sh]", "[sh, work.sh]"),
+        "work.sh": WORK,
+        "commit.sh": f"set -eu\nsh work.sh > /dev/null < /dev/null\n{COMMIT}echo safe\n",
+    }
+    done, workspace, before = step_of(
+        image, tmp_path, files, {"prepare": "sh work.sh", "setup": "echo made > from-setup.txt"}
+    )
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    check_restored(workspace, before)
+    assert (workspace / ".venv/bin/python").is_symlink()
+    assert "more" in (workspace / "from-setup.txt").read_text()
+
+
+def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
+    """The attacks are real: what the README says about `isolation: none`."""
+    files = {**suite_of(*3 * ["[python3, attacks.py, agent]"]), "attacks.py": ATTACKS}
+    done, _, _ = step_of(image, tmp_path, files, {"isolation": "none"})
+    assert done["outputs"]["outcome"] == "inconclusive"
+    text = done["summary"] + done["log"]
+    for attack in ("rights", "docker_socket", "signals", "runner_files", "other_tree", "report"):
+        assert f"{attack}: " in text, text
+    assert "isolation: none" in done["log"]
+
+
+def test_isolation__user_where_it_is_not_possible_is_invalid(image: str, tmp_path: Path) -> None:
+    files = {**suite_of(*3 * ["[python3, attacks.py, agent]"]), "attacks.py": ATTACKS}
+    done, _, _ = step_of(image, tmp_path, files, {"isolation": "user"}, {"AGENTEVALS_IMAGE": ""})
+    assert (done["exit"], done["outputs"]["outcome"]) == (2, "invalid")
+    assert "input `isolation`: `user` is not possible" in done["log"]

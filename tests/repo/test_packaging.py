@@ -157,7 +157,8 @@ def test_dockerfile__installs_from_the_index_with_hashes_alone() -> None:
 def test_dockerfile__starts_the_action_out_of_reach_of_the_workspace() -> None:
     (entry,) = [rest for word, rest in instructions() if word == "ENTRYPOINT"]
     words = yaml.safe_load(entry)
-    assert words[1:] == ["-I", "-m", "agentevals_action", "action"]
+    assert words[:2] == ["/usr/bin/tini", "--"]
+    assert words[3:] == ["-I", "-m", "agentevals_action", "action"]
 
 
 def test_build_context__is_a_list_of_what_goes_in() -> None:

@@ -3,7 +3,8 @@ point."""
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -33,6 +34,13 @@ from agentevals_action.review import base_tree, pipeline, publish
 from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import (
+    NO_ISOLATION,
+    Isolation,
+    find_obstacle,
+    restrict_children,
+)
+from agentevals_action.system.protection import protected_checkout, warn_of_credentials
 from agentevals_action.system.redaction import redact_record
 from agentevals_action.system.resources import exhausted
 
@@ -59,16 +67,30 @@ def command() -> int:
     summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
     settings, invalid = _settings(environ)
     job, refused = _job(runner, settings)
-    reasons = (*invalid, *refused)
+    obstacle = find_obstacle(environ)
+    reasons = (*invalid, *refused, *_isolation_errors(settings, obstacle))
     workspace = Workspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
     host = _host(job, settings, runner)
+    isolates = not obstacle and settings.isolation != "none"
+    if isolates:
+        restrict_children()
+        print("isolation: programs of the change run as users of their own; `setup` runs as root")
+    else:
+        reason = obstacle or "the input `isolation` is `none`"
+        print(f"isolation: none, programs of the change run as the action's user: {reason}")
     try:
-        gate = _Gate(job, workspace, repository, host, runner, outputs, summary, reasons)
+        gate = _Gate(job, workspace, repository, host, runner, outputs, summary, isolates, reasons)
         return gate.run()
     finally:
         _restore_owner(workspace)
+
+
+def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
+    if settings.isolation != "user" or not obstacle:
+        return ()
+    return (f"input `isolation`: `user` is not possible, because {obstacle}; leave it out",)
 
 
 def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
@@ -108,6 +130,7 @@ class _Gate:
     runner: RunnerEnvironment
     outputs: CommandFile
     summary: CommandFile
+    isolates: bool
     refused: Sequence[str] = ()
 
     def run(self) -> int:
@@ -153,7 +176,10 @@ class _Gate:
             return redact_record(invalid, workspace.redactor)
         try:
             workspace.comment_template()
-            return pipeline.review(job, workspace, self.repository, self.host, github=self.host)
+            with self._isolation() as users:
+                return pipeline.review(
+                    job, workspace, self.repository, self.host, self.host, isolation=users
+                )
         except Exception as error:
             problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
             if problem is None:
@@ -167,6 +193,20 @@ class _Gate:
         if problem.exit_code is ExitCode.INCONCLUSIVE:
             return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
         return pipeline.invalid_review(self.job, reasons)
+
+    @contextmanager
+    def _isolation(self) -> Iterator[Isolation]:
+        """The users of the programs that run, which exist within the block."""
+        workspace, settings = self.workspace, self.workspace.settings
+        warn_of_credentials(self.repository, self.isolates)
+        if not self.isolates:
+            yield NO_ISOLATION
+            return
+        folders = (
+            workspace.folder / name for name in (settings.report_dir, settings.cache_dir) if name
+        )
+        with protected_checkout(self.repository, tuple(folders), workspace.environ) as users:
+            yield users
 
     def _template(self) -> Path | None:
         try:

@@ -23,6 +23,7 @@ from agentevals_action.errors import (
 )
 from agentevals_action.formatting import redacting
 from agentevals_action.github.workflow_commands import safe_log_line
+from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import interruptible
@@ -71,6 +72,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s: %(message)s"
     )
+    adopt_orphans()
     try:
         with interruptible(), redacting(Redactor.from_environ(os.environ).redact):
             exit_code = _run_app()

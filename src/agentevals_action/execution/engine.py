@@ -22,7 +22,12 @@ from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
 from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
-from agentevals_action.system.isolation import NO_ISOLATION, TRAVERSABLE, Isolation
+from agentevals_action.system.isolation import (
+    NO_ISOLATION,
+    TRAVERSABLE,
+    Isolation,
+    end_processes,
+)
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
@@ -184,7 +189,7 @@ def open_engine(
     isolation: Isolation = NO_ISOLATION,
 ) -> Iterator[Engine]:
     """An engine with a folder for the temporary files of its run. From now on child processes
-    cannot read the environment of this process."""
+    cannot read the environment of this process. At the end no process of a program is left."""
     process.hide_from_children()
     known = Redactor.from_environ(environ, settings.env)
     with (
@@ -193,7 +198,10 @@ def open_engine(
     ):
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
-        yield Engine(settings, environ, workspace, scratch, keep, isolation)
+        try:
+            yield Engine(settings, environ, workspace, scratch, keep, isolation)
+        finally:
+            end_processes(isolation)
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import codecs
 import io
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import last_lines
 from agentevals_action.system import process
 from agentevals_action.system.isolation import NO_ISOLATION, ChildUser, Isolation
+from agentevals_action.system.protection import give_new_files
 
 #: Time limit of `setup`, and of `prepare` in one tree, in seconds. Installations are slow.
 TIMEOUT_SECONDS = 1800.0
@@ -48,10 +50,12 @@ class Preparation:
         """
         async with self._lock:
             if self.setup and not self._setup_done:
+                started = time.time()
                 with log("setup") as write_line:
                     self._setup_error = await self._run(
                         "setup", self.setup, self.folder, write_line
                     )
+                give_new_files(self.isolation, started)
                 self._setup_done = True
         if error := self._setup_error:
             raise AttemptError(error.kind, str(error), error.hint)

@@ -15,6 +15,8 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import BASE_UID, HEAD_UID, ChildUser
+from agentevals_action.system.protection import give_worktree
 
 #: Prefix of the folders of base worktrees, in the folder for temporary files and in
 #: `.git/worktrees`.
@@ -140,11 +142,13 @@ def _fork_point(
 
 
 @contextmanager
-def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None) -> Iterator[Path]:
+def base_worktree(
+    repository: GitRepository, sha: str, temp: Path | None = None, user: ChildUser | None = None
+) -> Iterator[Path]:
     """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
     Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
-    that of the system.
+    that of the system. The tree belongs to `user`, the user of base's programs.
     """
     temp = (temp or Path(tempfile.gettempdir())).resolve()
     if temp.is_relative_to(repository.root):
@@ -157,6 +161,7 @@ def base_worktree(repository: GitRepository, sha: str, temp: Path | None = None)
         tree = folder / folder.name
         try:
             repository.add_worktree(tree, sha)
+            give_worktree(tree, user)
             yield tree
         finally:
             _forget(repository, folder.name)
@@ -184,15 +189,13 @@ def _forget(repository: GitRepository, name: str) -> None:
 
 
 def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
-    """Gives the files that root owns below the paths to the owner of the workspace. It does nothing
-    unless this process is root and the owner is not. Symbolic links are not followed, and nothing
-    outside the workspace changes."""
+    """Gives the files below the paths that belong to root, or to the users of head and base, to the
+    owner of the workspace, who can read them then. It does nothing unless this process is root.
+    Symbolic links are not followed, and nothing outside the workspace changes."""
     if os.geteuid() != 0:
         return
     workspace = workspace.resolve()
     owner = workspace.stat()
-    if owner.st_uid == 0:
-        return
     for path in paths:
         resolved = path.parent.resolve() / path.name
         if resolved != workspace and not resolved.is_relative_to(workspace):
@@ -211,7 +214,8 @@ def _change_owner(name: str | Path, owner: os.stat_result, folder: int | None) -
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
         # A file with a second name may belong to somebody outside the workspace.
         shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
-        if facts.st_uid == 0 and not shared:
+        is_root = facts.st_uid == 0 != owner.st_uid
+        if facts.st_uid in (HEAD_UID, BASE_UID) or (is_root and not shared):
             os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 

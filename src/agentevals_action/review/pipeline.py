@@ -48,6 +48,7 @@ from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.cache.store import check_cache
 
@@ -63,6 +64,7 @@ class _Request:
     repository: GitRepository
     host: Host
     github: GitHubHost | None
+    isolation: Isolation
 
     @property
     def settings(self) -> Settings:
@@ -86,13 +88,15 @@ def review(
     repository: GitRepository,
     host: Host,
     github: GitHubHost | None = None,
+    isolation: Isolation = NO_ISOLATION,
 ) -> Review:
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
-    and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
+    and decides. `isolation` gives the users of the programs that run. The review contains no
+    secrets. Raises AgentEvalsError when nothing can be
     reviewed."""
     settings = with_configuration(workspace.settings, repository.root)
     workspace = replace(workspace, settings=settings)
-    request = _Request(job, workspace, repository, host, github)
+    request = _Request(job, workspace, repository, host, github, isolation)
     checkout = Checkout.at(workspace.folder, settings, workspace.environ)
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
@@ -100,7 +104,7 @@ def review(
     with suppress(OutputError):  # reported when the results are written, after the decision
         workspace.make_report_folder()
     suites = load_all(checkout, settings, suite_paths(checkout, settings), workspace.folder)
-    with open_engine(settings, workspace.environ, workspace.folder) as engine:
+    with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         reviewed = _review(request, checkout, suites, engine, redactor, earlier)
         notices = (*reviewed.notices, *engine.notices)
@@ -208,7 +212,9 @@ def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
     with ExitStack() as opened:
         if base.sha is not None:
             try:
-                root = opened.enter_context(base_tree.base_worktree(repository, base.sha))
+                user = request.isolation.base
+                worktree = base_tree.base_worktree(repository, base.sha, user=user)
+                root = opened.enter_context(worktree)
                 base = replace(base, root=root, suites=_base_suites(request, root))
             except GitError as error:
                 base = replace(base, problem=error.sentence)

@@ -52,8 +52,8 @@ _STATUSES = {
 
 
 class GitRepository:
-    """The repository that contains `path`. `token` is sent to `server_url` alone, in a header, on
-    calls that may fetch.
+    """The repository that contains `path`. `token` is sent to `server_url` alone, in a header;
+    only calls that fetch get it.
 
     Every method raises GitError if git is missing, there is no repository with a working tree, or
     git fails."""
@@ -89,6 +89,12 @@ class GitRepository:
         """The folder that all worktrees of the repository share (`.git`), absolute."""
         folder = self._read("rev-parse", "--path-format=absolute", "--git-common-dir")
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
+
+    @cached_property
+    def _fetches_on_demand(self) -> bool:
+        """Whether any command may fetch: the clone is partial (`filter` of actions/checkout)."""
+        names = self._call("config", "--get-regexp", "--name-only", r"^remote\..*\.promisor$")
+        return names.returncode == 0
 
     def head(self) -> str:
         """SHA of HEAD's commit."""
@@ -225,7 +231,9 @@ class GitRepository:
     ) -> process.CompletedBytes:
         timeout = _NETWORK_SECONDS if network else _LOCAL_SECONDS
         cwd = cwd or self.root
-        environment = self._environment(network)
+        # Git with a token in its environment is a target for other programs of its user.
+        sends_token = network and (arguments[0] == "fetch" or self._fetches_on_demand)
+        environment = self._environment(network, sends_token)
         try:
             return process.call(
                 ("git", *arguments), cwd=cwd, environment=environment, timeout=timeout
@@ -247,13 +255,13 @@ class GitRepository:
                 "install git and put it on the PATH",
             ) from error
 
-    def _environment(self, network: bool) -> dict[str, str]:
+    def _environment(self, network: bool, sends_token: bool) -> dict[str, str]:
         environment = {"PATH": _PATH}
         for name, value in self.environ.items():
             if _PASSED_ON.fullmatch(name) or (network and _PROXIES.fullmatch(name)):
                 environment[name] = value
         environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-        config = [*_CONFIG, *(self._authorization() if network and self.token else ())]
+        config = [*_CONFIG, *(self._authorization() if sends_token and self.token else ())]
         environment["GIT_CONFIG_COUNT"] = str(len(config))
         for number, (key, value) in enumerate(config):
             environment[f"GIT_CONFIG_KEY_{number}"] = key

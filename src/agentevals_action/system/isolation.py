@@ -1,13 +1,37 @@
 """The users as which programs of a repository run, so that none of them reaches a key, the files of
 the action or the tree of the other side."""
 
+import contextlib
 import ctypes
+import logging
 import os
+import resource
+import signal
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+#: The users of head's and of base's programs, from a range that neither Debian nor systemd assigns.
+#: The Dockerfile names them.
+HEAD_UID, BASE_UID = 60801, 60802
+#: The most processes and threads of one user: an agent that starts more of them fails, before the
+#: machine has none left for the action.
+MAX_PROCESSES = 4096
+#: The variable that only the action's image sets.
+_IMAGE_VARIABLE = "AGENTEVALS_IMAGE"
+#: Capabilities by number: CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID (<linux/capability.h>).
+_CAPABILITIES = (0, 1, 3, 5, 6, 7)
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 37, 38
+#: Seconds after which processes that cannot be killed are given up, and between two attempts.
+_KILL_SECONDS, _PAUSE = 10.0, 0.01
+#: The mode of a folder that others may pass through, but not list.
+TRAVERSABLE = 0o711
 
 
 @dataclass(frozen=True)
@@ -41,11 +65,12 @@ class ChildUser:
 @dataclass(frozen=True)
 class Isolation:
     """The users of head, whose tree is `checkout` (absolute), and of base; None for the user of the
-    action."""
+    action. The paths in `kept` are in the checkout and belong to nobody of them."""
 
     checkout: Path = Path()
     head: ChildUser | None = None
     base: ChildUser | None = None
+    kept: frozenset[Path] = frozenset()
 
     def user_of(self, tree: Path) -> ChildUser | None:
         """The user of the programs of a tree."""
@@ -53,8 +78,121 @@ class Isolation:
         return replace(user, tree=tree) if user else None
 
 
-#: The mode of a folder that others may pass through, but not list.
-TRAVERSABLE = 0o711
+#: All programs run as the user of the action.
+NO_ISOLATION = Isolation()
+
+
+def find_obstacle(environ: Mapping[str, str]) -> str:
+    """The reason why programs cannot run as users of their own; empty if they can."""
+    if not sys.platform.startswith("linux") or environ.get(_IMAGE_VARIABLE) != "1":
+        return "the action does not run in its own container"
+    if os.geteuid() != 0:
+        return "the container does not run as root"
+    status = _status_fields(Path("/proc/self/status"))
+    effective = int(status.get("CapEff", "0"), 16)
+    if any(not effective & (1 << number) for number in _CAPABILITIES):
+        return "the container has no right to change users or owners"
+    ranges = (tuple(map(int, line.split())) for line in _lines(Path("/proc/self/uid_map")))
+    if not any(start <= HEAD_UID and start + count > BASE_UID for start, _, count in ranges):
+        return f"the container has no user {HEAD_UID}"
+    return ""
+
+
+def restrict_children() -> None:
+    """From now on no child process gains rights (a program with the set-user-id bit, as `su`), and
+    no user but root has more than 4,096 processes."""
+    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    os.setgroups(())
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    limit = MAX_PROCESSES if most == resource.RLIM_INFINITY else min(MAX_PROCESSES, most)
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of its descendants whose parent ends, so that `end_processes`
+    finds them: a daemon would outlive the run and write its outputs. Linux only."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_processes(isolation: Isolation) -> None:
+    """Kills all processes of the users of head and base; without isolation, all descendants of a
+    process that adopts orphans. None of the programs that `process` starts may be running.
+
+    Prevents that a program which left its process group (`setsid`, double fork) changes results
+    after the tests, or the outputs and files of later steps."""
+    if isolation.head is not None:
+        users = frozenset({HEAD_UID, BASE_UID})
+        _kill_all(lambda: [pid for pid, _, uids in _processes() if users & uids])
+    elif _adopts_orphans():
+        _kill_all(_descendants)
+
+
+def _kill_all(find: Callable[[], Collection[int]]) -> None:
+    """Stops all processes before it kills them, so that none can start another in between."""
+    deadline, stopped = time.monotonic() + _KILL_SECONDS, set[int]()
+    while time.monotonic() < deadline and (running := set(find())):
+        fresh = running - stopped
+        _signal(fresh or running, signal.SIGSTOP if fresh else signal.SIGKILL)
+        stopped |= fresh
+        if not fresh:
+            _reap(running)
+            time.sleep(_PAUSE)
+    if left := find():
+        _signal(left, signal.SIGKILL)
+        log.warning("%d processes of the tests could not be ended", len(left))
+
+
+def _signal(pids: Collection[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _reap(pids: Collection[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):  # another process is its parent
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _adopts_orphans() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    answer = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
+    return bool(answer.value)
+
+
+def _descendants() -> list[int]:
+    parents = {pid: parent for pid, parent, _ in _processes()}
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found - {os.getpid()})
+
+
+def _processes() -> Iterator[tuple[int, int, frozenset[int]]]:
+    """The id, the parent and the user ids (real, effective, saved) of each process that has not
+    ended. The owner of /proc/PID would be root for a process that hides its memory."""
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal():
+            continue
+        status = _status_fields(Path(entry.path, "status"))
+        if status and not status["State"].startswith(("Z", "X")):
+            uids = frozenset(map(int, status["Uid"].split()[:3]))
+            yield int(entry.name), int(status["PPid"]), uids
+
+
+def _status_fields(path: Path) -> dict[str, str]:
+    lines = (line.partition(":") for line in _lines(path))
+    return {name: value.strip() for name, _, value in lines}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # the process is gone
+        return []
 
 
 def new_folder(prefix: str, parent: Path, user: ChildUser | None = None) -> Path:
@@ -71,10 +209,6 @@ def give_folder(folder: Path, user: ChildUser | None) -> None:
     if user is not None:
         for path in (*folder.iterdir(), folder):
             os.chown(path, user.uid, user.uid, follow_symlinks=False)
-
-
-#: All programs run as the user of the action.
-NO_ISOLATION = Isolation()
 
 
 @contextmanager

@@ -1,0 +1,261 @@
+"""A checkout during a run with isolation: who owns it, who can enter it, what its configuration
+holds; and its restoration at the end, by the next run if this one was killed."""
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.system import stored_credentials, temp_dirs
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import (
+    BASE_UID,
+    HEAD_UID,
+    TRAVERSABLE,
+    ChildUser,
+    Isolation,
+    end_processes,
+)
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "agentevals-users-"
+#: In `.git`: the original modes and groups, and the original configuration files beside theirs.
+_RECORD = "agentevals-restore.json"
+_ORIGINAL, _COPY = ".agentevals-original", ".agentevals-copy"
+#: Folders that GitHub's runner mounts into containers, and variables that name files in them.
+_MOUNTS = ("home", "workflow", "file_commands", "runner_temp")
+_COMMAND_FILES = ("OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY", "EVENT_PATH")
+_SOCKETS = (Path("/var/run/docker.sock"), Path("/run/docker.sock"))
+_GIT_ENVIRONMENT = {"PATH": f"/usr/local/bin:{os.defpath}", "LC_ALL": "C"}
+#: A folder in which its group makes files, but does not rename or remove those of others.
+_SHARED = stat.S_ISVTX | 0o771
+
+
+@contextmanager
+def protected_checkout(
+    repository: GitRepository, private: Sequence[Path], environ: Mapping[str, str]
+) -> Iterator[Isolation]:
+    """Gives the checkout to head's user, and locks both users out of `.git`, of the folders in
+    `private` and of the folders that the runner mounts. At the end no process of them is left and
+    all is as before, except that files of the users belong to them (see `restore_owner`).
+
+    GitError without a repository, InvalidInput if an owner or a mode cannot be changed."""
+    root, metadata = repository.root, repository.metadata
+    _restore(metadata)
+    own = [path for path in private if _is_own_folder(path, root)]
+    ancestors = {one for path in own for one in path.parents if one.is_relative_to(root)}
+    kept = frozenset({root / ".git", *own, *ancestors})
+    with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
+        folder.chmod(TRAVERSABLE)
+        head, base = (_make_user(folder, uid) for uid in (HEAD_UID, BASE_UID))
+        isolation = Isolation(root, head, base, kept)
+        try:
+            with _as_invalid_input():
+                _lock(isolation, own, metadata, environ)
+                give_tree(root, head, kept, {root.stat().st_uid, HEAD_UID, BASE_UID})
+            yield isolation
+        finally:
+            end_processes(isolation)
+            _restore(metadata)
+
+
+@contextmanager
+def _as_invalid_input() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "check the file system of the workspace, or set the input `isolation` to `none`"
+        raise InvalidInput(f"the checkout cannot be protected: {error}", advice) from error
+
+
+def warn_of_credentials(repository: GitRepository, isolates: bool) -> None:
+    """Logs which configuration files of the repository hold credentials."""
+    for path in stored_credentials.config_files(repository.metadata):
+        found = stored_credentials.find_credentials(path, _GIT_ENVIRONMENT)
+        names = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name, _ in found))
+        if names:
+            readers = "cannot" if isolates else "can"
+            log.warning(
+                "%s holds a credential (%s), which the programs of the tests %s read; "
+                "set `persist-credentials: false` for actions/checkout",
+                path.relative_to(repository.metadata.parent),
+                names,
+                readers,
+            )
+
+
+def _is_own_folder(path: Path, root: Path) -> bool:
+    """Makes a folder of the action; False if it cannot be one, which its own check reports."""
+    with contextlib.suppress(OSError):
+        if path.resolve().is_relative_to(root) and path.resolve() == path:
+            path.mkdir(parents=True, exist_ok=True)
+            return True
+    return False
+
+
+def _make_user(folder: Path, uid: int) -> ChildUser:
+    user = ChildUser(uid, folder / f"{uid}" / "home", folder / f"{uid}" / "tmp")
+    for path in (user.home.parent, user.home, user.temp):
+        path.mkdir(mode=0o700)
+        os.chown(path, uid, uid)
+    return user
+
+
+def give_tree(
+    tree: Path, user: ChildUser, kept: Collection[Path], owners: Collection[int], since: float = 0
+) -> None:
+    """Gives the files in a tree that belong to one of the `owners`, and changed after `since`
+    (seconds since 1970), to `user`. What is in `kept` stays. Its user must not run yet."""
+    names = {str(path) for path in kept}
+    # Of what stays, a folder is entered only if another path that stays is in it.
+    closed = {one for one in names if not any(each.startswith(f"{one}/") for each in names)}
+    for path, folders, files, descriptor in os.fwalk(tree, follow_symlinks=False):
+        for name in (*folders, *files):
+            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            # A file with a second name may belong to somebody outside the tree.
+            shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+            given = facts.st_uid in owners and facts.st_ctime >= since and not shared
+            if given and f"{path}/{name}" not in names:
+                os.chown(name, user.uid, user.uid, dir_fd=descriptor, follow_symlinks=False)
+        folders[:] = [name for name in folders if f"{path}/{name}" not in closed]
+
+
+def give_new_files(isolation: Isolation, since: float) -> None:
+    """Gives to head's user what root made in the checkout after `since`, as `setup` does."""
+    if isolation.head is not None:
+        give_tree(isolation.checkout, isolation.head, isolation.kept, {0}, since)
+
+
+def give_worktree(tree: Path, user: ChildUser | None) -> None:
+    """Gives a worktree that root made to `user`, who may not replace its `.git`. Nobody else can
+    enter the folder that contains it."""
+    if user is None:
+        return
+    give_tree(tree, user, {tree / ".git"}, {0})
+    for path, mode in ((tree, _SHARED & ~0o001), (tree.parent, 0o710)):
+        os.chown(path, -1, user.uid)
+        path.chmod(mode)
+
+
+def _lock(
+    isolation: Isolation, private: Sequence[Path], metadata: Path, environ: Mapping[str, str]
+) -> None:
+    """Changes modes, groups and configuration files, and records first what they were."""
+    root = isolation.checkout
+    changes: dict[Path, tuple[int, int]] = {}
+    for path in private:
+        changes[path] = (-1, 0o700)
+        ancestors = [one for one in path.parents if one.is_relative_to(root)]
+        changes |= dict.fromkeys(ancestors, (HEAD_UID, _SHARED))
+    changes[root] = (HEAD_UID, _SHARED)
+    for path in root.iterdir():
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        is_plain = path.is_dir() or path.is_file()
+        # Base's user passes through the checkout to `.git`, and to nothing else.
+        if mode & 0o007 and is_plain and not path.is_symlink() and path not in isolation.kept:
+            changes[path] = (-1, mode & ~0o007)
+    changes |= dict.fromkeys(_mounts(environ, root), (-1, 448))
+    configs = {
+        path: digest
+        for path in stored_credentials.config_files(metadata)
+        if (
+            digest := stored_credentials.copy_without(
+                path, path.with_name(path.name + _COPY), _GIT_ENVIRONMENT
+            )
+        )
+    }
+    _write_record(metadata, changes, configs)
+    for path in configs:
+        path.rename(original := path.with_name(path.name + _ORIGINAL))
+        os.chown(original, 0, 0)
+        original.chmod(0o600)
+        path.with_name(path.name + _COPY).rename(path)
+    for path, (group, mode) in changes.items():
+        os.chown(path, -1, group)
+        path.chmod(mode)
+    for path in _SOCKETS:
+        if path.exists() and path.stat().st_mode & stat.S_IWOTH:
+            log.warning("every user may write %s: programs of the tests can use Docker", path)
+
+
+def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
+    """The folders of the runner that exist here and do not contain the checkout."""
+    named = [environ.get(f"GITHUB_{name}") for name in _COMMAND_FILES]
+    folders = [Path(name).parent for name in named if name]
+    folders += [Path(name) for name in (environ.get("RUNNER_TEMP"), environ.get("HOME")) if name]
+    folders += [Path("/github", name) for name in _MOUNTS]
+    shared = {Path(tempfile.gettempdir()).resolve(), Path("/github"), Path("/")}
+    resolved = {folder.resolve() for folder in folders if folder.is_dir()}
+    return {one for one in resolved - shared if not root.is_relative_to(one)}
+
+
+def _write_record(
+    metadata: Path, changes: Mapping[Path, tuple[int, int]], configs: Mapping[Path, str]
+) -> None:
+    modes = {
+        str(path): [facts.st_gid, stat.S_IMODE(facts.st_mode)]
+        for path in changes
+        for facts in (path.lstat(),)
+    }
+    text = json.dumps({"modes": modes, "configs": {str(path): configs[path] for path in configs}})
+    descriptor = os.open(metadata / _RECORD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _restore(metadata: Path) -> None:
+    """Restores what a run recorded, this one or one that was killed, and deletes the record."""
+    path = metadata / _RECORD
+    if not path.exists():
+        return
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for name, (group, mode) in record["modes"].items():
+        _restore_mode(Path(name), group, mode)
+    for name, digest in record["configs"].items():
+        _restore_config(Path(name), digest)
+    path.unlink()
+
+
+def _restore_mode(path: Path, group: int, mode: int) -> None:
+    """Restores one path; a link that a program put there is not followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENXIO):  # removed, or replaced
+            log.warning("the mode of %s could not be restored: %s", path, error.strerror)
+        return
+    try:
+        facts = os.fstat(descriptor)
+        if stat.S_ISDIR(facts.st_mode) or facts.st_nlink == 1:
+            os.fchown(descriptor, -1, group)
+            os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
+
+
+def _restore_config(config: Path, digest: str) -> None:
+    """Restores a configuration file, unless another program has changed it in the meantime."""
+    original, copy = (
+        config.with_name(config.name + _ORIGINAL),
+        config.with_name(config.name + _COPY),
+    )
+    copy.unlink(missing_ok=True)
+    if not original.exists():
+        return
+    if config.exists() and stored_credentials.digest(config) != digest:
+        original.unlink()
+        log.warning("%s was changed during a run: its credentials are not restored", config)
+        return
+    facts = (config if config.exists() else config.parent).stat()
+    os.chown(original, facts.st_uid, facts.st_gid)
+    original.chmod(stat.S_IMODE(facts.st_mode) & 0o666)
+    original.rename(config)

@@ -1,0 +1,204 @@
+"""Run as a program of a pull request, in the action's container: tries what it must not be able to
+do, and prints what it could. With `daemon` it first leaves its process group and keeps trying.
+
+The argument is its role. Exit code 1 if an attack succeeded; otherwise the answer is `safe`."""
+
+import ctypes
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+CHECKOUT = Path("/github/workspace")
+
+
+def status() -> dict[str, str]:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def own_tree() -> Path:
+    return Path(os.environ["GITHUB_WORKSPACE"])
+
+
+def others() -> list[int]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    found = []
+    for pid in pids:
+        try:
+            text = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        uid = next(line.split()[1] for line in text.splitlines() if line.startswith("Uid:"))
+        if int(uid) != os.getuid():
+            found.append(pid)
+    return found
+
+
+def rights() -> object:
+    now = status()
+    wrong = [name for name in ("CapEff", "CapPrm", "CapAmb") if int(now[name], 16)]
+    uids, gids = set(now["Uid"].split()), set(now["Gid"].split())
+    if uids & {"0", "1001"} or gids & {"0", "127"} or len(uids | gids) != 1:
+        wrong.append(f"Uid {uids} {gids}")
+    return wrong + [now["Groups"]] * bool(now["Groups"]) + ["nnp"] * (now["NoNewPrivs"] != "1")
+
+
+def docker_socket() -> object:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(CHECKOUT / "docker.sock"))
+        return "connected"
+
+
+def environments() -> object:
+    found = []
+    for pid in others():
+        try:
+            if Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def signals() -> object:
+    found = []
+    for pid in others():
+        try:
+            os.kill(pid, 0)
+            found.append(pid)
+        except PermissionError:
+            continue
+    return found
+
+
+def ptrace() -> object:
+    libc = ctypes.CDLL(None)
+    return [pid for pid in others() if libc.ptrace(16, pid, 0, 0) == 0]
+
+
+def write(path: Path, text: str = "outcome=passed\n") -> object:
+    with path.open("a") as file:
+        file.write(text)
+    return f"wrote {path}"
+
+
+def runner_files() -> object:
+    found: list[object] = []
+    for name in ("file_commands", "runner_temp", "workflow", "home"):
+        folder = Path("/github", name)
+        for attempt in (lambda f=folder: list(f.iterdir()), lambda f=folder: write(f / "x")):
+            try:
+                found.append((name, attempt()))
+            except PermissionError:
+                continue
+    return found
+
+
+def other_tree() -> object:
+    if own_tree() != CHECKOUT:
+        readable = [name for name in ("EVAL.yaml", "attacks.py") if os.access(CHECKOUT / name, 4)]
+        writable = os.access(CHECKOUT, os.W_OK) or os.access(CHECKOUT, os.R_OK)
+        return readable or (["checkout"] if writable else [])
+    found: list[object] = [*Path("/tmp").glob("agentevals-base-*/*")]
+    for record in CHECKOUT.glob(".git/worktrees/*/gitdir"):
+        tree = Path(record.read_text().strip()).parent
+        try:
+            found.append(write(tree / "agent.py"))
+        except PermissionError:
+            continue
+    return found
+
+
+def report() -> object:
+    found: list[object] = []
+    for name in ("agentevals-report", ".cache/agentevals"):
+        folder = CHECKOUT / name
+        for attempt in (
+            lambda f=folder: list(f.iterdir()),
+            lambda f=folder: write(f / "results.jsonl"),
+            lambda f=folder: f.rename(f.with_name("gone")),
+        ):
+            try:
+                found.append((name, attempt()))
+            except OSError:
+                continue
+    return found
+
+
+def git() -> object:
+    folder, found = CHECKOUT / ".git", list[object]()
+    for attempt in (
+        lambda: write(folder / "config", ""),
+        lambda: write(folder / "x"),
+        lambda: write(folder / "refs/heads/x"),
+        lambda: folder.rename(CHECKOUT / "git-gone"),
+        lambda: (folder / "config.agentevals-original").read_text(),
+        lambda: (folder / "agentevals-restore.json").read_text(),
+        lambda: (own_tree() / ".git").rename(own_tree() / "git-gone"),
+    ):
+        try:
+            found.append(attempt())
+        except OSError:
+            continue
+    return found + ["token"] * ("AUTHORIZATION" in (folder / "config").read_text())
+
+
+def system_files() -> object:
+    paths = ("/usr/bin/git", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt", "/etc/passwd")
+    folders = ("/opt/agentevals/bin", "/usr/local/bin", "/etc")
+    paths = (*paths, *folders, *map(str, Path("/tmp").glob("agentevals-*")))
+    return [
+        path
+        for path in paths
+        if os.access(path, os.W_OK) or (path.startswith("/tmp/") and os.access(path, os.R_OK))
+    ]
+
+
+ATTACKS = (
+    *(rights, docker_socket, environments, signals, ptrace, runner_files, other_tree, report),
+    *(git, system_files),
+)
+
+
+def attack() -> list[str]:
+    found = []
+    for one in ATTACKS:
+        try:
+            result = one()
+        except OSError:
+            continue
+        if result:
+            found.append(f"{one.__name__}: {result}")
+    return found
+
+
+def become_daemon(role: str) -> None:
+    """A process in a session of its own, whose parent has ended."""
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    while True:
+        if found := attack():
+            (own_tree() / f"daemon-{role}.txt").write_text("\n".join(found))
+        time.sleep(0.2)
+
+
+def main(role: str, *options: str) -> int:
+    if "daemon" in options:
+        become_daemon(role)
+    found = attack()
+    print("\n".join(found) or "safe")
+    if found:
+        print(f"{role}: {found}", file=sys.stderr)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
