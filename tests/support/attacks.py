@@ -8,6 +8,8 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 CHECKOUT = Path("/github/workspace")
@@ -84,11 +86,15 @@ def write(path: Path, text: str = "outcome=passed\n") -> object:
     return f"wrote {path}"
 
 
+def listing(folder: Path) -> object:
+    return list(folder.iterdir())
+
+
 def runner_files() -> object:
     found: list[object] = []
     for name in ("file_commands", "runner_temp", "workflow", "home"):
         folder = Path("/github", name)
-        for attempt in (lambda f=folder: list(f.iterdir()), lambda f=folder: write(f / "x")):
+        for attempt in (partial(listing, folder), partial(write, folder / "x")):
             try:
                 found.append((name, attempt()))
             except PermissionError:
@@ -116,9 +122,9 @@ def report() -> object:
     for name in ("agentevals-report", ".cache/agentevals"):
         folder = CHECKOUT / name
         for attempt in (
-            lambda f=folder: list(f.iterdir()),
-            lambda f=folder: write(f / "results.jsonl"),
-            lambda f=folder: f.rename(f.with_name("gone")),
+            partial(listing, folder),
+            partial(write, folder / "results.jsonl"),
+            partial(folder.rename, folder.with_name("gone")),
         ):
             try:
                 found.append((name, attempt()))
@@ -129,7 +135,7 @@ def report() -> object:
 
 def git() -> object:
     folder, found = CHECKOUT / ".git", list[object]()
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: write(folder / "config", ""),
         lambda: write(folder / "x"),
         lambda: write(folder / "refs/heads/x"),
@@ -137,7 +143,8 @@ def git() -> object:
         lambda: (folder / "config.agentevals-original").read_text(),
         lambda: (folder / "agentevals-restore.json").read_text(),
         lambda: (own_tree() / ".git").rename(own_tree() / "git-gone"),
-    ):
+    )
+    for attempt in attempts:
         try:
             found.append(attempt())
         except OSError:
@@ -146,7 +153,12 @@ def git() -> object:
 
 
 def system_files() -> object:
-    paths = ("/usr/bin/git", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt", "/etc/passwd")
+    paths: tuple[str, ...] = (
+        "/usr/bin/git",
+        "/etc/hosts",
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/passwd",
+    )
     folders = ("/opt/agentevals/bin", "/usr/local/bin", "/etc")
     paths = (*paths, *folders, *map(str, Path("/tmp").glob("agentevals-*")))
     return [

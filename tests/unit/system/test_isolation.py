@@ -1,0 +1,116 @@
+"""Users of child processes: what is left of them, and whose rights this process has for them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.system import isolation, process
+from agentevals_action.system.isolation import HEAD_UID, ChildUser, Isolation
+
+#: Leaves its process group and its parent, and says where it is.
+DAEMON = """\
+import os, sys, time
+read, write = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.write(write, str(os.getpid()).encode())
+    os.close(1); os.close(2)
+    time.sleep(600)
+print(os.read(read, 20).decode())
+"""
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start other users' processes")
+
+
+@pytest.fixture
+def user() -> ChildUser:
+    """Head's user, in a folder that it can reach."""
+    return ChildUser(HEAD_UID, Path("/tmp"), Path("/tmp"))  # any folder will do
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def daemon(user: ChildUser | None) -> int:
+    ran = process.run(
+        (sys.executable if user is None else "/usr/bin/python3", "-c", DAEMON),
+        cwd=Path("/"),
+        environment={"PATH": os.environ["PATH"]},
+        timeout=60,
+        user=user,
+    )
+    done = asyncio.run(ran)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@as_root
+def test_end_processes__finds_what_left_its_group(user: ChildUser) -> None:
+    pid = daemon(user)
+    assert is_running(pid)
+    isolation.end_processes(Isolation(Path("/"), user, user))
+    assert not is_running(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent for orphans")
+def test_end_processes__without_users_ends_the_descendants() -> None:
+    script = (
+        "import sys; from tests.unit.system.test_isolation import *\n"
+        "isolation.adopt_orphans(); pid = daemon(None); assert is_running(pid)\n"
+        "isolation.end_processes(isolation.NO_ISOLATION); print(is_running(pid))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_end_processes__spares_those_of_a_process_that_adopts_none() -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        isolation.end_processes(isolation.NO_ISOLATION)
+        assert other.poll() is None
+        other.send_signal(signal.SIGKILL)
+
+
+@as_root
+def test_run__as_a_user_has_its_rights_alone(user: ChildUser) -> None:
+    command = (
+        "id -u; id -g; id -G; echo seen > /dev/stderr; cat /dev/stdin; git config safe.directory"
+    )
+    ran = process.run(
+        ("sh", "-c", command),
+        cwd=Path("/"),
+        environment={"PATH": os.environ["PATH"], "HOME": "/root"},
+        timeout=60,
+        stdin="fed\n",
+        user=user,
+    )
+    done = asyncio.run(ran)
+    uid = str(HEAD_UID)
+    assert done.stdout.split() == [uid, uid, uid, "fed", "*"], done.stderr
+    assert done.stderr == "seen\n"
+
+
+@as_root
+def test_file_access_as__has_the_rights_of_the_user(user: ChildUser, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    secret.chmod(0o600)
+    with isolation.file_access_as(user), pytest.raises(PermissionError):
+        secret.read_text()
+    assert secret.read_text() == "x"
+
+
+def test_find_obstacle__outside_of_the_image() -> None:
+    assert isolation.find_obstacle({}) == "the action does not run in its own container"
