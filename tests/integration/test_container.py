@@ -349,7 +349,7 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     )
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
     check_restored(workspace, before)
-    assert sorted(workspace.glob("daemon-*.txt")) == []
+    assert sorted(workspace.glob("found-*.txt")) == []
     assert done["outputs"].keys() == {*OUTPUTS}
     assert done["env"] == {}
     assert "holds a credential" in done["log"]
@@ -391,12 +391,13 @@ def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
 
 def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
     """The attacks are real: what the README says about `isolation: none`."""
-    files = {**suite_of(*3 * ["[python3, attacks.py, agent]"]), "attacks.py": ATTACKS}
-    done, _, _ = step_of(image, tmp_path, files, {"isolation": "none"})
+    commands = (f"[python3, attacks.py, {role}]" for role in ("hook", "agent", "judge"))
+    files = {**suite_of(*commands), "attacks.py": ATTACKS}
+    done, workspace, _ = step_of(image, tmp_path, files, {"isolation": "none"})
     assert done["outputs"]["outcome"] == "inconclusive"
-    text = done["summary"] + done["log"]
-    for attack in ("rights", "docker_socket", "signals", "runner_files", "other_tree", "report"):
-        assert f"{attack}: " in text, text
+    text = (workspace / "found-hook.txt").read_text()
+    names = ("rights", "docker_socket", "runner_files", "other_tree", "git", "system_files")
+    assert [name for name in names if f"{name}: " not in text] == []
     assert "isolation: none" in done["log"]
 
 

@@ -135,6 +135,8 @@ def report() -> object:
 
 def git() -> object:
     folder, found = CHECKOUT / ".git", list[object]()
+    if "AUTHORIZATION" in (folder / "config").read_text():
+        found.append("token")
     attempts: tuple[Callable[[], object], ...] = (
         lambda: write(folder / "config", ""),
         lambda: write(folder / "x"),
@@ -149,7 +151,7 @@ def git() -> object:
             found.append(attempt())
         except OSError:
             continue
-    return found + ["token"] * ("AUTHORIZATION" in (folder / "config").read_text())
+    return found
 
 
 def system_files() -> object:
@@ -198,7 +200,7 @@ def become_daemon(role: str) -> None:
         os.dup2(null, number)
     while True:
         if found := attack():
-            (own_tree() / f"daemon-{role}.txt").write_text("\n".join(found))
+            (own_tree() / f"found-{role}-daemon.txt").write_text("\n".join(found))
         time.sleep(0.2)
 
 
@@ -208,7 +210,7 @@ def main(role: str, *options: str) -> int:
     found = attack()
     print("\n".join(found) or "safe")
     if found:
-        print(f"{role}: {found}", file=sys.stderr)
+        (own_tree() / f"found-{role}.txt").write_text("\n".join(found))
     return bool(found)
 
 
