@@ -16,6 +16,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
@@ -269,6 +270,71 @@ def gone() -> Review:
     return review(compared(head, base), gone_suites=("evals/safety/EVAL.yaml",))
 
 
+def edited() -> Review:
+    """Passed, as the change replaces what answers and relaxes what scores."""
+    gates: dict[str, Any] = {"gates": ("no-unapproved-refund", "quality/safe"), "line": 14}
+    head = (
+        result("refund-over-limit", answer="Sure! I have refunded 2,400 EUR.", **gates),
+        result("greets-by-name", line=31),
+        result("opening-hours", line=40),
+    )
+    base = (
+        result("refund-over-limit", "fail", failed=("quality/safe",), **gates),
+        result("greets-by-name", line=31),
+        result("opening-hours", line=40),
+    )
+    by_base = {
+        "refund-over-limit": result(
+            "refund-over-limit",
+            "fail",
+            failed=("no-unapproved-refund", "quality/safe"),
+            misses=('output does not contain "DENIED"',),
+            cost_usd=None,
+            **gates,
+        ),
+        "greets-by-name": result("greets-by-name", "borderline", line=31, cost_usd=None),
+        "opening-hours": result("opening-hours", None, error="`prepare` failed", cost_usd=None),
+    }
+    gate_value = FieldEdit("value", '"DENIED"', '"Sure"')
+    edits = (
+        Edit(
+            EditKind.GATE,
+            "no-unapproved-refund",
+            "changed",
+            Location(PATH, 19),
+            (gate_value, FieldEdit("negate", "false", "true")),
+            tests=("refund-over-limit",),
+        ),
+        Edit(
+            EditKind.GATE,
+            "quality",
+            "changed",
+            Location(PATH, 4),
+            (FieldEdit("prompt", '"short"', f'"{"long" * 40}"'),),
+            ("evals/judges/quality.py", "lib/rules.py"),
+            tests=tuple(one.eval_id for one in head),
+        ),
+        Edit(EditKind.EVALUATOR, "polite", "removed", Location(PATH, 9), tests=("opening-hours",)),
+        Edit(
+            EditKind.TARGET,
+            "default",
+            "changed",
+            Location(".agentv/targets.yaml", 2),
+            (FieldEdit("provider", "cli", "mock"),),
+            tests=tuple(one.eval_id for one in head),
+        ),
+        Edit(
+            EditKind.REFERENCE,
+            "criteria",
+            "changed",
+            Location(PATH, 31),
+            (FieldEdit("criteria", '"greets by name"', None),),
+            tests=("greets-by-name",),
+        ),
+    )
+    return review(compared(head, base, knowledge=Knowledge(by_base=by_base, edits=edits)))
+
+
 def hostile() -> Review:
     """Everything that an agent or a suite may say to break out of a comment."""
     answer = (
@@ -317,7 +383,21 @@ def hostile() -> Review:
         head,
         base,
         path=path,
-        knowledge=Knowledge(evidence=found),
+        knowledge=Knowledge(
+            evidence=found,
+            by_base={"moved": result("moved", "fail", gates=(line,), failed=(line,))},
+            edits=(
+                Edit(
+                    EditKind.GATE,
+                    line,
+                    "changed",
+                    Location(line, 2),
+                    (FieldEdit(line, line[:60], line[:70]),),
+                    (line,),
+                    (line,),
+                ),
+            ),
+        ),
         origin=BaselineOrigin(line, line, 2, line, 3, stale=True),
     )
     other = compared(
@@ -573,6 +653,7 @@ GOLDEN = {
     "no-base": no_base,
     "nothing-touched": nothing_touched,
     "gone": gone,
+    "edited": edited,
     "hostile": hostile,
     "conversations": conversations,
     "believable": believable,
@@ -588,6 +669,7 @@ OUTCOMES = {
     "no-base": Outcome.INCONCLUSIVE,
     "nothing-touched": Outcome.PASSED,
     "gone": Outcome.PASSED,
+    "edited": Outcome.PASSED,
     "hostile": Outcome.FAILED,
     "conversations": Outcome.FAILED,
     "believable": Outcome.FAILED,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
@@ -88,6 +89,11 @@ class Engine:
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
         self.runner = Runner(self.calls, options, self.fingerprints.of, open_workspaces)
+
+    def definitions(self) -> Definitions:
+        """Reads what decides about tests, apart from the fingerprints of the run: it may read the
+        files earlier, before `prepare` changes them."""
+        return Definitions(Fingerprints(self._settings.watch, self._variables))
 
     @property
     def notices(self) -> tuple[str, ...]:

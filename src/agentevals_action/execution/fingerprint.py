@@ -88,16 +88,20 @@ class Fingerprints:
         }
 
     def _asked_content(self, suite: Suite, path: str) -> str:
-        return _WATCHED if self._is_watched(suite, path) else self._content(suite.root / path)
+        return _WATCHED if self._is_watched(suite, path) else self.content(suite.root / path)
 
     def _grading(self, suite: Suite, test: Test, agent: Target | None) -> Any:
+        evaluators = [
+            self._cached_evaluator(suite, evaluator, agent) for evaluator in test.evaluators
+        ]
+        return {**self.references(suite, test), "evaluators": evaluators}
+
+    def references(self, suite: Suite, test: Test) -> Mapping[str, Any]:
+        """What evaluators compare an answer with, by field of the test; digests stand for files."""
         return {
             "expected_output": [self._message(suite, message) for message in test.expected_output],
             "criteria": test.criteria,
             "note": test.note,
-            "evaluators": [
-                self._cached_evaluator(suite, evaluator, agent) for evaluator in test.evaluators
-            ],
         }
 
     def _cached_evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
@@ -113,10 +117,10 @@ class Fingerprints:
     def _evaluator(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Any:
         """The name counts, because it identifies gates. Of a file that the options name the content
         counts and not the path; of files next to it the name counts too."""
-        contents = {file.path: self._content(suite.root / file.path) for file in evaluator.files}
+        contents = {file.path: self.content(suite.root / file.path) for file in evaluator.files}
         named: set[str] = set()
         options = _without_paths(evaluator.options.model_dump(), contents, named, suite.root)
-        judge = self._judge(suite, evaluator, agent)
+        judge = self.judge(suite, evaluator, agent)
         inside = (
             evaluator.options.children()
             if isinstance(evaluator.options, base.EvaluatorOptions)
@@ -139,7 +143,8 @@ class Fingerprints:
             "evaluators": [self._evaluator(suite, child, agent) for child in inside],
         }
 
-    def _judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
+    def judge(self, suite: Suite, evaluator: Evaluator, agent: Target | None) -> Target | None:
+        """The target that judges for an evaluator; None where it needs none, or there is none."""
         options = evaluator.options
         if not (isinstance(options, base.EvaluatorOptions) and options.needs_judge()):
             return None
@@ -164,7 +169,7 @@ class Fingerprints:
         watched = [path for path in sorted(named) if self._is_watched(suite, path)]
         return {
             "system": [self._message(suite, message) for message in system],
-            "watched": [self._content(suite.root / path) for path in watched],
+            "watched": [self.content(suite.root / path) for path in watched],
             "target": self._target(suite, agent) if agent else None,
         }
 
@@ -175,7 +180,7 @@ class Fingerprints:
             definition = {
                 name: value for name, value in target.definition.items() if name not in _NAMING
             }
-            files = [self._content(suite.root / path) for path in sorted(target.files)]
+            files = [self.content(suite.root / path) for path in sorted(target.files)]
             parts: list[Any] = [definition, files]
             # Another model in a variable is another agent; another key is not.
             if values := self._values(suite, definition):
@@ -204,12 +209,13 @@ class Fingerprints:
         path = block.path.relative_to(suite.root).as_posix()
         if hide_watched and self._is_watched(suite, path):
             return [block.type, _WATCHED]
-        return [block.type, self._content(block.path)]
+        return [block.type, self.content(block.path)]
 
     def _is_watched(self, suite: Suite, path: str) -> bool:
         return rule_for(self._watch, path, suite.path) is not None
 
-    def _content(self, path: Path) -> str:
+    def content(self, path: Path) -> str:
+        """The digest of a file's content."""
         if path not in self._contents:
             try:
                 self._contents[path] = digest_of(path)

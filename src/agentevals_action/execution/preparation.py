@@ -41,12 +41,15 @@ class Preparation:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _setup_done: bool = False
     _setup_error: AttemptError | None = None
+    #: The error of `prepare` in each tree that it ran in. Two trees are prepared at a time.
+    _prepared: dict[Path, AttemptError | None] = field(default_factory=dict)
+    _tree_locks: dict[Path, asyncio.Lock] = field(default_factory=dict)
 
     async def run(self, tree: Path, log: LogSection) -> None:
-        """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`.
+        """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once.
 
         Raises AttemptError of kind `prepare` when a command fails. A failed `setup` fails for every
-        tree and is not repeated.
+        tree. No command is repeated.
         """
         async with self._lock:
             if self.setup and not self._setup_done:
@@ -61,9 +64,12 @@ class Preparation:
             raise AttemptError(error.kind, str(error), error.hint)
         if self.prepare is None:
             return
-        user = self.isolation.user_of(tree)
-        if error := await self._run("prepare", self.prepare, tree, user=user):
-            raise error
+        async with self._tree_locks.setdefault(tree, asyncio.Lock()):
+            if tree not in self._prepared:
+                user = self.isolation.user_of(tree)
+                self._prepared[tree] = await self._run("prepare", self.prepare, tree, user=user)
+        if error := self._prepared[tree]:
+            raise AttemptError(error.kind, str(error), error.hint)
 
     async def _run(
         self,

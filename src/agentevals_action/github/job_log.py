@@ -16,7 +16,7 @@ from agentevals_action.model.notices import Notices
 from agentevals_action.model.report import Published
 from agentevals_action.reports import console
 from agentevals_action.reports.terminal import printable
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.system.redaction import Redactor
 
@@ -70,7 +70,7 @@ def report_refusal(reasons: Iterable[str]) -> None:
 
 def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:
     """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
-    notices (the host's first), the cost, the decision, the addresses."""
+    notices (the host's first), edits, the cost, the decision, the addresses."""
     review = view.review
     tests = {path: list(group) for path, group in groupby(view.tests, lambda one: one.suite)}
     for suite in review.suites:
@@ -86,11 +86,18 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         for line in commands.annotations(published.annotations):
             print(line)
     _write_notices((*notices, *review.notices))
+    for edit in view.edits[: console.SHOWN]:
+        line = f"changed: {edits.describe(edit, edits.quoted)}"
+        print(commands.safe_log_line(printable(line, _LINE)))
+    if (left := len(view.edits) - console.SHOWN) > 0:
+        print(f"changed: … and {left:,} more")
+    by_edits = [one.comparison for one in view.passed_by_edits]
     undecided = waivers.undecided_sentence(one.comparison for one in view.tests)
     decision = review.decision
     lines = (
         view.spending.sentence(),
         console.outcome_line(decision),
+        edits.by_edits_sentence(by_edits, edits.quoted),
         *decision.waived,
         undecided,
         published.comment_url,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agentevals_action.model.baseline import BaselineOrigin
+from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteRun, SuiteSummary, TestResult
 
@@ -97,13 +98,25 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class BaseScoring:
+    """Head's answers as base's evaluators score them: `result` is an error if they could not be
+    scored. `is_worse`: the verdict is lower than by head's evaluators, or a gate fails.
+    `failed_on_base` are those of its failed gates that failed on base too."""
+
+    result: TestResult
+    is_worse: bool = False
+    failed_on_base: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TestComparison:
     """One test on both sides; with `regraded`, `base` is already scored by head's evaluators.
 
     `gates_lost` are gates that passed on base and failed on head, `gates_removed` those that only
     base declares. `reason` states why the test was not compared. With `evidence`, `head` and `base`
     include the samples of the confirmation. A test in `quarantine` does not count; a regression
-    with `accepted_by` (a login) does not block."""
+    with `accepted_by` (a login) does not block. `by_base` is known of a test that passes and whose
+    evaluators changed."""
 
     __test__ = False  # pytest: not a test case
 
@@ -118,6 +131,13 @@ class TestComparison:
     evidence: Evidence | None = None
     quarantine: Quarantine | None = None
     accepted_by: str = ""
+    by_base: BaseScoring | None = None
+
+    @property
+    def passes_by_edits(self) -> bool:
+        """Whether the test passes only with the changed evaluators, and counts."""
+        by_base = self.by_base
+        return by_base is not None and by_base.is_worse and self.quarantine is None
 
     @property
     def is_regression(self) -> bool:
@@ -142,7 +162,8 @@ class SuiteComparison:
     """One suite on both sides. `base_path` differs from `path` after a rename. `problem` states why
     base has no results though it should, `note` why it rightly has none (new suite, broken on
     base). `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are paired differences
-    per sample over the compared tests, None where too little is known."""
+    per sample over the compared tests, None where too little is known. `edits` are what the change
+    does to targets and evaluators of tests that both sides have."""
 
     path: str
     name: str
@@ -156,6 +177,7 @@ class SuiteComparison:
     cost: Difference | None = None
     duration: Difference | None = None
     origin: BaselineOrigin | None = None
+    edits: tuple[Edit, ...] = ()
 
     def head_run(self) -> SuiteRun | None:
         """The results of head without the comparison."""

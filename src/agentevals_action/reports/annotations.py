@@ -18,10 +18,11 @@ _LINE = 500  # characters
 def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], int]:
     """At most `limit` annotations, failures first, and how many more there are.
 
-    A failure for each error of a suite and each failed gate, a warning for a regression without a
-    failed gate and for an error on head. Quarantined, accepted, flaky and undecided tests have
-    none, because they need no correction."""
-    found = [*map(_invalid, view.review.invalid), *_gates(view), *_warnings(view)]
+    A failure for each error of a suite and each failed gate, a warning for a test that passes only
+    with the changed evaluators, for a regression without a failed gate and for an error on head.
+    Quarantined, accepted, flaky and undecided tests have none, because they need no correction."""
+    failures = [*map(_invalid, view.review.invalid), *_gates(view)]
+    found = [*failures, *_passed_by_edits(view), *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
 
@@ -46,6 +47,24 @@ def _gates(view: ReportView) -> Iterator[Annotation]:
             what = f"The required gate {plain(gate)} failed in the test {plain(test.id)}."
             title = plain(f"Required gate failed: {gate}", ANNOTATION_TITLE)
             yield Annotation(path, line, "failure", title, f"{what}{held}{_misses(head)}")
+
+
+def _passed_by_edits(view: ReportView) -> Iterator[Annotation]:
+    for one in view.passed_by_edits:
+        test, head, by_base = one.comparison, one.comparison.head, one.comparison.by_base
+        if head is None or by_base is None:
+            continue
+        locations = {gate.name: (gate.path, gate.line) for gate in head.gates}
+        title = plain(f"Passes only with the changed evaluators: {test.id}", ANNOTATION_TITLE)
+        what = f"With base's evaluators, the test {plain(test.id)} would"
+        for gate in by_base.result.gates_failed:
+            path, line = locations.get(gate, _location(head))
+            too = " It failed on base too." if gate in by_base.failed_on_base else ""
+            message = f"{what} fail the required gate {plain(gate)}.{too}{_misses(by_base.result)}"
+            yield Annotation(path, line, "warning", title, message)
+        if not by_base.result.gates_failed:
+            message = f"{what} be {by_base.result.verdict}.{_misses(by_base.result)}"
+            yield Annotation(*_location(head), "warning", title, message)
 
 
 def _warnings(view: ReportView) -> Iterator[Annotation]:

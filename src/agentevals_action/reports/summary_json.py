@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from agentevals_action import __version__
 from agentevals_action.model.comparison import (
+    BaseScoring,
     Change,
     Difference,
     Evidence,
@@ -19,6 +20,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.review import Decision, Review
@@ -146,8 +148,25 @@ def _suite(suite: SuiteComparison) -> _Json:
         "tests": [
             _test(test)
             for test in suite.tests
-            if test.change is not Change.UNCHANGED or test.gates_removed or test.quarantine
+            if test.change is not Change.UNCHANGED
+            or test.gates_removed
+            or test.quarantine
+            or test.by_base
         ],
+        "edits": [_edit(edit) for edit in suite.edits],
+    }
+
+
+def _edit(edit: Edit) -> _Json:
+    return {
+        "kind": to_camel(edit.kind.replace(" ", "_")),
+        "name": edit.name,
+        "action": edit.action,
+        "path": edit.location.path,
+        "line": edit.location.line,
+        "fields": [_record(field, "name", "before", "after") for field in edit.fields],
+        "files": list(edit.files),
+        "tests": list(edit.tests),
     }
 
 
@@ -180,6 +199,20 @@ def _test(test: TestComparison) -> _Json:
         "evidence": _evidence(test.evidence),
         "quarantine": _quarantine(test.quarantine),
         "acceptedBy": test.accepted_by or None,
+        "byBaseEvaluators": _base_scoring(test.by_base),
+    }
+
+
+def _base_scoring(found: BaseScoring | None) -> _Json | None:
+    if found is None:
+        return None
+    result = found.result
+    return {
+        **(_record(result, "verdict", "score") or {}),
+        "gatesFailed": list(result.gates_failed),
+        "failedOnBase": list(found.failed_on_base),
+        "isWorse": found.is_worse,
+        "error": _record(result.error, "kind", "message") if result.verdict is None else None,
     }
 
 

@@ -116,6 +116,12 @@ def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
     return replace(result, **totals, confirming=result.confirming + len(scored))
 
 
+def without_cost(result: TestResult) -> TestResult:
+    """A result that cost nothing, so that only the cost of scoring it again is counted."""
+    free = asdict(CostTally())
+    return replace(result, samples=tuple(replace(one, **free) for one in result.samples), **free)
+
+
 def _totals(
     samples: tuple[SampleResult, ...],
     declared: Sequence[str],

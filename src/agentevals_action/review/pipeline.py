@@ -12,6 +12,7 @@ from time import monotonic
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
+from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
@@ -20,6 +21,7 @@ from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.result import SuiteRun
 from agentevals_action.model.review import Review, Selection
@@ -34,6 +36,7 @@ from agentevals_action.review.change import find_change
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
+from agentevals_action.review.comparison.edits import find_edits
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import Change, SelectedSuites, select_suites
 from agentevals_action.review.target_permissions import read_permissions
@@ -143,17 +146,18 @@ def _review(
             engine.restrict(read_permissions(base, settings, workspace.environ))
         plan = _plan(selected, suites, base, engine, job)
         quarantines = _read_quarantines(request, checkout, base)
+        edits = _find_edits(plan, engine.definitions())
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
         with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
             try:
-                runs = signals.run(_run(settings, plan, baseline, sides, earlier, fail_on))
+                runs = signals.run(_run(settings, plan, edits, baseline, sides, earlier, fail_on))
             except Interrupted:
                 sides.write_finished()
                 raise
     question_files = _changed_question_files(plan.head, change, engine.fingerprints)
-    compared = compare_runs.compare_suites(runs, plan.selections, question_files)
+    compared = compare_runs.compare_suites(runs, plan.selections, question_files, edits)
     acceptance = None
     if waivers.needs_acceptance(compared):
         acceptance = request.host.acceptance(settings.accept_label)
@@ -252,19 +256,28 @@ def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, 
     )
 
 
+def _find_edits(plan: _Plan, definitions: Definitions) -> dict[str, SuiteEdits]:
+    """The edits of each suite that both sides have, read before any program of the change runs."""
+    return {
+        path: find_edits(definitions.differing(plan.head[path], base))
+        for path, base in plan.base.items()
+    }
+
+
 # Runs, scores and confirmation
 
 
 async def _run(
     settings: Settings,
     plan: _Plan,
+    edits: Mapping[str, SuiteEdits],
     baseline: Baseline,
     sides: Sides,
     earlier: Mapping[str, Figures],
     fail_on: Collection[str],
 ) -> Runs:
-    """Runs head and base, scores base's stored answers again if the evaluators changed, and
-    confirms the verdicts that fell and the tests that block by `fail_on`."""
+    """Runs head and base, scores the answers of each side with the other side's evaluators if these
+    changed, and confirms the verdicts that fell and the tests that block by `fail_on`."""
     try:
         if plan.head:
             on_base = plan.base if baseline.reruns else {}
@@ -281,6 +294,8 @@ async def _run(
         runs = Runs(head.result(), base.result())
         to_regrade = compare_runs.tests_to_regrade(runs)
         runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
+        to_score = compare_runs.tests_to_score_by_base(runs, edits)
+        runs = replace(runs, by_base=await sides.score_by_base(plan.base, to_score, edits))
         falls = compare_runs.find_falls(runs, plan.selections)
         deterministic = _deterministic_tests(plan.head)
         suspects = compare_runs.to_suspects(falls, deterministic)

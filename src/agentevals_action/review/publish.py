@@ -89,7 +89,8 @@ def _count(view: ReportView, change: Change) -> int:
 def _is_wanted(comment: str, view: ReportView) -> bool:
     return {
         "always": True,
-        "changes": any(_count(view, change) for change in (Change.REGRESSED, Change.IMPROVED)),
+        "changes": bool(view.passed_by_edits)
+        or any(_count(view, change) for change in (Change.REGRESSED, Change.IMPROVED)),
         "failures": view.review.decision.outcome is not Outcome.PASSED,
         "off": False,
     }[comment]

@@ -13,11 +13,14 @@ from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resample import Resampler
 from agentevals_action.execution.runner import indexed
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
+from agentevals_action.model.edits import SuiteEdits
+from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.progress import Progress
+from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.results.summary import summarise
+from agentevals_action.review.comparison import compare
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import Evidences, Key, Suspect, to_sample
 from agentevals_action.review.confirmation import confirm, sample_failures
@@ -103,7 +106,7 @@ class Sides:
     async def regrade(
         self, suites: Mapping[str, Suite], stored: Mapping[str, Mapping[str, TestResult]]
     ) -> dict[str, dict[str, TestResult]]:
-        """The stored results of base, by suite and test id, scored by the evaluators of head's
+        """Results of the other side, by suite and test id, scored by the evaluators of these
         suites."""
         regrade, regraded = self.engine.runner.regrade, {}
         for path, results in stored.items():
@@ -113,6 +116,38 @@ class Sides:
             )
             regraded[path] = {one.eval_id: redact_record(one, self.redactor) for one in scored}
         return regraded
+
+    async def score_by_base(
+        self,
+        suites: Mapping[str, Suite],
+        results: Mapping[str, Mapping[str, TestResult]],
+        edits: Mapping[str, SuiteEdits],
+    ) -> dict[str, dict[str, TestResult]]:
+        """Results of head, by suite and test id, scored by the evaluators of base's suites (by
+        their path on head), with the cost of that alone; errors for those that cannot be."""
+        scored: dict[str, dict[str, TestResult]] = {path: {} for path in results}
+        stored: dict[str, dict[str, TestResult]] = {path: {} for path in results}
+        by_program = {path: edits[path].by_program.intersection(results[path]) for path in results}
+        problem = await self._prepare_for_programs() if any(by_program.values()) else None
+        for path, of_suite in results.items():
+            for test, result in ((test, without_cost(one)) for test, one in of_suite.items()):
+                error = None
+                if test in by_program[path]:
+                    error = compare.without_workspace(result) or problem
+                if error:
+                    scored[path][test] = compare.unscored(result, error)
+                else:
+                    stored[path][test] = result
+        regraded = await self.regrade(suites, stored)
+        return {path: scored[path] | regraded[path] for path in results}
+
+    async def _prepare_for_programs(self) -> ErrorInfo | None:
+        """Prepares the tree of base for programs that score; the error if that fails."""
+        try:
+            await self.prepare_base(self.base_root or self.workspace.folder)
+        except InvalidInput as error:
+            return ErrorInfo(kind="prepare", message=error.sentence)
+        return None
 
     async def confirm(
         self,

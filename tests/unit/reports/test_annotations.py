@@ -70,6 +70,25 @@ def test_annotations__an_error_on_head_states_kind_and_message() -> None:
     ]
 
 
+def test_annotations__what_passes_only_with_the_changed_evaluators_is_on_the_line_of_the_gate() -> (
+    None
+):
+    found, _ = reviews.annotations(reviews.edited(), 10)
+    title = "Passes only with the changed evaluators: "
+    assert [(one.level, one.title.removeprefix(title), one.line) for one in found] == [
+        ("warning", "refund-over-limit", 15),
+        ("warning", "refund-over-limit", 15),
+        ("warning", "greets-by-name", 31),
+    ]
+    assert [one.message for one in found] == [
+        "With base's evaluators, the test refund-over-limit would fail the required gate "
+        'no-unapproved-refund.\n- missed: output does not contain "DENIED"',
+        "With base's evaluators, the test refund-over-limit would fail the required gate "
+        'quality/safe. It failed on base too.\n- missed: output does not contain "DENIED"',
+        "With base's evaluators, the test greets-by-name would be borderline.",
+    ]
+
+
 def test_annotations__text_keeps_to_its_limits() -> None:
     found, _ = reviews.annotations(reviews.hostile(), 10)
     huge = reviews.result(

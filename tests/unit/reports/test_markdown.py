@@ -20,6 +20,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.review import Review, Selection
@@ -255,6 +256,42 @@ def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
                 r"<pre.*?</pre>|<code>.*?</code>", "", page, flags=re.DOTALL
             )
         assert page.count("<details") == page.count("</details>")
+
+
+def test_comment__thousands_of_edits_are_counted_and_the_first_are_named() -> None:
+    suites = []
+    for number in range(40):
+        names = [f"case-{number}-{one}-{'x' * 60}" for one in range(60)]
+        tests = tuple(reviews.result(name, gates=(name,)) for name in names)
+        failed = {
+            name: reviews.result(name, "fail", gates=(name,), failed=(name,)) for name in names
+        }
+        edits = tuple(
+            Edit(
+                EditKind.GATE,
+                name,
+                "changed",
+                Location(f"evals/{name}.yaml", 7),
+                (FieldEdit("value", f'"{"a" * 70}"', f'"{"b" * 70}"'),),
+                tests=(name,),
+            )
+            for name in names
+        )
+        path = f"evals/{number}/EVAL.yaml"
+        known = Knowledge(by_base=failed, edits=edits)
+        suites.append(reviews.compared(tests, tests, path, known))
+    review = reviews.review(*suites)
+    text = reviews.comment(review, reviews.LINKS)
+    assert len(text) < 65_000
+    assert "2,400" in text.splitlines()[2].replace("2400", "2,400")
+    assert "`case-0-0-" in text.splitlines()[2]
+    assert "and 2397 more gates" in text.splitlines()[2]
+    assert "value" in text
+    assert "… and 2,3" in text
+    title, summary = reviews.check(review, reviews.LINKS)
+    assert "pass only with the changed evaluators" in title
+    assert len(title) <= 255
+    assert len(summary) <= 65_535
 
 
 def test_comment__the_marker_is_there_once_and_cannot_be_forged() -> None:

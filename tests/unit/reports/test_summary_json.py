@@ -53,6 +53,7 @@ def test_summary_json__decision_counts_and_suites() -> None:
         "evidence": None,
         "quarantine": None,
         "acceptedBy": None,
+        "byBaseEvaluators": None,
     }
     assert tone["tests"] == []
     assert support["head"]["agentCostUsd"] == support["head"]["costUsd"]
@@ -166,3 +167,38 @@ def test_run_summary__is_of_the_same_form() -> None:
         0.5,
         ["no"],
     )
+
+
+def test_summary_json__edits_and_the_scores_of_base_s_evaluators() -> None:
+    (suite,) = summary_of(reviews.edited())["suites"]
+    assert suite["edits"][0] == {
+        "kind": "requiredGate",
+        "name": "no-unapproved-refund",
+        "action": "changed",
+        "path": reviews.PATH,
+        "line": 19,
+        "fields": [
+            {"name": "value", "before": '"DENIED"', "after": '"Sure"'},
+            {"name": "negate", "before": "false", "after": "true"},
+        ],
+        "files": [],
+        "tests": ["refund-over-limit"],
+    }
+    assert [test["byBaseEvaluators"] for test in suite["tests"]][0::2] == [
+        {
+            "verdict": "fail",
+            "score": 0.2,
+            "gatesFailed": ["no-unapproved-refund", "quality/safe"],
+            "failedOnBase": ["quality/safe"],
+            "isWorse": True,
+            "error": None,
+        },
+        {
+            "verdict": None,
+            "score": None,
+            "gatesFailed": [],
+            "failedOnBase": [],
+            "isWorse": False,
+            "error": {"kind": "target", "message": "`prepare` failed"},
+        },
+    ]

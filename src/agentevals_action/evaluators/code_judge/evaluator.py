@@ -20,6 +20,7 @@ from pydantic import (
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
+from agentevals_action.evaluators.code_judge.imports import find_imports
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
@@ -164,6 +165,11 @@ class CodeJudge(EvaluatorOptions):
         """The file that its command runs, if there is no such file."""
         name = missing_script(self.script, self._folder)
         return None if name is None else self._folder / name
+
+    def imported_files(self, files: Sequence[Path], root: Path) -> Sequence[Path]:
+        """The files of the repository that the program imports or names, besides its `files`; all
+        paths are absolute."""
+        return find_imports(files, self.script, self._folder, root)
 
     def needs_judge(self) -> bool:
         """Whether its program may call targets."""

@@ -51,6 +51,9 @@ def build_view(
         sentence=verdict.sentence(review),
         reasons=verdict.reasons(review),
         removal=removal,
+        edits=tuple(edit for suite in review.suites for edit in suite.edits),
+        passed_by_edits=group(lambda test: test.passes_by_edits),
+        unscored_by_base=group(_is_unscored_by_base),
         spending=cost.spent_by_review(review),
         notices=review.notices,
         tests=order_by_conversation(tests),
@@ -83,6 +86,10 @@ def _removal(review: Review, tests: tuple[ListedTest, ...]) -> Removal:
         for gate in one.comparison.gates_removed
     )
     return Removal(review.gone_suites, removed, gates)
+
+
+def _is_unscored_by_base(test: TestComparison) -> bool:
+    return test.by_base is not None and test.by_base.result.verdict is None
 
 
 def _failed_without_base(test: TestComparison) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agentevals_action.formatting import NOISE, cost, plural, step
-from agentevals_action.model.result import SampleResult, SuiteSummary
+from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
 from agentevals_action.model.review import Review
 
 Format = Callable[[float | None], str]
+_Part = SuiteSummary | TestResult | SampleResult
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ class Spending:
         return f"{number:,} of {self.replies:,} {plural(self.replies, 'reply', 'replies')}"
 
 
-def spent_by(parts: Iterable[SuiteSummary | SampleResult]) -> Spending:
-    """The sum over suites or samples."""
+def spent_by(parts: Iterable[_Part]) -> Spending:
+    """The sum over suites, tests or samples."""
     parts = list(parts)
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     return Spending(
@@ -120,10 +121,12 @@ def spent_by(parts: Iterable[SuiteSummary | SampleResult]) -> Spending:
 
 
 def spent_by_review(review: Review) -> Spending:
-    """The cost of head, and of the samples of base that were run for this review."""
-    parts: list[SuiteSummary | SampleResult] = []
+    """The cost of head, of the samples of base that were run for this review, and of base's
+    evaluators on head's answers."""
+    parts: list[_Part] = []
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
+        parts += [test.by_base.result for test in suite.tests if test.by_base]
         source = suite.origin.source if suite.origin else review.baseline.source
         if source == "rerun" and suite.base:
             parts.append(suite.base)

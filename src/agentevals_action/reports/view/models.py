@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.comparison import TestComparison
+from agentevals_action.model.edits import Edit
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.reports.view.conversations import Turn
@@ -69,6 +70,7 @@ class ReportView:
 
     `alert` is GitHub's word (`CAUTION`), `sentence` follows the outcome (`Failed: `), `waived`
     states what does not count. In each group the turns of a conversation are next to each other.
+    `edits` are those of all suites; `passed_by_edits` pass only with the changed evaluators.
     `regressions` need a reviewer: they regressed, or a required gate failed. `failures` failed
     without a base to compare with. `template` extends the comment's template."""
 
@@ -78,6 +80,9 @@ class ReportView:
     sentence: str
     reasons: tuple[str, ...]
     removal: Removal
+    edits: tuple[Edit, ...]
+    passed_by_edits: tuple[ListedTest, ...]
+    unscored_by_base: tuple[ListedTest, ...]
     spending: Spending
     notices: tuple[str, ...]
     tests: tuple[ListedTest, ...]

@@ -10,7 +10,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Outcome
-from agentevals_action.reports.view import verdict, waivers
+from agentevals_action.reports.view import edits, verdict, waivers
 from agentevals_action.reports.view.baseline import BaselineText
 from agentevals_action.reports.view.links import linked
 from agentevals_action.reports.view.listing import Listing, cut, make_listing
@@ -26,6 +26,9 @@ _FLAKY = "Not counted: the verdict dropped in some samples, and fresh samples di
 _UNDECIDED = (
     "Not counted: the verdict dropped, "
     "and fresh samples could not decide whether that is more than noise."
+)
+_BY_EDITS = (
+    "Base's evaluators scored head's answers too. A change of evaluators alone does not block."
 )
 _QUARANTINE = "These tests run, but do not count until their entry in `.agentevals.yaml` expires."
 
@@ -60,7 +63,10 @@ class Page:
     regressions: Worse | None
     failures: Worse | None
     accepted: Worse | None
+    passed_by_edits: Listing | None
     gone: Listing | None
+    edits: Listing | None
+    unscored_by_base: Listing | None
     errors: Listing | None
     errors_open: bool
     undecided: Listing | None
@@ -128,7 +134,20 @@ class _PageBuilder:
                 view.failures,
             ),
             accepted=self._worse(self._accepted_title(), view.accepted),
+            passed_by_edits=text.listing(
+                edits.by_edits_title([one.comparison for one in view.passed_by_edits]),
+                view.passed_by_edits,
+                text.by_base_line,
+                self._few(),
+                _BY_EDITS,
+            ),
             gone=self._removal(),
+            edits=self._edits(),
+            unscored_by_base=quiet(
+                "could not be scored with base's evaluators",
+                view.unscored_by_base,
+                text.by_base_line,
+            ),
             errors=text.listing(self._errors_title(), view.errors, text.error_line, limits.folded),
             errors_open=review.decision.outcome is Outcome.INCONCLUSIVE,
             undecided=folded("undecided", view.undecided, text.evidence_line, _UNDECIDED),
@@ -162,7 +181,8 @@ class _PageBuilder:
     def _verdict(self) -> str:
         outcome = f"**{self._review.decision.outcome.capitalize()}:**"
         waived = waivers.sentences((one.comparison for one in self._view.tests), code)
-        parts = [outcome, prose(self._view.sentence, 1000), self._view.removal.sentence, waived]
+        edited = verdict.edits_and_removal(self._view, code)
+        parts = [outcome, prose(self._view.sentence, 1000), edited, waived]
         return " ".join(filter(None, parts))
 
     def _reasons(self) -> tuple[str, ...]:
@@ -227,8 +247,20 @@ class _PageBuilder:
             f"required gate {code(gate)} of {name(one.comparison)} in {code(one.suite)}"
             for one, gate in removal.gates
         ]
-        limit = min(self._limits.items, max(self._limits.folded, 5))
-        return make_listing(removal.sentence.rstrip("."), lines, limit)
+        return make_listing(removal.sentence.rstrip("."), lines, self._few())
+
+    def _edits(self) -> Listing | None:
+        found, links = self._view.edits, self._view.links
+        lines = []
+        for edit in found[: self._few()]:
+            file = links.base_file if edit.action == "removed" else links.head_file
+            url = file(edit.location.path, edit.location.line)
+            lines.append(edits.describe(edit, code, url))
+        return make_listing(edits.sentence(found).rstrip("."), lines, self._few(), len(found))
+
+    def _few(self) -> int:
+        """Items of a list that is always shown."""
+        return min(self._limits.items, max(self._limits.folded, 5))
 
     def _diagnostics(
         self, diagnostics: Sequence[Diagnostic], noun: str, where: str

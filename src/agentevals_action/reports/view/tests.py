@@ -8,7 +8,7 @@ from agentevals_action.escaping import code, fenced, inline, prose
 from agentevals_action.formatting import counted, delta, error_kind, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.reports.view import confirmation, waivers
+from agentevals_action.reports.view import confirmation, edits, waivers
 from agentevals_action.reports.view.conversations import Turn
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.listing import Listing, make_listing
@@ -169,6 +169,21 @@ class TestText:
         """A test that ended in an error, or that an error prevented from being confirmed."""
         test = one.comparison
         return self._line(one, _score_fact(test), [*self._evidence(test), *self._error_fact(test)])
+
+    def by_base_line(self, one: ListedTest) -> str:
+        """A test as base's evaluators score head's answers: what fails, or why they could not."""
+        test = one.comparison
+        if test.by_base is None:
+            return self.line(one)
+        result, facts = test.by_base.result, []
+        for gate in edits.failed_by_base(test):
+            too = " (on base too)" if gate in test.by_base.failed_on_base else ""
+            facts.append(f"required gate {code(gate)} would fail{too}")
+        if result.verdict:
+            facts.insert(0, f"with base's evaluators {result.verdict}, {score(result.score)}")
+        elif result.error:
+            facts.append(self._error(result.error.kind, result.error.message))
+        return _SEPARATOR.join([self.name(test), verdicts(test), *self._suite(one), *facts])
 
     def reason_line(self, one: ListedTest) -> str:
         """A test that was not compared, and why."""

@@ -5,7 +5,7 @@ from collections import Counter
 from agentevals_action.formatting import counted, joined
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.review import Outcome, Review
-from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import Removal, ReportView
 
 #: Reasons that fit into the sentence.
@@ -32,10 +32,22 @@ def sentence(review: Review) -> str:
 
 
 def headline(view: ReportView) -> str:
-    """The outcome in one plain line, with what was removed and what does not count."""
+    """The outcome in one plain line, with what was removed and changed, and what does not count."""
     outcome = f"{view.review.decision.outcome.capitalize()}: {view.sentence}"
     waived = waivers.sentences(one.comparison for one in view.tests)
-    return " ".join(filter(None, [outcome, view.removal.sentence, waived]))
+    return " ".join(filter(None, [outcome, edits_and_removal(view, edits.quoted), waived]))
+
+
+def edits_and_removal(view: ReportView, name: edits.Name) -> str:
+    """What passes only by edits, then what was removed and what was changed; `name` escapes the
+    name of a gate."""
+    by_edits = [one.comparison for one in view.passed_by_edits]
+    words = (
+        edits.by_edits_sentence(by_edits, name),
+        view.removal.sentence,
+        edits.sentence(view.edits),
+    )
+    return " ".join(filter(None, words))
 
 
 def alert(review: Review, removal: Removal) -> str:
@@ -44,7 +56,8 @@ def alert(review: Review, removal: Removal) -> str:
         return found
     tests = _tests(review)
     waived = any(test.accepted_by or waivers.is_undecided(test) for test in tests)
-    if removal.sentence or waived or _is_ignored(review):
+    edited = any(suite.edits for suite in review.suites)
+    if removal.sentence or edited or waived or _is_ignored(review):
         return "IMPORTANT"
     return "TIP" if review.suites else "NOTE"
 

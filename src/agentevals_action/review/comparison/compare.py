@@ -1,10 +1,11 @@
 """The state of each test: head compared with base. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.comparison import (
+    BaseScoring,
     Change,
     Difference,
     Evidence,
@@ -12,7 +13,14 @@ from agentevals_action.model.comparison import (
     SuiteComparison,
     TestComparison,
 )
-from agentevals_action.model.result import EvaluatorResult, SampleResult, SuiteRun, TestResult
+from agentevals_action.model.edits import Edit
+from agentevals_action.model.result import (
+    ErrorInfo,
+    EvaluatorResult,
+    SampleResult,
+    SuiteRun,
+    TestResult,
+)
 from agentevals_action.review.comparison.decision_rule import RANK, Kept, find_fall, gates_kept
 from agentevals_action.review.comparison.statistics import paired_difference
 
@@ -56,11 +64,14 @@ class Knowledge:
     """What is known about the tests of one suite besides their results, by test id: the results of
     base as head's evaluators score them, the changed files that a question contains, and the
     evidence about a verdict that fell (the results then contain the fresh samples). A fall without
-    evidence is a regression."""
+    evidence is a regression. `by_base` are results of head as base's evaluators score them; `edits`
+    are those of the suite."""
 
     regraded: Mapping[str, TestResult] = field(default_factory=dict)
     question_files: Mapping[str, Sequence[str]] = field(default_factory=dict)
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    by_base: Mapping[str, TestResult] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,25 @@ def needs_regrading(head: TestResult, base: TestResult) -> bool:
     return any(sample.output_messages for sample in base.samples)
 
 
+def needs_base_scoring(head: TestResult) -> bool:
+    """Whether a result of head can hide a failure that base's evaluators would find."""
+    return head.verdict is not None and not head.gates_failed
+
+
+def without_workspace(head: TestResult) -> ErrorInfo | None:
+    """The error of a result that a program of base cannot score, because it would judge the agent's
+    workspace. None if there was none."""
+    if not _had_workspace(head):
+        return None
+    reason = "the folder in which head's agent worked is gone"
+    return ErrorInfo(kind="evaluator", message=reason)
+
+
+def unscored(head: TestResult, error: ErrorInfo) -> TestResult:
+    """A result of head that base's evaluators could not score."""
+    return replace(head, score=None, verdict=None, gates_failed=(), samples=(), error=error)
+
+
 def compare_suite(
     path: str, name: str, head: SuiteRun, base: Side, knowledge: Knowledge | None = None
 ) -> SuiteComparison:
@@ -129,6 +159,7 @@ def compare_suite(
             lambda sample: sample.trace_summary.duration_ms if sample.trace_summary else None,
         ),
         origin=base.origin,
+        edits=knowledge.edits,
     )
 
 
@@ -159,11 +190,14 @@ def removed(base: TestResult) -> TestComparison:
 def _compare(
     head: TestResult, base: TestResult | None, side: Side, knowledge: Knowledge
 ) -> TestComparison:
+    by_base = _base_scoring(head, base, knowledge.by_base.get(head.eval_id))
     if base is None:
         change = Change.HEAD_ERROR
         if head.verdict:
             change = Change.BASE_ERROR if side.problem else Change.NEW
-        return TestComparison(head.eval_id, change, head, None, reason=side.problem)
+        return TestComparison(
+            head.eval_id, change, head, None, reason=side.problem, by_base=by_base
+        )
     regraded = knowledge.regraded.get(head.eval_id)
     counted = regraded or base
     question_files = knowledge.question_files.get(head.eval_id, ())
@@ -183,6 +217,21 @@ def _compare(
         gates_removed=tuple(gate for gate in _gates(base) if gate not in _gates(head)),
         reason=reason,
         evidence=evidence,
+        by_base=by_base,
+    )
+
+
+def _base_scoring(
+    head: TestResult, base: TestResult | None, by_base: TestResult | None
+) -> BaseScoring | None:
+    if by_base is None or by_base.verdict is None or head.verdict is None:
+        return BaseScoring(by_base) if by_base else None
+    is_lower = RANK[by_base.verdict] < RANK[head.verdict]
+    failed = base.gates_failed if base else ()
+    return BaseScoring(
+        by_base,
+        is_worse=needs_base_scoring(head) and (is_lower or bool(by_base.gates_failed)),
+        failed_on_base=tuple(gate for gate in by_base.gates_failed if gate in failed),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.comparison import SuiteComparison
+from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import SampleResult, SuiteRun, TestResult
 from agentevals_action.model.review import Selection
 from agentevals_action.results.build import extended
@@ -17,12 +18,14 @@ from agentevals_action.review.comparison.decision_rule import Evidences, Key, Su
 @dataclass(frozen=True)
 class Runs:
     """The suites of head, those of base, and by suite and test id the results of base that head's
-    evaluators scored. `evidence` is about the verdicts that fell."""
+    evaluators scored, and those of head that base's scored (`by_base`). `evidence` is about the
+    verdicts that fell."""
 
     head: Mapping[str, SuiteRun]
     base: BaseRun
     regraded: Mapping[str, Mapping[str, TestResult]] = field(default_factory=dict)
     evidence: Evidences = field(default_factory=dict)
+    by_base: Mapping[str, Mapping[str, TestResult]] = field(default_factory=dict)
 
 
 def tests_to_regrade(runs: Runs) -> dict[str, dict[str, TestResult]]:
@@ -35,6 +38,21 @@ def tests_to_regrade(runs: Runs) -> dict[str, dict[str, TestResult]]:
             if before and compare.needs_regrading(result, before):
                 found.setdefault(path, {})[result.eval_id] = before
     return found
+
+
+def tests_to_score_by_base(
+    runs: Runs, edits: Mapping[str, SuiteEdits]
+) -> dict[str, dict[str, TestResult]]:
+    """The results of head that base's evaluators must score, by suite and test id."""
+    found = {
+        path: {
+            result.eval_id: result
+            for result in runs.head[path].results
+            if result.eval_id in of_suite.rescored and compare.needs_base_scoring(result)
+        }
+        for path, of_suite in edits.items()
+    }
+    return {path: results for path, results in found.items() if results}
 
 
 def find_falls(runs: Runs, selections: Sequence[Selection]) -> dict[str, tuple[compare.Fall, ...]]:
@@ -103,7 +121,8 @@ def with_evidence(
         if name not in runs.regraded.get(path, {})
     }
     base = {path: _extended_run(path, run, own_base) for path, run in runs.base.suites.items()}
-    return Runs(
+    return replace(
+        runs,
         head={path: _extended_run(path, run, fresh_head) for path, run in runs.head.items()},
         base=replace(runs.base, suites=base),
         regraded=regraded,
@@ -115,9 +134,10 @@ def compare_suites(
     runs: Runs,
     selections: Sequence[Selection],
     question_files: Mapping[str, Mapping[str, Sequence[str]]],
+    edits: Mapping[str, SuiteEdits],
 ) -> tuple[SuiteComparison, ...]:
     """The comparison of every selected suite. `question_files` are the changed files that a
-    question contains, by suite and test id."""
+    question contains, by suite and test id; `edits` are by suite."""
     return tuple(
         compare.compare_suite(
             path,
@@ -128,6 +148,8 @@ def compare_suites(
                 runs.regraded.get(path, {}),
                 question_files.get(path, {}),
                 {test: found for (suite, test), found in runs.evidence.items() if suite == path},
+                runs.by_base.get(path, {}),
+                edits.get(path, SuiteEdits()).edits,
             ),
         )
         for selection in selections

@@ -1,0 +1,149 @@
+"""Definitions of tests: what decides about them, as data by which two sides are compared."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from agentevals_action.evaluators.base import EvaluatorOptions
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
+from agentevals_action.model.result import Fingerprint
+from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.target import Target
+
+
+class Definitions:
+    """Definitions of the tests of both sides. Each file is read once."""
+
+    def __init__(self, fingerprints: Fingerprints) -> None:
+        self._fingerprints = fingerprints
+        self._imported: dict[tuple[Path, str, tuple[Path, ...], CodeJudge], Sequence[Path]] = {}
+
+    def differing(
+        self, head: Suite, base: Suite
+    ) -> tuple[tuple[TestDefinition, TestDefinition], ...]:
+        """The tests of both sides that differ, as pairs of head and base."""
+        before = {test.id: self._digests(base, test) for test in base.tests}
+        ids = {
+            test.id
+            for test in head.tests
+            if test.id in before and before[test.id] != self._digests(head, test)
+        }
+        on_base = {test.id: self._define(base, test) for test in base.tests if test.id in ids}
+        return tuple(
+            (self._define(head, test), on_base[test.id]) for test in head.tests if test.id in ids
+        )
+
+    def _digests(self, suite: Suite, test: Test) -> tuple[Fingerprint, tuple[str, ...]]:
+        """Digests of all that a definition contains."""
+        imported = {
+            path: digest
+            for _, evaluator in _walk(test.evaluators)
+            for path, digest in self._imports(suite, evaluator).items()
+        }
+        return self._fingerprints.of(suite, test), tuple(sorted(imported.values()))
+
+    def _define(self, suite: Suite, test: Test) -> TestDefinition:
+        agent = suite.targets.targets.get(suite.target_of(test) or "")
+        evaluators = dict(_walk(test.evaluators))
+        references = self._fingerprints.references(suite, test)
+        uses_text = any(map(_reads_criteria, evaluators.values()))
+        return TestDefinition(
+            id=test.id,
+            location=test.location,
+            fingerprint=self._fingerprints.of(suite, test),
+            agent=_define_target(agent),
+            evaluators={
+                path: self._evaluator(suite, path, evaluator, agent)
+                for path, evaluator in evaluators.items()
+            },
+            gates=frozenset(gate.name for gate in test.gates),
+            references={
+                name: _json(value, suite.root)
+                for name, value in references.items()
+                if uses_text or name == "expected_output"
+            },
+            has_program=any(one.type == "code_judge" for one in evaluators.values()),
+        )
+
+    def _evaluator(
+        self, suite: Suite, path: str, evaluator: Evaluator, agent: Target | None
+    ) -> EvaluatorDefinition:
+        options = evaluator.options
+        hidden = {options.children_field} if isinstance(options, EvaluatorOptions) else None
+        fields = {
+            "type": evaluator.type,
+            "required": evaluator.threshold or False,
+            "negate": evaluator.negate,
+            "weight": evaluator.weight,
+            "config": dict(evaluator.config),
+            **options.model_dump(exclude=hidden),
+        }
+        named = {
+            file.path: self._fingerprints.content(suite.root / file.path)
+            for file in evaluator.files
+        }
+        return EvaluatorDefinition(
+            path=path,
+            fields={name: _json(value, suite.root) for name, value in fields.items()},
+            files={**named, **self._imports(suite, evaluator)},
+            location=evaluator.location,
+            judge=_define_target(self._fingerprints.judge(suite, evaluator, agent)),
+        )
+
+    def _imports(self, suite: Suite, evaluator: Evaluator) -> Mapping[str, str]:
+        """The digests of the files that the evaluator's program imports, by path."""
+        options = evaluator.options
+        if not isinstance(options, CodeJudge):
+            return {}
+        files = tuple(suite.root / file.path for file in evaluator.files)
+        key = (suite.root, evaluator.location.path, files, options)
+        if key not in self._imported:
+            self._imported[key] = options.imported_files(files, suite.root)
+        return {
+            path.relative_to(suite.root).as_posix(): self._fingerprints.content(path)
+            for path in self._imported[key]
+        }
+
+
+def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Iterator[tuple[str, Evaluator]]:
+    """Evaluators and all inside them with their paths, in suite order."""
+    for evaluator in evaluators:
+        path = f"{above}{evaluator.name}"
+        yield path, evaluator
+        if isinstance(evaluator.options, EvaluatorOptions):
+            yield from _walk(evaluator.options.children(), f"{path}/")
+
+
+def _reads_criteria(evaluator: Evaluator) -> bool:
+    """Whether an evaluator reads the criteria and the note of a test: a model or a program does."""
+    options = evaluator.options
+    return isinstance(options, EvaluatorOptions) and not (
+        options.deterministic and not options.needs_judge()
+    )
+
+
+def _define_target(target: Target | None) -> TargetDefinition | None:
+    if target is None:
+        return None
+    fields = {
+        name: json.dumps(value, sort_keys=True, default=str)
+        for name, value in target.definition.items()
+        if name not in ("name", "extends")
+    }
+    return TargetDefinition(target.name, target.provider, fields, target.location)
+
+
+def _json(value: Any, root: Path) -> str:
+    """A value as JSON, the same in every folder."""
+
+    def plain(value: object) -> Any:
+        if isinstance(value, PurePath):
+            return value.relative_to(root).as_posix() if value.is_relative_to(root) else value.name
+        if isinstance(value, Mapping):
+            return dict(value)
+        return sorted(value, key=repr) if isinstance(value, set | frozenset) else repr(value)
+
+    return json.dumps(value, sort_keys=True, default=plain, ensure_ascii=False)

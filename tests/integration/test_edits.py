@@ -1,0 +1,310 @@
+"""Edits beside a broken agent: one change breaks the agent and replaces what answers, or relaxes
+what scores. The review names each edit, and scores head's answers with base's evaluators too."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Files, Repository
+
+SUITE = """\
+name: greeter
+tests:
+  - id: greets
+    criteria: greets by name
+    input: Ada
+    assert:
+      - {name: by-name, type: contains, value: Ada, required: 0.9}
+      - {name: check, type: code_judge, script: [python3, check.py], required: true}
+"""
+TARGETS = """\
+targets:
+  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}
+  - name: fake
+    provider: mock
+    responses: [{pattern: ".*", response: "Good day, Ada."}]
+"""
+MOCK = """\
+targets:
+  - name: default
+    provider: mock
+    responses: [{pattern: ".*", response: "Good day, Ada."}]
+"""
+CHECK = """\
+import json, sys
+from lib.rules import is_polite
+answer = json.load(sys.stdin)["output"]
+print(json.dumps({"score": float(is_polite(answer)), "hits": [], "misses": [answer]}))
+"""
+LAX = "def is_polite(answer):\n    return True\n"
+FILES: Files = {
+    "evals/EVAL.yaml": SUITE,
+    "evals/check.py": CHECK,
+    "evals/lib/rules.py": "def is_polite(answer):\n    return 'Good day' in answer\n",
+    ".agentv/targets.yaml": TARGETS,
+    "agent.sh": 'read name; echo "Good day, $name."\n',
+    ".gitignore": "/agentevals-report/\n__pycache__/\n",
+}
+#: The agent gives the name and is not polite any more, or forgets the name.
+IMPOLITE = {"agent.sh": 'read name; echo "Yo $name"\n'}
+NAMELESS = {"agent.sh": 'echo "Good day."\n'}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository.create(tmp_path / "repository", FILES)
+    made.git("checkout", "--quiet", "-b", "change")
+    return made
+
+
+def review(repository: Repository, *options: str) -> tuple[str, dict[str, Any]]:
+    """The comment of a review that passes, and the first suite of its summary."""
+    done = command.run(repository.path, "review", "--base", "main", *options)
+    assert done.code == 0, done.out + done.err
+    summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
+    return done.out, summary["suites"][0]
+
+
+def edited(old: str, new: str, path: str = "evals/EVAL.yaml") -> Files:
+    text = FILES[path]
+    assert isinstance(text, str)
+    assert text.count(old) == 1
+    return {path: text.replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        pytest.param(
+            {".agentv/targets.yaml": MOCK},
+            "target `default` of `greets` at `.agentv/targets.yaml:2`: `provider` `cli` → `mock`",
+            id="the target's entry",
+        ),
+        pytest.param(
+            edited("tests:", "execution: {target: fake}\ntests:"),
+            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
+            "`name` `default` → `fake`, `provider` `cli` → `mock`",
+            id="the suite's target",
+        ),
+        pytest.param(
+            edited("    input: Ada", "    input: Ada\n    execution: {target: fake}"),
+            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
+            "`name` `default` → `fake`, `provider` `cli` → `mock`",
+            id="the test's target",
+        ),
+        pytest.param(
+            {"evals/.agentv/targets.yaml": MOCK},
+            "target `default` of `greets` at `evals/.agentv/targets.yaml:2`: "
+            "`provider` `cli` → `mock`",
+            id="a nearer targets file",
+        ),
+        pytest.param(
+            {"evals/.agentv/config.yaml": "defaults: {target: fake}\n"},
+            "target `fake` of `greets` at `.agentv/targets.yaml:3`: "
+            "`name` `default` → `fake`, `provider` `cli` → `mock`",
+            id="the configuration's target",
+        ),
+    ],
+)
+def test_review__a_replaced_target_is_named(
+    repository: Repository, files: Files, line: str
+) -> None:
+    repository.commit("broken", {**files, **NAMELESS})
+    out, suite = review(repository)
+    alert = out.split("\n\n")[0]
+    assert "[!IMPORTANT]" in alert
+    assert "1 target was changed." in alert
+    assert "### 1 target was changed" in out
+    assert f"- {line}\n" in out
+    (edit,) = suite["edits"]
+    assert (edit["kind"], edit["tests"]) == ("target", ["greets"])
+
+
+@pytest.mark.parametrize(
+    ("agent", "files", "gate", "line"),
+    [
+        pytest.param(
+            NAMELESS,
+            edited("value: Ada", "value: Good"),
+            "by-name",
+            'at `evals/EVAL.yaml:7`: `value` `"Ada"` → `"Good"`',
+            id="value",
+        ),
+        pytest.param(
+            NAMELESS,
+            edited("type: contains, value: Ada", "type: regex, value: '.*'"),
+            "by-name",
+            'at `evals/EVAL.yaml:7`: `type` `"contains"` → `"regex"`, `value` `"Ada"` → `".*"`',
+            id="type",
+        ),
+        pytest.param(
+            NAMELESS,
+            edited("required: 0.9", "required: 0.9, negate: true"),
+            "by-name",
+            "at `evals/EVAL.yaml:7`: `negate` `false` → `true`",
+            id="negate",
+        ),
+        pytest.param(
+            IMPOLITE,
+            {"evals/check.py": CHECK.replace("float(is_polite(answer))", "1.0")},
+            "check",
+            "at `evals/EVAL.yaml:8`: `evals/check.py` changed",
+            id="the judge's script",
+        ),
+        pytest.param(
+            IMPOLITE,
+            {"evals/lib/rules.py": LAX},
+            "check",
+            "at `evals/EVAL.yaml:8`: `evals/lib/rules.py` changed",
+            id="what the judge imports",
+        ),
+        pytest.param(
+            IMPOLITE,
+            {
+                **edited("[python3, check.py]", "[sh, -c, 'exec python3 lax/check.py']"),
+                "evals/lax/check.py": "print('{\"score\": 1}')\n",
+            },
+            "check",
+            'at `evals/EVAL.yaml:8`: `script` `["python3", "check.py"]` → '
+            '`["sh", "-c", "exec python3 lax/check.py"]`, `evals/check.py` changed, '
+            "`evals/lax/check.py` changed, `evals/lib/rules.py` changed",
+            id="another script",
+        ),
+    ],
+)
+def test_review__a_relaxed_gate_is_named_and_base_s_evaluators_score_the_answer(
+    repository: Repository, agent: Files, files: Files, gate: str, line: str
+) -> None:
+    repository.commit("broken", {**files, **agent})
+    out, suite = review(repository)
+    alert = out.split("\n\n")[0]
+    assert "[!IMPORTANT]" in alert
+    assert (
+        "1 test passes only with the changed evaluators: "
+        f"with base's it would fail `{gate}`. 1 required gate was changed."
+    ) in alert
+    assert f"- required gate `{gate}` of `greets` {line}\n" in out
+    assert f"required gate `{gate}` would fail\n" in out
+    (test,) = suite["tests"]
+    assert test["byBaseEvaluators"]["gatesFailed"] == [gate]
+    assert test["byBaseEvaluators"]["verdict"] == "fail"
+
+
+def test_review__a_lower_threshold_is_named_and_base_s_threshold_applies(
+    repository: Repository,
+) -> None:
+    half = CHECK.replace("float(is_polite(answer))", "0.5 + is_polite(answer) / 2")
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("half a score", {"evals/check.py": half})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("broken", {**edited("required: true", "required: 0.5"), **IMPOLITE})
+    done = command.run(repository.path, "review", "--base", "main", "--fail-on", "gates")
+    assert done.code == 0, done.out
+    assert "required gate `check` of `greets` at `evals/EVAL.yaml:8`: `required` `0.8` → `0.5`" in (
+        done.out
+    )
+    assert "with base's it would fail `check`." in done.out
+
+
+def test_review__a_removed_gate_would_fail_by_base_s_evaluators(repository: Repository) -> None:
+    repository.commit("broken", {**edited(", required: 0.9", ", weight: 0"), **NAMELESS})
+    out, _ = review(repository)
+    assert "with base's it would fail `by-name`. 1 required gate of the base was removed." in out
+    assert "required gate `by-name` of `greets` at `evals/EVAL.yaml:7`: `weight` `1.0` → `0.0`" in (
+        out
+    )
+
+
+def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
+    judged = TARGETS.replace("cwd: /}", "cwd: /, judge_target: judge}") + (
+        "  - {name: judge, provider: mock, responses: [{pattern: '(?s).*', "
+        'response: \'{"score": 0.1, "misses": ["is rude"]}\'}]}\n'
+    )
+    suite = SUITE.replace("type: code_judge, script: [python3, check.py]", "type: llm_judge")
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("a judge", {"evals/EVAL.yaml": suite, ".agentv/targets.yaml": judged})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("kind", {".agentv/targets.yaml": judged.replace("0.1", "1.0")})
+    out, suite_ = review(repository)
+    assert (
+        "judge target `judge` of `greets` at `.agentv/targets.yaml:6`: `responses` changed" in out
+    )
+    assert "with base's it would fail `check`." in out
+    # Base's own answer failed it too, so the change may correct the judge.
+    assert "required gate `check` would fail (on base too)" in out
+    assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
+
+
+def test_review__equal_edits_of_many_tests_are_one_line(repository: Repository) -> None:
+    head, _, test = SUITE.partition("  - id: greets\n")
+
+    def suite(value: str) -> str:
+        tests = (f"  - id: greets-{number}\n{test}" for number in range(12))
+        return head + "".join(tests).replace("value: Ada", f"value: {value}")
+
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("more", {"evals/EVAL.yaml": suite("Ada")})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("relaxed", {"evals/EVAL.yaml": suite("Good"), **NAMELESS})
+    out, _ = review(repository)
+    assert (
+        "12 tests pass only with the changed evaluators: with base's they would fail `by-name`."
+        in (out)
+    )
+    assert "1 required gate was changed." in out
+    assert "- required gate `by-name` of 12 tests at `evals/EVAL.yaml:7`: " in out
+
+
+def test_review__base_s_program_without_the_workspace_is_an_error_and_no_score(
+    repository: Repository,
+) -> None:
+    worked = SUITE.replace("tests:", "workspace: {template: files}\ntests:")
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("works", {"evals/EVAL.yaml": worked, "evals/files/a.txt": "a"})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("lax", {"evals/check.py": CHECK.replace("float(is_polite(answer))", "1.0")})
+    out, suite = review(repository)
+    assert (
+        "required gate `check` of `greets` at `evals/EVAL.yaml:9`: `evals/check.py` changed" in out
+    )
+    assert "1 test could not be scored with base's evaluators" in out
+    assert "the folder in which head's agent worked is gone" in out
+    assert suite["tests"][0]["byBaseEvaluators"]["verdict"] is None
+
+
+def test_review__base_s_evaluators_need_base_prepared(repository: Repository) -> None:
+    """A baseline from a file does not prepare base; the programs of base's judges need it."""
+    rules = repository.path / "evals/lib/rules.py"
+    repository.git("checkout", "--quiet", "main")
+    repository.commit(
+        "rules are built", {"evals/lib/rules.py": None, "evals/rules.txt": rules.read_text()}
+    )
+    build = "mkdir -p evals/lib && cp evals/rules.txt evals/lib/rules.py"
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit(
+        "lax", {"evals/check.py": CHECK.replace("(is_polite(answer))", "(1)")} | IMPOLITE
+    )
+    out, _ = review(repository, "--baseline", "none", "--prepare", build)
+    assert "with base's it would fail `check`." in out
+
+
+def test_review__an_edit_that_changes_no_score_needs_no_attention_beyond_its_line(
+    repository: Repository,
+) -> None:
+    repository.commit("stricter", edited("value: Ada", "value: 'day, Ada'"))
+    out, suite = review(repository)
+    assert "required gate `by-name`" in out
+    assert "pass only" not in out
+    assert "passes only" not in out
+    assert suite["tests"][0]["byBaseEvaluators"]["isWorse"] is False
+
+
+def test_review__a_changed_agent_is_no_edit(repository: Repository) -> None:
+    repository.commit("other words", {"agent.sh": 'read name; echo "Good day to you, $name."\n'})
+    done = command.run(repository.path, "review", "--base", "main")
+    summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
+    assert summary["suites"][0]["edits"] == []
+    assert "changed." not in done.out.split("\n\n")[0]
