@@ -7,7 +7,7 @@ from typing import Any
 
 from agentevals_action.evaluators.base import EvaluatorOptions
 from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
-from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.fingerprint import NAMING, Fingerprints
 from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Evaluator, Suite, Test
@@ -25,6 +25,8 @@ class Definitions:
         self, head: Suite, base: Suite
     ) -> tuple[tuple[TestDefinition, TestDefinition], ...]:
         """The tests of both sides that differ, as pairs of head and base."""
+        if self._sources(head) == self._sources(base):
+            return ()  # without a look at the tests, which may be thousands of rows
         before = {test.id: self._digests(base, test) for test in base.tests}
         ids = {
             test.id
@@ -36,17 +38,29 @@ class Definitions:
             (self._define(head, test), on_base[test.id]) for test in head.tests if test.id in ids
         )
 
+    def _sources(self, suite: Suite) -> tuple[Mapping[str, Any], ...]:
+        """All that definitions of tests are read from: files by path, and targets by name."""
+        files = {
+            file.path: self._fingerprints.content(suite.root / file.path)
+            for file in suite.files
+            if file.role != "target's command"  # the agent itself
+        }
+        for program in suite.programs:
+            files |= self._imports(suite, program)
+        return files, {name: self._define_target(suite, name) for name in suite.used_targets}
+
     def _digests(self, suite: Suite, test: Test) -> tuple[Fingerprint, tuple[str, ...]]:
         """Digests of all that a definition contains."""
         imported = {
             path: digest
-            for _, evaluator in _walk(test.evaluators)
+            for _, evaluator in (_walk(test.evaluators) if suite.programs else ())
             for path, digest in self._imports(suite, evaluator).items()
         }
         return self._fingerprints.of(suite, test), tuple(sorted(imported.values()))
 
     def _define(self, suite: Suite, test: Test) -> TestDefinition:
         agent = suite.targets.targets.get(suite.target_of(test) or "")
+        name = agent.name if agent else None
         evaluators = dict(_walk(test.evaluators))
         references = self._fingerprints.references(suite, test)
         uses_text = any(map(_reads_criteria, evaluators.values()))
@@ -54,7 +68,7 @@ class Definitions:
             id=test.id,
             location=test.location,
             fingerprint=self._fingerprints.of(suite, test),
-            agent=_define_target(agent),
+            agent=self._define_target(suite, name),
             evaluators={
                 path: self._evaluator(suite, path, evaluator, agent)
                 for path, evaluator in evaluators.items()
@@ -72,6 +86,7 @@ class Definitions:
         self, suite: Suite, path: str, evaluator: Evaluator, agent: Target | None
     ) -> EvaluatorDefinition:
         options = evaluator.options
+        judge = self._fingerprints.judge(suite, evaluator, agent)
         hidden = {options.children_field} if isinstance(options, EvaluatorOptions) else None
         fields = {
             "type": evaluator.type,
@@ -90,7 +105,23 @@ class Definitions:
             fields={name: _json(value, suite.root) for name, value in fields.items()},
             files={**named, **self._imports(suite, evaluator)},
             location=evaluator.location,
-            judge=_define_target(self._fingerprints.judge(suite, evaluator, agent)),
+            judge=self._define_target(suite, judge.name if judge else None),
+        )
+
+    def _define_target(self, suite: Suite, name: str | None) -> TargetDefinition | None:
+        target = suite.targets.targets.get(name or "")
+        if target is None:
+            return None
+        values = self._fingerprints.values(suite, target.definition)
+        fields = {
+            **{name: value for name, value in target.definition.items() if name not in NAMING},
+            **{f"${{{{ {name} }}}}": value for name, value in values.items()},
+        }
+        return TargetDefinition(
+            target.name,
+            target.provider,
+            {name: _json(value, suite.root) for name, value in fields.items()},
+            target.location,
         )
 
     def _imports(self, suite: Suite, evaluator: Evaluator) -> Mapping[str, str]:
@@ -123,17 +154,6 @@ def _reads_criteria(evaluator: Evaluator) -> bool:
     return isinstance(options, EvaluatorOptions) and not (
         options.deterministic and not options.needs_judge()
     )
-
-
-def _define_target(target: Target | None) -> TargetDefinition | None:
-    if target is None:
-        return None
-    fields = {
-        name: json.dumps(value, sort_keys=True, default=str)
-        for name, value in target.definition.items()
-        if name not in ("name", "extends")
-    }
-    return TargetDefinition(target.name, target.provider, fields, target.location)
 
 
 def _json(value: Any, root: Path) -> str:

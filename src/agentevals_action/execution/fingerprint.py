@@ -20,7 +20,7 @@ from agentevals_action.system.regular_files import digest_of
 from agentevals_action.targets.variables import names_in
 
 #: Fields of a target that name it and do not define it.
-_NAMING = ("name", "extends")
+NAMING = ("name", "extends")
 #: Roles of the files that a workspace is made of.
 _WORKSPACE_ROLES = ("workspace template", "workspace repository")
 #: Stands for the content of a watched file in a question.
@@ -178,17 +178,18 @@ class Fingerprints:
         key = (suite.root, suite.path, target.name)
         if key not in self._targets:
             definition = {
-                name: value for name, value in target.definition.items() if name not in _NAMING
+                name: value for name, value in target.definition.items() if name not in NAMING
             }
             files = [self.content(suite.root / path) for path in sorted(target.files)]
             parts: list[Any] = [definition, files]
             # Another model in a variable is another agent; another key is not.
-            if values := self._values(suite, definition):
+            if values := self.values(suite, definition):
                 parts.append(values)
             self._targets[key] = _digest(parts)
         return self._targets[key]
 
-    def _values(self, suite: Suite, definition: Mapping[str, Any]) -> Mapping[str, str]:
+    def values(self, suite: Suite, definition: Mapping[str, Any]) -> Mapping[str, str]:
+        """The values of the variables that a target's definition names, secrets left out."""
         names = [name for name in names_in(definition) if not looks_secret(name)]
         if not names or self._variables is None:
             return {}

@@ -177,8 +177,8 @@ class Suite:
     `tests` may be iterated again and again and holds no more than one row of a JSONL file in memory
     at a time. `files` are the files that the suite and its tests name, itself and its targets file
     included, each once. `test_count` is how many tests there are, `used_targets` the names of the
-    targets that they are put to and judged by: what is known from loading needs no second look at
-    the rows."""
+    targets that they are put to and judged by, `programs` the evaluators that run one, equal ones
+    of several tests once: what is known from loading needs no second look at the rows."""
 
     path: str
     name: str
@@ -193,6 +193,7 @@ class Suite:
     timeout_seconds: float | None = None
     test_count: int = 0
     used_targets: tuple[str, ...] = ()
+    programs: tuple[Evaluator, ...] = ()
 
     def target_of(self, test: Test) -> str | None:
         """Name of the target that answers a test."""

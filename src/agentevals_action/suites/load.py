@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentevals_action.evaluators.base import EvaluatorOptions, walk
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.field_errors import field_errors
-from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite, Test
+from agentevals_action.model.suite import BrokenSuite, Evaluator, NamedFile, Suite, Test
 from agentevals_action.suites import dialects, schema_models
 from agentevals_action.suites.catalog import Catalog
 from agentevals_action.suites.evaluators import EvaluatorReader
@@ -154,6 +155,7 @@ class _Loader:
         self.findings = findings
         self.files: dict[str, NamedFile] = {}
         self._add_files(suite.files)
+        self._programs: dict[tuple[str, EvaluatorOptions], Evaluator] = {}
         self._ids: dict[str, Location] = {}
         self._is_criteria_reported = False
 
@@ -203,6 +205,7 @@ class _Loader:
             timeout_seconds=fields.execution.timeout_seconds or targets.timeout_seconds,
             test_count=len(self._ids),
             used_targets=tuple(targets.used),
+            programs=tuple(self._programs.values()),
         )
 
     def _add_files(self, files: Iterable[NamedFile]) -> None:
@@ -260,11 +263,18 @@ class _Loader:
                 if read.test is None:
                     continue
                 self._add_files(read.test.files)
+                self._add_programs(read.test)
                 self._check_criteria(read.test)
                 if streamed is None:
                     kept.append(read.test)
             parts.append(streamed or tuple(kept))
         return Tests(reader, tuple(parts))
+
+    def _add_programs(self, test: Test) -> None:
+        for evaluator in (inside for each in test.evaluators for inside in walk(each)):
+            if isinstance(evaluator.options, CodeJudge):
+                key = (evaluator.location.path, evaluator.options)
+                self._programs.setdefault(key, evaluator)
 
     def _check_id(self, read: ReadTest) -> None:
         if read.id is None:
