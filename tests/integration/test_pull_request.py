@@ -136,6 +136,27 @@ def test_gate__a_broken_required_gate_blocks(gate: Gate) -> None:
     assert "by-name" in done.summary
 
 
+def test_gate__a_gate_relaxed_beside_a_broken_agent_is_a_warning_on_its_line(gate: Gate) -> None:
+    relaxed = SUITE.replace("value: Ada", "value: Good")
+    gate.push({"evals/EVAL.yaml": relaxed}, "agent.sh", "evals/EVAL.yaml")
+    done = gate.job().finish()
+    assert done.code == 0, done.log
+    edit = 'required gate `by-name` of `greets` at `evals/EVAL.yaml:8`: `value` `"Ada"` → `"Good"`'
+    only = "1 test passes only with the changed evaluators: with base's it would fail `by-name`."
+    assert f"changed: {edit}" in done.log
+    assert only in done.log
+    assert only in done.summary
+    (check,) = gate.server.check_runs
+    assert only in str(check.title)
+    (warning,) = check.annotations
+    assert (warning["annotation_level"], warning["path"], warning["start_line"]) == (
+        "warning",
+        "evals/EVAL.yaml",
+        GATE_LINE + 1,
+    )
+    assert "would fail the required gate by-name" in warning["message"]
+
+
 def test_gate__a_fix_turns_both_green_in_the_same_comment(gate: Gate) -> None:
     gate.job().finish()
     gate.push({"agent.sh": GOOD + "# fixed\n"}, "agent.sh")

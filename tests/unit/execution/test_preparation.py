@@ -150,6 +150,19 @@ def test_run__a_failed_prepare_is_of_its_tree_alone(tmp_path: Path) -> None:
     asyncio.run(make())
 
 
+def test_run__prepare_is_not_repeated_in_a_tree(tmp_path: Path) -> None:
+    prepared = preparation(tmp_path, None, "echo once >> prepared.txt")
+
+    async def make() -> None:
+        await asyncio.gather(
+            *(prepared.run(tmp_path, Log().section) for _ in range(2)),
+        )
+        await prepared.run(tmp_path, Log().section)
+
+    asyncio.run(make())
+    assert (tmp_path / "prepared.txt").read_text() == "once\n"
+
+
 def test_run__nothing_to_do_says_nothing(tmp_path: Path) -> None:
     log = Log()
     asyncio.run(preparation(tmp_path, None, None).run(tmp_path, log.section))

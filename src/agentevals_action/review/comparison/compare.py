@@ -110,11 +110,6 @@ def needs_regrading(head: TestResult, base: TestResult) -> bool:
     return any(sample.output_messages for sample in base.samples)
 
 
-def needs_base_scoring(head: TestResult) -> bool:
-    """Whether a result of head can hide a failure that base's evaluators would find."""
-    return head.verdict is not None and not head.gates_failed
-
-
 def without_workspace(head: TestResult) -> ErrorInfo | None:
     """The error of a result that a program of base cannot score, because it would judge the agent's
     workspace. None if there was none."""
@@ -230,7 +225,7 @@ def _base_scoring(
     failed = base.gates_failed if base else ()
     return BaseScoring(
         by_base,
-        is_worse=needs_base_scoring(head) and (is_lower or bool(by_base.gates_failed)),
+        is_worse=not head.gates_failed and (is_lower or bool(by_base.gates_failed)),
         failed_on_base=tuple(gate for gate in by_base.gates_failed if gate in failed),
     )
 

@@ -48,7 +48,7 @@ def tests_to_score_by_base(
         path: {
             result.eval_id: result
             for result in runs.head[path].results
-            if result.eval_id in of_suite.rescored and compare.needs_base_scoring(result)
+            if result.eval_id in of_suite.rescored and result.verdict is not None
         }
         for path, of_suite in edits.items()
     }
