@@ -250,6 +250,9 @@ class Settings(BaseModel):
         "The agent's own code, one rule per line: a glob (affects all suites) or "
         "glob => suite glob; !glob excludes.",
     )
+    untouched: Annotated[str, _choice("pass", "neutral", "all")] = _input(
+        "pass", "When the change affects no suite: pass, neutral, or all (every suite runs)."
+    )
     targets: _Path | None = _input(
         None, "A targets file, used instead of the search for .agentv/targets.yaml."
     )

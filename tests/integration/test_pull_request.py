@@ -215,6 +215,16 @@ def test_gate__no_suite_touched_is_a_passed_check_with_the_reason(gate: Gate) ->
     assert "lists of changed files differ" not in done.log
 
 
+def test_gate__untouched_neutral_is_a_neutral_check(gate: Gate) -> None:
+    gate.push({"agent.sh": GOOD, "src/kb.py": "x = 1\n"}, "src/kb.py")
+    done = gate.job(inputs={"untouched": "neutral"}).finish()
+    assert done.code == 0, done.log
+    (check,) = gate.server.check_runs
+    assert check.conclusion == "neutral"
+    assert "add `src/**` to `watch`" in str(check.summary)
+    assert "src/kb.py" in done.log
+
+
 def test_gate__a_list_of_files_that_is_stale_does_not_hide_a_change(gate: Gate) -> None:
     """GitHub's list is that of the push before; git shows the agent's file."""
     gate.announce(gate.pull)

@@ -132,6 +132,22 @@ def test_review__a_rule_holds_from_the_working_directory_as_suites_do(
     assert "2 tests in 1 suite, all pass" in done.out
 
 
+def test_review__code_that_no_suite_covers_is_named(repository: Repository) -> None:
+    repository.commit("code", {"README.md": "hello", "src/kb.py": "x = 1\n"})
+    done = review(repository)
+    assert done.code == 0, done.err
+    assert "`src/kb.py`: if it belongs to the agent, add `src/**` to `watch`" in done.out
+    assert "src/kb.py" not in review(repository, "--watch", "src/**").out.partition("Why")[0]
+
+
+def test_review__untouched_all_runs_every_suite(repository: Repository) -> None:
+    repository.commit("code", {"src/kb.py": "x = 1\n"})
+    done = review(repository, "--untouched", "all")
+    assert done.code == 0, done.err
+    assert "the change affects no suite" not in done.out
+    assert "greets" in results(repository)
+
+
 def test_review__a_rule_without_effect_is_a_warning(repository: Repository) -> None:
     repository.commit("docs", {"README.md": "hello", "src/prompt.md": "Be polite."})
     done = review(repository, "--watch", "scr/**\nsrc/** => eval/**")

@@ -29,6 +29,7 @@ Form = Literal["screen", "markdown", "json"]
 _INPUTS = (
     *RUN_INPUTS,
     *("samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch", "select", "baseline"),
+    "untouched",
     *("baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template"),
 )
 

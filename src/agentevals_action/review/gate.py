@@ -20,12 +20,14 @@ _DIGITS = 9
 class Policy:
     """What blocks: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
     `min_pass_rate` is 0–1 over the scored tests; `on_inconclusive` is `fail`, `neutral` or `pass`.
-    `accept_label` appears in the reasons only."""
+    `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
+    suite makes the check neutral."""
 
     fail_on: frozenset[str]
     min_pass_rate: float | None = None
     on_inconclusive: str = "fail"
     accept_label: str = "agentevals:accept"
+    untouched: str = "pass"
 
 
 _ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
@@ -57,7 +59,8 @@ def decide(
         reasons = () if suites else ("the change affects no suite",)
         # `never` is the only value that lets every failure pass: a green check would hide it.
         ignored = "never" in policy.fail_on and any(_failures(_ANY_FAILURE, tests))
-        conclusion = "neutral" if ignored else "success"
+        untouched = not suites and policy.untouched == "neutral"
+        conclusion = "neutral" if ignored or untouched else "success"
         decision = Decision(Outcome.PASSED, ExitCode.PASSED, conclusion, reasons)
     return replace(decision, waived=waivers.describe(suites, policy.accept_label))
 

@@ -38,7 +38,12 @@ from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.comparison.edits import find_edits
 from agentevals_action.review.run_sides import Sides
-from agentevals_action.review.selection import Change, SelectedSuites, select_suites
+from agentevals_action.review.selection import (
+    Change,
+    SelectedSuites,
+    describe_uncovered,
+    select_suites,
+)
 from agentevals_action.review.target_permissions import read_permissions
 from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
@@ -142,6 +147,9 @@ def _review(
             repository, request.host, job, head_sha, base, checkout, paths, settings
         )
         selected = select_suites(suites, change, settings.watch_rules)
+        if selected.is_empty and settings.untouched == "all":
+            change = replace(change, everything=True)
+            selected = select_suites(suites, change, settings.watch_rules)
         if job.pull is not None:
             engine.restrict(read_permissions(base, settings, workspace.environ))
         plan = _plan(selected, suites, base, engine, job)
@@ -167,8 +175,10 @@ def _review(
         settings.min_pass_rate,
         settings.on_inconclusive,
         settings.accept_label,
+        settings.untouched,
     )
     invalid = (*_errors(selected.broken), *plan.missing, *quarantines.errors)
+    uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
     decision = gate.decide(policy, compared, runs.base.info, invalid)
     written = sides.write_results(runs)
     return Review(
@@ -186,7 +196,7 @@ def _review(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=(*change_notices, *written.notices),
+        notices=(*filter(None, [uncovered]), *change_notices, *written.notices),
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
         uncommitted=uncommitted,

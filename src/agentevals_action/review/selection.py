@@ -1,5 +1,6 @@
 """The selection of suites: which suites a change affects and why, and which are gone. Pure."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -19,6 +20,13 @@ _SEARCHED_FILES = {
     "config.yml": "configuration",
 }
 _ALL = "all suites run, whatever changed"
+#: Files that no agent runs, so that no suite needs to cover them.
+_DOCUMENTATION = re.compile(
+    r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
+    re.IGNORECASE | re.DOTALL,
+)
+#: Names in a sentence; the others are counted.
+_NAMED = 3
 _UNKNOWN = "the changed files are unknown, so all suites run"
 
 
@@ -52,6 +60,11 @@ class SelectedSuites:
     unaffected: tuple[BrokenSuite, ...] = ()
     gone: tuple[str, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the change affects no suite."""
+        return not self.selections and not self.broken
+
 
 def select_suites(
     suites: Sequence[Suite | BrokenSuite], change: Change, watch: Sequence[WatchRule] = ()
@@ -72,6 +85,31 @@ def select_suites(
     moved = {old for path, old in renamed.items() if path in paths}
     gone = (path for path in change.base_suites or () if path not in paths | moved)
     return SelectedSuites(tuple(selections), tuple(broken), tuple(unaffected), tuple(gone))
+
+
+def describe_uncovered(files: Sequence[ChangedFile], selected: SelectedSuites) -> str:
+    """The sentence about the changed files of a change that affects no suite, with the lines of
+    `watch` that would cover them; empty if they are all documentation or deleted suites."""
+    paths = [
+        file.path
+        for file in files
+        if file.path not in selected.gone and not _DOCUMENTATION.fullmatch(file.path)
+    ]
+    if not paths:
+        return ""
+    folders = (PurePosixPath(path).parts for path in paths)
+    globs = dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders)
+    which = "it belongs" if len(paths) == 1 else "they belong"
+    return (
+        f"no suite and no rule of `watch` covers {_some(paths)}: "
+        f"if {which} to the agent, add {_some(list(globs))} to `watch`"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{printable_path(name)}`" for name in names[:_NAMED])
+    left = len(names) - _NAMED
+    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def _selection(

@@ -9,7 +9,13 @@ from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.model.target import TargetTable
-from agentevals_action.review.selection import Change, SelectedSuites, select_suites, useless_rules
+from agentevals_action.review.selection import (
+    Change,
+    SelectedSuites,
+    describe_uncovered,
+    select_suites,
+    useless_rules,
+)
 
 
 def suite(path: str = "evals/EVAL.yaml", *named: tuple[str, str]) -> Suite:
@@ -234,3 +240,26 @@ def test_useless_rules__match_no_file_of_head_and_the_change_or_no_suite(
     files, folders = ["src/a.py", "vendor/lib", "link"], ["vendor/lib", "link"]
     found = useless_rules([read_rule(rule)], files, folders, change, ["evals/EVAL.yaml"])
     assert [words in one for one in found] == ([True] if words else [])
+
+
+def test_describe_uncovered__names_the_rules_that_would_cover_the_files() -> None:
+    files = modified(
+        "src/kb.py", "src/deep/x.py", "agent.py", "README.md", "docs/a.py", "lib/a", "b"
+    )
+    assert describe_uncovered(files, SelectedSuites()) == (
+        "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py` and 2 more: "
+        "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and 1 more to `watch`"
+    )
+    assert describe_uncovered(modified("src/kb.py"), SelectedSuites()) == (
+        "no suite and no rule of `watch` covers `src/kb.py`: "
+        "if it belongs to the agent, add `src/**` to `watch`"
+    )
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/how/to.py", "LICENSE", "a/notes.txt"])
+def test_describe_uncovered__documentation_needs_no_suite(path: str) -> None:
+    assert describe_uncovered(modified(path), SelectedSuites()) == ""
+
+
+def test_describe_uncovered__a_deleted_suite_is_listed_as_gone() -> None:
+    assert describe_uncovered(modified("a/EVAL.yaml"), SelectedSuites(gone=("a/EVAL.yaml",))) == ""
