@@ -158,7 +158,9 @@ def test_accepting__never_a_failed_gate(gate: Gate) -> None:
 def test_accepting__a_refusal_blocks_and_says_what_to_grant(gate: Gate) -> None:
     gate.server.timeline.label(NUMBER, LABEL, "ada", 5)
     gate.server.break_route(
-        InjectedFailure(r"/check-suites", 403, 9, "Resource not accessible by integration")
+        InjectedFailure(
+            r"/commits/[^/]+/check-runs", 403, 9, "Resource not accessible by integration"
+        )
     )
     done = gate.run()
     assert done.code == 1, done.log

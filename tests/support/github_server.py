@@ -345,6 +345,7 @@ class GitHubServer:
             "name": check.name,
             "head_sha": check.head_sha,
             "external_id": check.external_id,
+            "started_at": check.started_at,
             "details_url": check.details_url,
             "url": url,
             "html_url": check.url,

@@ -1,5 +1,5 @@
-"""The stand-in's memory of a pull request's course: pushes, labels, and the check suites that
-GitHub begins for each head."""
+"""The stand-in's memory of a pull request's course: pushes, labels, and the checks of its
+heads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.github_http import Answer, Request
-from tests.support.github_world import World
+from tests.support.github_world import CheckRun, World
 
 Need = Callable[..., None]
 Page = Callable[[Request, Sequence[Any]], tuple[list[Any], dict[str, str]]]
@@ -40,7 +40,6 @@ class Timeline:
     page: Page
     events: dict[int, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
     on: dict[int, set[str]] = field(default_factory=dict)
-    suites: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, pull: int, minute: float, event: str, **more: Any) -> None:
         """Any event of the timeline."""
@@ -85,22 +84,21 @@ class Timeline:
         if forced:
             self.add(pull, minute, "head_ref_force_pushed", actor=user("author"), commit_id=sha)
 
-    def check(self, sha: str, minute: float, branch: str | None = "feature") -> None:
-        """A check suite begins on a commit."""
+    def check(self, sha: str, minute: float, pull: int = 7) -> None:
+        """The action starts a check of a commit for a pull request, and completes it."""
         number = self.world.new_id()
-        self.suites.append(
-            {
-                "id": number,
-                "node_id": f"CS_{number}",
-                "head_branch": branch,
-                "head_sha": sha,
-                "status": "completed",
-                "conclusion": "failure",
-                "created_at": moment(minute),
-                "updated_at": moment(minute),
-                "url": "",
-                "app": {"id": 15_368, "slug": "github-actions"},
-            }
+        self.world.check_runs.append(
+            CheckRun(
+                number,
+                "agentevals",
+                sha,
+                f"https://github.com/{self.world.full_name}/runs/{number}",
+                self.world.viewer.app_id,
+                external_id=f"agentevals/agentevals/{number}/1/{pull}-0a1b2c3d",
+                started_at=moment(minute),
+                status="completed",
+                conclusion="failure",
+            )
         )
 
     def label(self, pull: int, name: str, by: str | None, minute: float) -> None:
@@ -128,10 +126,7 @@ class Timeline:
 
     def routes(self, root: str) -> Sequence[tuple[str, str, Callable[..., Answer]]]:
         """What it answers."""
-        return (
-            ("GET", rf"{root}/issues/(\d+)/timeline", self._timeline),
-            ("GET", rf"{root}/commits/([^/]+)/check-suites", self._suites),
-        )
+        return (("GET", rf"{root}/issues/(\d+)/timeline", self._timeline),)
 
     def _timeline(self, request: Request, number: str) -> Answer:
         self.need("read", "pull-requests", "issues")
@@ -140,9 +135,3 @@ class Timeline:
         )
         found, headers = self.page(request, [event for _, event in ordered])
         return 200, found, headers
-
-    def _suites(self, request: Request, sha: str) -> Answer:
-        self.need("read", "checks")
-        found = [suite for suite in self.suites if suite["head_sha"] == sha]
-        suites, headers = self.page(request, found)
-        return 200, {"total_count": len(found), "check_suites": suites}, headers

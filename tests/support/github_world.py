@@ -85,6 +85,7 @@ class CheckRun:
     url: str
     app_id: int | None
     external_id: str = ""
+    started_at: str | None = None
     details_url: str = ""
     status: str = "queued"
     conclusion: str | None = None

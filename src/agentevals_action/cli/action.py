@@ -249,6 +249,7 @@ def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost
             run_attempt=runner.run_attempt,
             run_url=runner.run_url,
             without_secrets=job.without_secrets,
+            labeled=job.pull.labeled if job.pull else "",
         )
     )
 

@@ -88,7 +88,7 @@ def command(program: str | None, url: str | None, model: str | None) -> int:
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
     repository = GitRepository(Path.cwd(), environ=os.environ)
-    root, files = repository.root, repository.files()
+    root, files = repository.root, repository.listing().files
     watch = tuple(dict.fromkeys(_watched(files)))
     given = {"cli": program, "http": url, "model": model}
     agent = _agent({name: one for name, one in given.items() if one}, root, files)

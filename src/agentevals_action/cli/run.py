@@ -98,6 +98,7 @@ def command(
     keep = report / "workspaces" if keep_workspaces else None
     with open_engine(settings, environ, folder, keep) as engine:
         running.check_targets(engine, suites)
+        engine.load(suites, loaded.checkout.tracked)
         _check_output(output, suites)
         redactor = engine.redactor(suites)
         planned = _Run(suites, tests, output, resume, settings.samples, redactor)

@@ -120,6 +120,7 @@ def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
     settings, folder = loaded.settings, loaded.folder
     with open_engine(settings, loaded.environ, folder) as engine:
         running.check_targets(engine, plan.suites)
+        engine.load(plan.suites, loaded.checkout.tracked)
         redactor = engine.redactor(plan.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
         tests = counted(plan.count, "test")

@@ -19,7 +19,6 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.results.scoring import reaches
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import read_regular
 
 Value = TypeVar("Value")
 #: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
@@ -50,7 +49,8 @@ class Case:
     `file_changes` the unified diff of its changes; both are None without a workspace. `user` is
     the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
-    `configuration` if there is no judge."""
+    `configuration` if there is no judge. `copy_of` returns the copy of a judge's file (absolute
+    path) that no agent can change, or the path itself."""
 
     test: Test
     trace: Trace
@@ -63,6 +63,7 @@ class Case:
     workspace: Path | None = None
     file_changes: str | None = None
     user: ChildUser | None = None
+    copy_of: Callable[[Path], Path] = lambda path: path
 
 
 @dataclass(frozen=True)
@@ -151,17 +152,6 @@ def folder_of(info: ValidationInfo) -> Folder:
     if not isinstance(info.context, Folder):
         raise TypeError("these options are read with the folder of the declaring file")
     return info.context
-
-
-def read_bytes(path: Path, name: str, limit: int) -> bytes:
-    """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
-    try:
-        data = read_regular(path, limit + 1)
-    except OSError as error:
-        raise ValueError(f"{name} cannot be read ({error.strerror})") from None
-    if len(data) > limit:
-        raise ValueError(f"{name} is longer than {limit:,} bytes")
-    return data
 
 
 def walk(evaluator: Evaluator) -> Iterator[Evaluator]:

@@ -23,7 +23,6 @@ from agentevals_action.evaluators.base import (
     EvaluatorOptions,
     folder_of,
     is_given,
-    read_bytes,
     require,
 )
 from agentevals_action.evaluators.text_checks import search_pattern
@@ -81,8 +80,9 @@ class IsJson(EvaluatorOptions):
         schema = self.json_schema
         if isinstance(schema, str):
             try:
-                self._file = folder_of(info).file(schema)
-                self._contents = _read_schema(schema, self._file)
+                folder = folder_of(info)
+                self._file = folder.file(schema)
+                self._contents = _read_schema(schema, self._file, folder)
             except ValueError as error:
                 raise errors_at({("schema",): str(error)}) from None
         elif schema is not None:
@@ -128,9 +128,9 @@ def _read_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4_000 else float(digits)
 
 
-def _read_schema(path: str, file: Path) -> Mapping[str, Any]:
+def _read_schema(path: str, file: Path, folder: Folder) -> Mapping[str, Any]:
     name = f"the schema {path!r}"
-    data = read_bytes(file, name, _MAX_SCHEMA)
+    data = folder.read(file, name, _MAX_SCHEMA)
     try:
         schema = parse_json(data)
     except ValueError as error:

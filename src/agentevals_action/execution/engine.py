@@ -1,16 +1,19 @@
 """The engine of a run: target calls, cache, runner and fingerprints, built from the settings and
 the environment."""
 
+import asyncio
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.execution.preparation import LogSection, Preparation
 from agentevals_action.execution.runner import Runner, RunOptions
 from agentevals_action.execution.workspaces.pool import Workspaces
@@ -30,6 +33,7 @@ from agentevals_action.system.isolation import (
     end_processes,
 )
 from agentevals_action.system.redaction import Redactor
+from agentevals_action.system.tree_files import output_errors
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
 from agentevals_action.targets.cache.file_digests import CacheFiles
@@ -75,7 +79,8 @@ class Engine:
             cache=self._cache,
             keys=keys,
         )
-        self.fingerprints = Fingerprints(settings.watch_rules, self._variables)
+        self.loaded = LoadedFiles(scratch / "judges")
+        self.fingerprints = Fingerprints(settings.watch_rules, self._variables, self.loaded.digests)
         options = RunOptions(
             settings.samples,
             settings.timeout,
@@ -88,7 +93,9 @@ class Engine:
         open_workspaces = functools.partial(
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
-        self.runner = Runner(self.calls, options, self.fingerprints.of, open_workspaces)
+        self.runner = Runner(
+            self.calls, options, self.fingerprints.of, open_workspaces, self.loaded
+        )
 
     def definitions(self) -> Definitions:
         """Reads what decides about tests, apart from the fingerprints of the run: it may read the
@@ -153,6 +160,13 @@ class Engine:
             found.update(filter(None, map(_password, known.values())))
         return found
 
+    def load(self, suites: Iterable[Suite], tracked: Collection[str]) -> None:
+        """Records the files of suites, and copies their judges' scripts, before the first program
+        starts. `tracked` are the paths that git tracks in the suites' tree. Raises OutputError."""
+        with output_errors(self.loaded.folder):
+            for suite in suites:
+                self.loaded.add(suite, tracked)
+
     async def estimate(
         self, tests: Mapping[str, int], base: Mapping[str, int], earlier: Mapping[str, Figures]
     ) -> str:
@@ -177,6 +191,11 @@ class Engine:
         """Prepares a tree for its suites: `setup`, once, then `prepare` there. Raises AttemptError
         of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
         await self._preparation.run(tree, log)
+        try:
+            await asyncio.to_thread(self.loaded.link_rest, tree)
+        except OSError as error:
+            problem = f"the copies of the judges' scripts cannot be made: {error}"
+            raise AttemptError("prepare", problem) from error
 
     async def close(self) -> None:
         """Closes connections and stores the figures for the next estimate."""

@@ -14,6 +14,7 @@ from time import monotonic
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
+from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
@@ -75,7 +76,8 @@ class _RunningTest:
 
 class Runner:
     """Runs the tests of head and of base with one limit of concurrency. `fingerprint` computes what
-    a result depends on, `open_workspaces` makes the folders that the agents of one run work in."""
+    a result depends on, `open_workspaces` makes the folders that the agents of one run work in. A
+    test whose files are not as they are in `loaded` ends in an error."""
 
     def __init__(
         self,
@@ -83,11 +85,13 @@ class Runner:
         options: RunOptions,
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], Workspaces],
+        loaded: LoadedFiles,
     ) -> None:
         self._calls = calls
         self._options = options
         self._fingerprint = fingerprint
         self._open_workspaces = open_workspaces
+        self._loaded = loaded
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._run_id = secrets.token_hex(8)
 
@@ -177,6 +181,9 @@ class Runner:
     async def _attempt(self, sample: _Sample, error: AttemptError | None = None) -> SampleResult:
         if error:
             raise error
+        if sample.test.problem:
+            problem = f"a file of this test was changed after it was loaded: {sample.test.problem}"
+            raise AttemptError("configuration", problem)
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)))
         attempt = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
@@ -246,8 +253,10 @@ class Runner:
             workspace=work.folder,
             file_changes=work.changes,
             user=self._options.isolation.user_of(sample.suite.root),
+            copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
+        await self._loaded.check(sample.suite, sample.test)
         return sample_result(work, results, sample.tally)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:

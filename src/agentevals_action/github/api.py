@@ -33,6 +33,7 @@ _CLOSED = ("locked", "archived")
 class RunContext:
     """The repository, the commit and the run that the action writes to GitHub for.
 
+    `labeled` is the label whose addition started the run, for `head_sha`; empty for other events.
     `head_sha` is the commit of the check run and the comment, `base` the tip of the base branch
     (SHA or name), `pull` the number of the pull request. Without `check_name`, no check run is
     written. `run_id` and `run_attempt` order the runs. `without_secrets` is the reason why the
@@ -51,6 +52,7 @@ class RunContext:
     run_attempt: int = 1
     run_url: str | None = None
     without_secrets: str = ""
+    labeled: str = ""
 
 
 class ApiError(HostError):

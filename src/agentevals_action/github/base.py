@@ -26,7 +26,8 @@ class Host:
         return None
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of this head by adding the label; None if nobody does."""
+        """Who accepts the regressions of this head by adding the label, or why the label accepts
+        nothing; None without the label."""
         return None
 
     def start_check(self) -> str | None:

@@ -23,6 +23,12 @@ _ORPHANED = {
 }
 
 
+def is_of_pull(external_id: str | None, pull: int) -> bool:
+    """Whether a check run is one of this action for a pull request."""
+    prefix, _, rest = (external_id or "").partition("/")
+    return prefix == _PREFIX and rest.rpartition("/")[2].startswith(f"{pull}-")
+
+
 class CheckRunWriter:
     """One check run on one commit. What fails becomes a notice."""
 
@@ -32,7 +38,8 @@ class CheckRunWriter:
         context = api.context
         gate = quote(context.comment_id, safe="")
         self._external_id = (
-            f"{_PREFIX}/{gate}/{context.run_id}/{context.run_attempt}/{uuid4().hex[:8]}"
+            f"{_PREFIX}/{gate}/{context.run_id}/{context.run_attempt}/"
+            f"{context.pull or 0}-{uuid4().hex[:8]}"
         )
         self._check: CheckRun | None = None
         self._refused = False

@@ -43,12 +43,14 @@ class JobOptions:
 
 @dataclass(frozen=True)
 class Pull:
-    """The pull request; `base_sha` is the tip of its base branch at the time of the event."""
+    """The pull request; `base_sha` is the tip of its base branch at the time of the event.
+    `labeled` is the label whose addition is the event, empty for other events."""
 
     number: int
     head_sha: str
     base_ref: str
     base_sha: str
+    labeled: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,9 @@ class _PullRequest(_Payload):
     base_repository: str | None = Field(
         default=None, validation_alias=AliasPath("pull_request", "base", "repo", "full_name")
     )
+
+    action: str = ""
+    label: str = Field(default="", validation_alias=AliasPath("label", "name"))
 
     def is_fork(self) -> bool:
         """Whether the head's repository is another one, or gone; the flag `fork` of a repository
@@ -209,7 +214,13 @@ def _pull_request(event: Event, options: JobOptions) -> Job:
         base=BaseRule("pull", payload.base_sha),
         fail_on=options.fail_on or _ON_A_CHANGE,
         check_sha=payload.head_sha,
-        pull=Pull(payload.number, payload.head_sha, payload.base_ref, payload.base_sha),
+        pull=Pull(
+            payload.number,
+            payload.head_sha,
+            payload.base_ref,
+            payload.base_sha,
+            payload.label if payload.action == "labeled" else "",
+        ),
         without_secrets=_without_secrets(event, is_fork=not unsafe and payload.is_fork()),
     )
 

@@ -65,7 +65,7 @@ class GitHubHost(Host):
             return None
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of this head by the label; None outside a pull request."""
+        """As of the base class; None outside a pull request."""
         number = self._context.pull
         return None if number is None else Labels(self._api, number).acceptance(label)
 

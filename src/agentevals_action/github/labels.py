@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.replies import CheckSuite, Pull, TimelineEvent
+from agentevals_action.github.check_run import is_of_pull
+from agentevals_action.github.replies import CheckRun, Pull, TimelineEvent
 from agentevals_action.model.quarantine import Acceptance
 
 _LABELS = ("labeled", "unlabeled")
@@ -27,15 +28,19 @@ class _Addition:
 
 
 class Labels:
-    """The labels of one pull request. A label that accepts nothing is a notice."""
+    """The labels of one pull request.
+
+    Attack: a head that was checked on another branch before is pushed after the label was added,
+    with an old date, so that GitHub lists it before the label. The label is bound to the head of
+    the event `labeled`, or to one that this action has checked for this pull request."""
 
     def __init__(self, api: GitHubApi, pull: int) -> None:
         self._api = api
         self._pull = pull
 
     def acceptance(self, label: str) -> Acceptance | None:
-        """Who accepts the regressions of the head by this label; None if nobody does, or that
-        is unknown."""
+        """Who accepts the regressions of the head by this label, or the problem why nobody does;
+        None without the label."""
         permission = "pull-requests: read"
         try:
             pull = self._api.get(f"pulls/{self._pull}", Pull)
@@ -44,20 +49,19 @@ class Labels:
             events = self._api.pages(f"issues/{self._pull}/timeline", TimelineEvent)
             added = _find_addition(events, label)
             permission = "checks: read"
-            reason = self._refusal(pull, added)
+            reason = self._refusal(pull, added, label)
         except ApiError as error:
             problem = f"The label `{label}` accepts nothing, because the head it is for is unknown"
-            self._api.notice(error.explain(problem, permission))
-            return None
+            return Acceptance("", label, error.explain(problem, permission))
         if reason or added is None:
-            self._api.notice(
+            problem = (
                 f"The label `{label}` accepts nothing: {reason}. To accept the regressions of this "
                 "head, remove it and add it again."
             )
-            return None
+            return Acceptance("", label, problem)
         return Acceptance(added.login, label)
 
-    def _refusal(self, pull: Pull, added: _Addition | None) -> str:
+    def _refusal(self, pull: Pull, added: _Addition | None, label: str) -> str:
         """The reason why the label does not accept this head, empty if it does."""
         if pull.head_sha != self._api.context.head_sha:
             return "the pull request has another head now"
@@ -65,7 +69,7 @@ class Labels:
             return "GitHub does not name who added it"
         if not added.is_current:
             return f"the head has changed since @{added.login} added it"
-        if self._was_checked(pull, added):
+        if _is_same(self._api.context.labeled, label) or self._was_checked(pull, added):
             return ""
         return (
             f"when @{added.login} added it, no check of this head had started yet: "
@@ -73,20 +77,18 @@ class Labels:
         )
 
     def _was_checked(self, pull: Pull, added: _Addition) -> bool:
-        """Whether a check of this head started before the label was added, and after the last
-        force-push.
+        """Whether this action started a check of this head, for this pull request, before the label
+        was added and after the last force-push.
 
         Without a force-push, commits are only added to a head: it was this one then, and has been
         since."""
-        suites = self._api.pages(
-            f"commits/{pull.head_sha}/check-suites", CheckSuite, "check_suites"
-        )
-        # The same commit may have been checked on another branch before.
-        starts = [one.created_at for one in suites if one.head_branch in (None, "", pull.head_ref)]
+        path = f"commits/{pull.head_sha}/check-runs"
+        checks = self._api.pages(path, CheckRun, "check_runs", filter="all")
         return any(
-            start < added.time and (added.forced is None or start >= added.forced)
-            for start in starts
-            if start
+            check.started_at < added.time
+            and (added.forced is None or check.started_at >= added.forced)
+            for check in checks
+            if check.started_at and is_of_pull(check.external_id, self._pull)
         )
 
 

@@ -40,16 +40,10 @@ class CheckRun(Reply):
     html_url: str
     status: str
     external_id: str | None = None
+    started_at: Time | None = None
     annotations_count: int = Field(
         default=0, validation_alias=AliasPath("output", "annotations_count")
     )
-
-
-class CheckSuite(Reply):
-    """All checks of one app on one commit; a fork's has no `head_branch`."""
-
-    head_branch: str | None = None
-    created_at: Time | None = None
 
 
 class Label(Reply):
@@ -62,7 +56,6 @@ class Pull(Reply):
     """A pull request at the time of the request."""
 
     head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
-    head_ref: str = Field(validation_alias=AliasPath("head", "ref"))
     labels: Annotated[tuple[Label, ...], _list] = ()
     changed_files: int
 

@@ -42,7 +42,8 @@ class Quarantines:
 @dataclass(frozen=True)
 class Acceptance:
     """The acceptance of the regressions of the current head: the login of the user who put `label`
-    on the pull request."""
+    on the pull request. With a `problem`, a sentence, the label is there and accepts nothing."""
 
     by: str
     label: str
+    problem: str = ""

@@ -162,6 +162,8 @@ class Test:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[NamedFile, ...] = ()
     workspace: Workspace | None = None
+    #: The reason why it cannot run any more; empty for every other test.
+    problem: str = ""
 
     @property
     def gates(self) -> tuple[Gate, ...]:

@@ -30,7 +30,7 @@ _SHA_LENGTHS, _SHOWN = (40, 64), 12
 class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
-    its worktree and `suites` are the suites in it."""
+    its worktree, `tracked` are the paths and `suites` the suites in it."""
 
     sha: str | None = None
     time: str | None = None
@@ -38,6 +38,7 @@ class Base:
     reason: str = ""
     root: Path | None = None
     suites: tuple[Suite | BrokenSuite, ...] = ()
+    tracked: frozenset[str] = frozenset()
 
 
 def check_head(repository: GitRepository, job: Job) -> str:

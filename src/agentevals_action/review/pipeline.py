@@ -16,6 +16,7 @@ from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
+from agentevals_action.formatting import counted, plural
 from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
@@ -62,6 +63,9 @@ from agentevals_action.targets.cache.store import check_cache
 
 Suites = Sequence[Suite | BrokenSuite]
 
+#: Files that a notice names.
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class _Request:
@@ -105,7 +109,8 @@ def review(
     settings = with_configuration(workspace.settings, repository.root)
     workspace = replace(workspace, settings=settings)
     request = _Request(job, workspace, repository, host, github, isolation)
-    checkout = Checkout.at(workspace.folder, settings, workspace.environ)
+    is_commit = job.event != "local"
+    checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     check_cache(settings, workspace.folder, workspace.environ)
     earlier = earlier_figures(workspace.report / HEAD_RESULTS)
@@ -154,6 +159,12 @@ def _review(
             engine.restrict(read_permissions(base, settings, workspace.environ))
         plan = _plan(selected, suites, base, engine, job)
         quarantines = _read_quarantines(request, checkout, base)
+        acceptance = request.host.acceptance(settings.accept_label)
+        decisive = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
+        differing = sorted(decisive.intersection(uncommitted) & checkout.tracked)
+        engine.load(plan.head.values(), checkout.tracked)
+        engine.load(plan.base.values(), base.tracked)
+        engine.loaded.record(checkout.root / FILE, FILE)
         edits = _find_edits(plan, engine.definitions())
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
         with show_progress() as progress:
@@ -164,11 +175,13 @@ def _review(
             except Interrupted:
                 sides.write_finished()
                 raise
+        changed = engine.loaded.changed()
     question_files = _changed_question_files(plan.head, change, engine.fingerprints)
     compared = compare_runs.compare_suites(runs, plan.selections, question_files, edits)
-    acceptance = None
-    if waivers.needs_acceptance(compared):
-        acceptance = request.host.acceptance(settings.accept_label)
+    refusal = ""
+    if acceptance and acceptance.problem:
+        refusal = acceptance.problem if waivers.needs_acceptance(compared) else ""
+        acceptance = None
     compared = waivers.apply(compared, quarantines, acceptance)
     policy = gate.Policy(
         fail_on,
@@ -196,7 +209,19 @@ def _review(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=(*filter(None, [uncovered]), *change_notices, *written.notices),
+        notices=tuple(
+            filter(
+                None,
+                (
+                    uncovered,
+                    *change_notices,
+                    refusal,
+                    _differing_notice(job, differing),
+                    _changed_notice(changed),
+                    *written.notices,
+                ),
+            )
+        ),
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
         uncommitted=uncommitted,
@@ -229,7 +254,7 @@ def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
                 user = request.isolation.base
                 worktree = base_tree.base_worktree(repository, base.sha, user=user)
                 root = opened.enter_context(worktree)
-                base = replace(base, root=root, suites=_base_suites(request, root))
+                base = _with_suites(request, replace(base, root=root), root)
             except GitError as error:
                 base = replace(base, problem=error.sentence)
             except InvalidInput as error:
@@ -238,13 +263,14 @@ def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
         yield base
 
 
-def _base_suites(request: _Request, root: Path) -> tuple[Suite | BrokenSuite, ...]:
-    """All suites of base, none if the working directory is new. Raises InvalidInput."""
+def _with_suites(request: _Request, base: Base, root: Path) -> Base:
+    """Base with all its suites, none if the working directory is new. Raises InvalidInput."""
     settings = request.settings
     if not (root / settings.working_directory).is_dir():
-        return ()
-    checkout = Checkout.at(root, settings, request.workspace.environ)
-    return load_all(checkout, settings, suite_paths(checkout, settings), root)
+        return base
+    checkout = Checkout.at(root, settings, request.workspace.environ, is_commit=True)
+    suites = load_all(checkout, settings, suite_paths(checkout, settings), root)
+    return replace(base, suites=suites, tracked=checkout.tracked)
 
 
 def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:
@@ -368,6 +394,33 @@ def _read_quarantines(request: _Request, checkout: Checkout, base: Base) -> Quar
     by_base = request.job.event != "push" and bool(base.sha or base.problem)
     content = request.repository.show(base.sha, FILE) or b"" if base.sha else None
     return read_quarantines(checkout.root, datetime.now(UTC).date(), content, by_base=by_base)
+
+
+def _differing_notice(job: Job, names: Sequence[str]) -> str:
+    """The tracked files of suites that differ from the commit, in a sentence; empty if there are
+    none. A local review is of the working tree."""
+    if job.event == "local" or not names:
+        return ""
+    return (
+        f"{_listed(names)} {plural(len(names), 'differs', 'differ')} from the commit: the review "
+        "is of what was on disk when this step started"
+    )
+
+
+def _changed_notice(names: Sequence[str]) -> str:
+    """The files that decide and that were changed while the tests ran, in a sentence."""
+    if not names:
+        return ""
+    return (
+        f"{_listed(names)} {plural(len(names), 'was', 'were')} changed by a program while the "
+        "tests ran: what was loaded before decided, and tests that were scored after it are errors"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    return f"{shown} and {counted(more, 'more file')}" if more > 0 else shown
 
 
 def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diagnostic, ...]:

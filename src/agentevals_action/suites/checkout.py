@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
-from agentevals_action.formatting import counted
+from agentevals_action.formatting import counted, plural
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.catalog import Catalog
@@ -27,20 +27,32 @@ def repository_root(folder: Path, environ: Mapping[str, str]) -> Path:
 @dataclass(frozen=True)
 class Checkout:
     """A tree with suites: `root` is the repository's (absolute), `below` the searched folder,
-    `files` the paths that git knows (None outside a repository)."""
+    `files` the paths that git knows (None outside a repository), `tracked` those that it tracks,
+    `missing` those of them that must be on disk and are not."""
 
     root: Path
     below: Path
     files: tuple[str, ...] | None
+    tracked: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
 
     @classmethod
-    def at(cls, folder: Path, settings: Settings, environ: Mapping[str, str]) -> "Checkout":
-        """The checkout that a folder lies in; a folder outside any repository is its own root."""
+    def at(
+        cls,
+        folder: Path,
+        settings: Settings,
+        environ: Mapping[str, str],
+        *,
+        is_commit: bool = False,
+    ) -> "Checkout":
+        """The checkout that a folder lies in; a folder outside any repository is its own root. In a
+        tree that stands for a commit (`is_commit`) no tracked file may be missing; elsewhere
+        somebody may have deleted it."""
         try:
             repository = GitRepository(folder, environ=environ)
-            root, files = repository.root, repository.files()
+            root, listing = repository.root, repository.listing()
         except GitError:
-            root, files = folder.resolve(), None
+            root, listing = folder.resolve(), None
         below = (folder / settings.working_directory).resolve()
         if not below.is_dir() or not below.is_relative_to(root):
             name = settings.working_directory
@@ -48,7 +60,10 @@ class Checkout:
                 f"`working-directory` {name!r} is not a folder of the repository",
                 "name a folder below the workspace",
             )
-        return cls(root, below, files)
+        if listing is None:
+            return cls(root, below, None)
+        missing = listing.missing if is_commit else listing.sparse
+        return cls(root, below, listing.files, listing.tracked, missing)
 
 
 def catalog(settings: Settings, folder: Path) -> Catalog:
@@ -70,9 +85,24 @@ def suite_paths(
     """The suites of a checkout, relative to its root; only those that are named, or lie below a
     named folder, when paths are given."""
     if not paths:
-        return find_suites(checkout.root, checkout.below, settings.suites, checkout.files)
+        return _search(checkout, checkout.below, settings)
     named = (name for path in paths for name in _named(checkout, settings, path))
     return tuple(dict.fromkeys(named))
+
+
+def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, ...]:
+    """Attack: a sparse checkout, or a program, hides a suite of both sides, and it is taken for no
+    suite."""
+    found = find_suites(checkout.root, below, settings.suites, checkout.files, checkout.missing)
+    if hidden := [path for path in found if path in checkout.missing]:
+        raise InvalidInput(
+            f"{counted(len(hidden), 'suite')} of the commit {plural(len(hidden), 'is', 'are')} not "
+            "on disk",
+            "check out the whole repository (`git sparse-checkout disable`, no `sparse-checkout` "
+            "of actions/checkout), or exclude them by `suites` or `working-directory`",
+            [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
+        )
+    return found
 
 
 def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
@@ -88,7 +118,7 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
         raise InvalidInput(
             f"there is no file or folder {path}", "name a suite, or a folder that contains some"
         )
-    found = find_suites(checkout.root, absolute, settings.suites, checkout.files)
+    found = _search(checkout, absolute, settings)
     if not found:
         raise InvalidInput(
             f"there is no suite below {path}",

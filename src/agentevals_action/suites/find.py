@@ -3,7 +3,7 @@ search."""
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -89,17 +89,22 @@ def read_config(file: Path, root: Path, findings: Findings) -> Config:
 
 
 def find_suites(
-    root: Path, below: Path, patterns: Sequence[str], files: Sequence[str] | None
+    root: Path,
+    below: Path,
+    patterns: Sequence[str],
+    files: Sequence[str] | None,
+    missing: Collection[str] = (),
 ) -> tuple[str, ...]:
     """The suite files below a folder, relative to the root, in alphabetical order.
 
     `files` are the paths that git knows (tracked, and untracked ones that are not ignored); None
-    walks the tree. Patterns are matched against a path from the root and from `below`; the last
-    match decides, and `!pattern` excludes. If no pattern includes, the default ones and those of
-    `.agentv/config.yaml` precede. InvalidInput when such a configuration cannot be read."""
+    walks the tree. Tracked files that are `missing` from the disk are found by their names.
+    Patterns are matched against a path from the root and from `below`; the last match decides, and
+    `!pattern` excludes. If no pattern includes, the default ones and those of `.agentv/config.yaml`
+    precede. InvalidInput when such a configuration cannot be read."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
-    paths = sorted(path for path in set(known) if _is_searched(path))
+    paths = sorted(path for path in {*known, *missing} if _is_searched(path))
     chosen = list(patterns)
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
@@ -108,8 +113,15 @@ def find_suites(
     return tuple(
         path
         for path in inside
-        if _is_chosen(path, path[len(start) :], chosen) and _is_suite(root / path, root, patterns)
+        if _is_chosen(path, path[len(start) :], chosen)
+        and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
     )
+
+
+def _is_hidden(path: str, missing: Collection[str]) -> bool:
+    """Whether a suite, or the rows of a `dataset.yaml`, must be on disk and is not."""
+    rows = PurePosixPath(path).with_suffix(".jsonl").as_posix()
+    return path in missing or (path.endswith(_DATASET) and rows in missing)
 
 
 def _walk(root: Path, below: Path) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Loads a suite: every dialect, imports, evaluators and targets, into the model or all errors."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -62,10 +63,20 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
 
 @dataclass(frozen=True)
 class _RecordingFolder(Folder):
-    """A folder that records the paths that were looked up in it: a change that deletes a file
-    touches the suites that name it."""
+    """A folder that records the paths that were looked up in it (a change that deletes a file
+    touches the suites that name it), and the digests of the files that were read: rows of a long
+    file are read again during the run, and their prompts must be the same then."""
 
     looked_up: dict[str, None] = field(default_factory=dict)
+    digests: dict[Path, bytes] = field(default_factory=dict)
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file; ValueError also if they are not those of the first reading."""
+        data = super().read(path, name, limit)
+        digest = hashlib.sha256(data).digest()
+        if self.digests.setdefault(path, digest) != digest:
+            raise ValueError(f"{name} was changed after it was loaded")
+        return data
 
     def resolve(self, text: str) -> Path:
         """The path, recorded."""

@@ -1,7 +1,11 @@
 """Finds the tests of a suite: in the suite itself, in lists of other files, in rows of JSONL."""
 
+import os
+import tempfile
+import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from io import BufferedReader, RawIOBase
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
@@ -32,31 +36,71 @@ class Listed:
     folder: Folder
 
 
+class _Copy:
+    """A file without a name, open for as long as this object is used."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the next line
+        weakref.finalize(self, self.file.close)
+
+
+class _ReaderAt(RawIOBase):
+    """Reads a copy from its start, with a position of its own."""
+
+    def __init__(self, copy: _Copy) -> None:
+        self._copy, self._position = copy, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Reads the next bytes; 0 at the end."""
+        read = os.preadv(self._copy.file.fileno(), [buffer], self._position)
+        self._position += read
+        return read
+
+
 @dataclass(frozen=True)
 class Streamed:
     """Tests of a JSONL file, one in each row; `source` is its path relative to the repository. With
-    `is_long`, there are too many to keep them in memory."""
+    `is_long`, there are too many to keep them in memory.
+
+    Attack: an agent rewrites rows that are not read yet. The first complete reading copies a long
+    file to one without a name, and all later ones read that."""
 
     path: Path
     source: str
     folder: Folder
     is_long: bool
+    _copies: list[_Copy] = field(default_factory=list, compare=False)
 
     def rows(self) -> Iterator[tuple[str, int]]:
         """The rows that are not blank, with their line numbers from 1; Unreadable when the file
-        cannot be read, or a row is not UTF-8 or too long."""
+        cannot be read or copied, or a row is not UTF-8 or too long."""
         try:
-            with open_regular(self.path) as file:
+            with self._open() as file:
+                copy = _Copy() if self.is_long and not self._copies else None
                 for line, data in enumerate(iter(lambda: file.readline(MAX_ROW + 1), b""), 1):
                     if len(data) > MAX_ROW:
                         problem = f"this row is longer than {MAX_ROW // 1_000_000} MB"
                         advice = "put long data into files, and name them"
                         raise Unreadable(Diagnostic(Location(self.source, line), problem, advice))
                     text = decode(data, self.source, line)
+                    if copy:
+                        copy.file.write(data)
                     if text.strip():
                         yield text.rstrip("\r\n"), line
+                if copy:
+                    copy.file.flush()
+                    self._copies.append(copy)
         except OSError as error:
             raise unreadable(self.source, error) from None
+
+    def _open(self) -> BufferedReader:
+        if self._copies:
+            return BufferedReader(_ReaderAt(self._copies[0]))
+        return open_regular(self.path)
 
 
 Source = Listed | Streamed

@@ -16,7 +16,7 @@ from agentevals_action.suites.evaluators import (
     default_judge,
     effective,
 )
-from agentevals_action.suites.files.diagnostics import Findings, Unreadable
+from agentevals_action.suites.files.diagnostics import ENOUGH, Findings, Unreadable
 from agentevals_action.suites.files.jsonl_reader import read_row
 from agentevals_action.suites.files.positions import Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
@@ -188,16 +188,17 @@ class Tests:
     parts: tuple[tuple[Test, ...] | Streamed, ...]
 
     def __iter__(self) -> Iterator[Test]:
-        """The tests; InvalidInput when a JSONL file has become invalid since it was checked."""
+        """The tests. A row has a `problem` when a file that it names has become invalid since the
+        suite was loaded; InvalidInput when very many have."""
         for part in self.parts:
             if not isinstance(part, Streamed):
                 yield from part
                 continue
-            findings = Findings()
+            findings, known = Findings(), 0
             for read in self.reader.read_source(part, findings):
-                if read.test is None:
-                    break
-                yield read.test
-            if findings.errors:
-                problem = f"{part.source} was changed while it was in use"
+                problem = "" if read.test else str(findings.errors[-1])
+                known = findings.error_count
+                yield read.test or Test(read.id or "", read.location, (), (), problem=problem)
+            if findings.error_count > known or known >= ENOUGH:
+                problem = f"files of {part.source} were changed while they were in use"
                 raise InvalidInput(problem, "run again", [str(one) for one in findings.errors])

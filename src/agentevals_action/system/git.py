@@ -5,6 +5,7 @@ import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +50,18 @@ _STATUSES = {
     "C": "copied",
     "T": "changed",
 }
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Paths relative to the root of a repository: `files` are on disk and tracked or not ignored,
+    sorted; of the `tracked` ones, `missing` are not on disk, some of them because the checkout is
+    `sparse`."""
+
+    files: tuple[str, ...]
+    tracked: frozenset[str]
+    missing: frozenset[str]
+    sparse: frozenset[str]
 
 
 class GitRepository:
@@ -168,11 +181,17 @@ class GitRepository:
         untracked = self._names("ls-files", "-z", "--others", "--exclude-standard")
         return (*found, *(ChangedFile(path, "added") for path in untracked if path not in known))
 
-    def files(self) -> tuple[str, ...]:
-        """Paths of all tracked or not ignored files of the working tree, relative to the root,
-        sorted."""
-        names = self._names("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        return tuple(sorted(name for name in set(names) if os.path.lexists(self.root / name)))
+    def listing(self) -> "Listing":
+        """The files of the working tree."""
+        lines = self._names("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+        tags = {line[2:]: line[0] for line in lines}
+        missing = {name for name in tags if not os.path.lexists(self.root / name)}
+        return Listing(
+            tuple(sorted(tags.keys() - missing)),
+            frozenset(name for name, tag in tags.items() if tag != "?"),
+            frozenset(missing),
+            frozenset(name for name in missing if tags[name] == "S"),
+        )
 
     def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Paths of the symbolic links and of the submodules of a commit, relative to the root."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.formatting import cut
+from agentevals_action.system.regular_files import read_regular
 
 #: A text with such a prefix is a path: a missing file is then an error, not an inline prompt.
 PREFIXES = ("./", "../", "/", "file://")
@@ -67,6 +68,16 @@ class Folder:
         except (OSError, ValueError):
             return None
         return self.file(text)
+
+    def read(self, path: Path, name: str, limit: int) -> bytes:
+        """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
+        try:
+            data = read_regular(path, limit + 1)
+        except OSError as error:
+            raise ValueError(f"{name} cannot be read ({error.strerror})") from None
+        if len(data) > limit:
+            raise ValueError(f"{name} is longer than {limit:,} bytes")
+        return data
 
     def relative(self, path: Path) -> str:
         """`path` relative to the repository root, with forward slashes."""

@@ -30,17 +30,33 @@ def server() -> Iterator[GitHubServer]:
         yield server
 
 
-def host(server: GitHubServer, head: str = HEAD) -> GitHubHost:
-    target = RunContext("acme/agent", head, server.token, server.url, server.graphql_url, pull=PULL)
+def host(server: GitHubServer, head: str = HEAD, labeled: str = "") -> GitHubHost:
+    target = RunContext(
+        "acme/agent",
+        head,
+        server.token,
+        server.url,
+        server.graphql_url,
+        pull=PULL,
+        labeled=labeled,
+    )
     return GitHubHost(target, lambda seconds: None)
+
+
+def accepted(asked: GitHubHost) -> str:
+    """Who accepts the head by the label that is on; nobody is empty."""
+    found = asked.acceptance(LABEL)
+    assert found is not None
+    assert bool(found.by) is not bool(found.problem)
+    return found.by
 
 
 def notice(server: GitHubServer, head: str = HEAD) -> str:
     """The notice when the label accepts nothing."""
-    asked = host(server, head)
-    assert asked.acceptance(LABEL) is None
-    (sentence,) = asked.notices
-    return sentence
+    found = host(server, head).acceptance(LABEL)
+    assert found is not None
+    assert found.by == ""
+    return found.problem
 
 
 def test_acceptance__by_who_put_the_label_on_this_head(server: GitHubServer) -> None:
@@ -117,21 +133,28 @@ def test_acceptance__a_head_that_was_left_and_came_back_is_not_the_one_that_was_
     assert "no check of this head had started yet" in notice(server)
 
 
-def test_acceptance__a_check_of_the_same_commit_on_another_branch_proves_nothing(
-    server: GitHubServer,
+@pytest.mark.parametrize("pull", [6, 70, 0])
+def test_acceptance__a_check_of_the_same_commit_for_another_pull_request_proves_nothing(
+    server: GitHubServer, pull: int
 ) -> None:
+    # Attack: the commit was checked before, on a branch of the same name.
     course = server.timeline
     course.label(PULL, LABEL, "ada", 20)
-    course.check(OTHER, 15, branch="elsewhere")
+    course.check(OTHER, 15, pull=pull)
     course.push(PULL, OTHER, 30, dated=2)
     assert "no check of this head had started yet" in notice(server, OTHER)
 
 
-def test_acceptance__a_check_without_a_branch_is_a_forks(server: GitHubServer) -> None:
-    server.timeline.suites.clear()
-    server.timeline.check(HEAD, 11, branch=None)
-    server.timeline.label(PULL, LABEL, "ada", 20)
-    assert host(server).acceptance(LABEL) == Acceptance("ada", LABEL)
+def test_acceptance__the_event_of_the_label_binds_it_to_its_head(server: GitHubServer) -> None:
+    course = server.timeline
+    course.push(PULL, OTHER, 30)
+    course.label(PULL, LABEL, "ada", 31)
+    assert "no check of this head had started yet" in notice(server, OTHER)
+    assert accepted(host(server, OTHER, labeled="documentation")) == ""
+    assert accepted(host(server, OTHER, labeled=LABEL)) == "ada"
+    course.push(PULL, FIRST, 40, forced=True)
+    assert accepted(host(server, OTHER, labeled=LABEL)) == ""
+    assert accepted(host(server, FIRST)) == ""
 
 
 def test_acceptance__a_run_of_an_older_head_is_not_accepted(server: GitHubServer) -> None:

@@ -164,7 +164,7 @@ def test_changed_files__any_name(made: Repository) -> None:
     first = made.head()
     head = made.commit("names", dict.fromkeys(NAMES, "x"))
     assert {file.path for file in opened(made).changed_files(first, head)} == set(NAMES)
-    assert set(NAMES) <= set(opened(made).files())
+    assert set(NAMES) <= set(opened(made).listing().files)
 
 
 def test_changed_files__a_name_that_is_no_utf8(made: Repository) -> None:
@@ -172,7 +172,7 @@ def test_changed_files__a_name_that_is_no_utf8(made: Repository) -> None:
     name = os.fsdecode(b"caf\xe9.md")
     head = made.commit("latin", {name: "x"})
     assert opened(made).changed_files(first, head) == (ChangedFile(name, "added"),)
-    assert name in opened(made).files()
+    assert name in opened(made).listing().files
 
 
 def test_changed_files__the_users_configuration_changes_nothing(made: Repository) -> None:
@@ -218,7 +218,7 @@ def test_files__tracked_and_new_but_neither_ignored_nor_deleted(made: Repository
     made.write(
         {".gitignore": "build/\n", "new.yaml": "1", "build/EVAL.yaml": "1", "src/agent.py": None}
     )
-    assert opened(made).files() == (".gitignore", "EVAL.yaml", "new.yaml")
+    assert opened(made).listing().files == (".gitignore", "EVAL.yaml", "new.yaml")
 
 
 def test_show__a_file_at_a_commit(made: Repository) -> None:
@@ -236,7 +236,7 @@ def test_hooks__of_the_workspace_are_not_run(made: Repository, tmp_path: Path) -
         path.chmod(0o755)
     made.git("config", "core.fsmonitor", f"touch {tmp_path}/hooked")
     opened(made).add_worktree(tmp_path / "tree", made.head())
-    opened(made).files()
+    opened(made).listing()
     opened(made).changed_files(made.head())
     assert not (tmp_path / "hooked").exists()
 

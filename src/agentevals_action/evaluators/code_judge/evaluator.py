@@ -196,11 +196,21 @@ class CodeJudge(EvaluatorOptions):
                 message = f"{error} (the target proxy had refused: {proxy.last_error})"
                 raise AttemptError(error.kind, message, error.hint) from None
 
+    def _command(self, case: Case) -> list[str]:
+        """The words, with copies in place of the files that they name. The system looks for a
+        program without a slash on the PATH, not in the folder."""
+        words = []
+        for number, word in enumerate(self.script):
+            path = Path(os.path.normpath(self._folder / word))
+            copy = path if number == 0 and "/" not in word else case.copy_of(path)
+            words.append(word if copy == path else str(copy))
+        return words
+
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
         limit = self.timeout_seconds or case.timeout
         try:
             completed = await process.run(
-                self.script,
+                self._command(case),
                 cwd=self._folder,
                 environment=environment,
                 timeout=limit,

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of, read_bytes
+from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.system.paths import Folder
@@ -126,7 +126,7 @@ def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
     text, path = prompt, folder.file_if_meant(prompt.strip())
     if path is not None:
         try:
-            text = read_bytes(path, f"the prompt {prompt!r}", MAX_PROMPT).decode("utf-8")
+            text = folder.read(path, f"the prompt {prompt!r}", MAX_PROMPT).decode("utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"the prompt {prompt!r} is not valid UTF-8") from None
     elif len(prompt) > MAX_PROMPT:

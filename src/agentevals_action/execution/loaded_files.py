@@ -1,0 +1,167 @@
+"""The files that define scores and inputs, as they are before the first program of a run starts."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.base import walk
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.regular_files import digest_of
+
+_SCRIPT = "judge script"
+#: Roles of the files that each test of a suite depends on.
+_SHARED = frozenset({"suite", "sidecar", "configuration", "targets file"})
+#: Roles of programs. A build may write those that git does not track.
+_PROGRAMS = frozenset({_SCRIPT, "workspace hook"})
+#: The agent itself: a build may write it, and it decides nothing.
+_AGENT = "target's command"
+_ADVICE = (
+    "see which agent, hook or judge writes there: give an agent that edits files a `workspace`, "
+    "and generate files in a step before this one"
+)
+
+#: Device, inode, size, and the times of the last change of the content and of the entry. A program
+#: can set the first time, and not the second one.
+_State = tuple[int, int, int, int, int]
+
+
+class LoadedFiles:
+    """Digests of the files of suites, and copies of the judges' scripts in `folder` (absolute,
+    outside of every tree), from which the judges run.
+
+    Attack: an agent rewrites the script, the prompt or the rows that score it, or leaves a process
+    that does so later."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        #: SHA-256 by absolute path.
+        self.digests: dict[Path, str] = {}
+        self._names: dict[Path, str] = {}
+        #: The last seen state, and whether the content was the recorded one then.
+        self._seen: dict[Path, tuple[_State | None, bool]] = {}
+        #: By the root of the tree, which the copies have the same paths in.
+        self._copies: dict[Path, Path] = {}
+        self._shared: dict[tuple[Path, str], tuple[Path, ...]] = {}
+
+    def add(self, suite: Suite, tracked: Collection[str]) -> None:
+        """Records the files of a suite, before the first program starts. `tracked` are the paths
+        that git tracks in its repository. OSError when a script cannot be copied."""
+        root = suite.root
+        scripts = {file.path for file in suite.files if file.role == _SCRIPT} & set(tracked)
+        parents = {PurePosixPath(path).parent for path in scripts}
+        folders = tuple(f"{folder}/" for folder in parents if folder.name == "judges")
+        scripts.update(path for path in (tracked if folders else ()) if path.startswith(folders))
+        copies = {path: self._copy(root, path) for path in sorted(scripts)}
+        for path, copy in copies.items():
+            if copy:
+                self.record(copy, f"the copy of {path}")
+        for file in suite.files:
+            is_built = file.role in _PROGRAMS and file.path not in tracked
+            if file.role != _AGENT and not is_built:
+                self.record(root / file.path, file.path)
+        self._shared[root, suite.path] = tuple(
+            root / file.path for file in suite.files if file.role in _SHARED
+        )
+
+    def record(self, path: Path, name: str) -> None:
+        """Records one file; `name` is for messages. What cannot be read is left out: the component
+        that needs it reports it."""
+        if path not in self.digests:
+            try:
+                state, digest = _state(path), digest_of(path)
+            except OSError:
+                return
+            self.digests[path], self._names[path] = digest, name
+            self._seen[path] = state, True
+
+    def _copy(self, root: Path, path: str) -> Path | None:
+        source = root / path
+        if not source.is_file() or not source.resolve().is_relative_to(root):
+            return None
+        top = self._copies.setdefault(root, self.folder / str(len(self._copies)))
+        copy = top / path
+        if not os.path.lexists(copy):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_symlink() and not source.readlink().is_absolute():
+                copy.symlink_to(source.readlink())
+            else:
+                shutil.copyfile(source, copy)
+                # The judge may run as another user, who may not change it.
+                copy.chmod(0o555 if os.access(source, os.X_OK) else 0o444)
+        return copy
+
+    def link_rest(self, tree: Path) -> None:
+        """Links everything next to the copies of a prepared tree to the tree, so that a script
+        finds what it imports from there (`node_modules`, a virtual environment, shared code).
+
+        Attack: an agent adds a module next to a script that is imported before the real one. What
+        appears in the tree after this call is not linked. OSError."""
+        for root, top in self._copies.items():
+            if not tree.resolve().is_relative_to(root):
+                continue
+            for folder, _, _ in os.walk(top):
+                for entry in os.scandir(root / Path(folder).relative_to(top)):
+                    copy = Path(folder) / entry.name
+                    if not os.path.lexists(copy):
+                        copy.symlink_to(entry.path)
+
+    def copy_of(self, path: Path) -> Path:
+        """The copy of a script, by its absolute path; the path itself if there is none."""
+        for root, top in self._copies.items():
+            if path.is_relative_to(root) and (copy := top / path.relative_to(root)) in self.digests:
+                return copy
+        return path
+
+    async def check(self, suite: Suite, test: Test) -> None:
+        """Raises AttemptError when a file that a test depends on is not as it was recorded."""
+        paths = [path for path in self._files_of(suite, test) if path in self.digests]
+        if all(self._seen[path] == (_state(path), True) for path in paths):
+            return
+        for path in paths:
+            if await asyncio.to_thread(self._is_changed, path):
+                problem = f"{self._names[path]} was changed by a program after it was loaded"
+                raise AttemptError("configuration", problem, _ADVICE)
+
+    def changed(self) -> tuple[str, ...]:
+        """The names of the files that are not as they were recorded."""
+        changed = (name for path, name in self._names.items() if self._is_changed(path))
+        return tuple(dict.fromkeys(changed))
+
+    def _is_changed(self, path: Path) -> bool:
+        state = _state(path)
+        if state != self._seen[path][0]:
+            try:
+                is_same = digest_of(path) == self.digests[path]
+            except OSError:
+                is_same = False
+            self._seen[path] = state, is_same
+        return not self._seen[path][1]
+
+    def _files_of(self, suite: Suite, test: Test) -> Iterator[Path]:
+        yield from self._shared.get((suite.root, suite.path), ())
+        yield suite.root / test.location.path
+        evaluators = [inside for one in test.evaluators for inside in walk(one)]
+        for file in (
+            *test.files,
+            *(file for evaluator in evaluators for file in evaluator.files),
+            *(test.workspace.files if test.workspace else ()),
+        ):
+            path = suite.root / file.path
+            yield path
+            if file.role == _SCRIPT:
+                yield self.copy_of(path)
+        for message in (*test.input, *test.expected_output):
+            for block in () if isinstance(message.content, str) else message.content:
+                if block.path:
+                    yield block.path
+
+
+def _state(path: Path) -> _State | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns

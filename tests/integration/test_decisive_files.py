@@ -1,0 +1,173 @@
+"""Attacks by the program under test on the files that decide about it: each ends in an error of the
+affected tests that names the file, or has no effect."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import command, payloads
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Job
+from tests.support.repositories import Files, Repository, pull_request
+
+JUDGE = "import json, sys\nprint(json.dumps({'score': float('good' in json.load(sys.stdin)['answer'])}))\n"
+GENEROUS = "print('{\"score\": 1}')\n"
+GATE = "{type: code_judge, name: check, script: [python3, judges/check.py], required: true}"
+SUITE = f"name: suite\ntests:\n  - {{id: a, input: qa, assert: [{GATE}]}}\n"
+TARGETS = "targets: [{name: default, provider: cli, command: [python3, /agent.py, '{PROMPT}']}]\n"
+FILES: Files = {
+    "evals/EVAL.yaml": SUITE,
+    "evals/judges/check.py": JUDGE,
+    ".agentv/targets.yaml": TARGETS.replace("/agent.py", "../agent.py"),
+    "agent.py": "print('good')\n",
+    ".gitignore": "/agentevals-report/\n__pycache__/\n",
+}
+
+
+def change(tmp_path: Path, agent: str, files: Files | None = None) -> Repository:
+    """A branch whose agent does something else than the one of main."""
+    made = Repository.create(tmp_path / "repository", {**FILES, **(files or {})})
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit("change", {"agent.py": agent})
+    return made
+
+
+def review(made: Repository, *arguments: str) -> command.Done:
+    return command.run(
+        made.path, "review", "--base", "main", "--baseline", "rerun", "--confirm", "0", *arguments
+    )
+
+
+def results(made: Repository) -> list[dict[str, Any]]:
+    lines = (made.path / "agentevals-report/results.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
+    agent = (
+        f"import pathlib\npathlib.Path('judges/check.py').write_text({GENEROUS!r})\nprint('bad')\n"
+    )
+    made = change(tmp_path, agent)
+    done = review(made)
+    assert done.code != 0, done.out + done.err
+    (result,) = results(made)
+    assert result["error"]["message"].startswith(
+        "evals/judges/check.py was changed by a program after it was loaded"
+    )
+    assert result["verdict"] is None
+    assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
+
+
+def test_judge__that_prepare_rewrites_is_an_error(tmp_path: Path) -> None:
+    made = change(tmp_path, "print('bad')")
+    done = review(made, "--prepare", "echo 'print(1)' > evals/judges/check.py")
+    assert done.code != 0
+    assert "evals/judges/check.py was changed by a program" in done.out
+
+
+@pytest.mark.parametrize("size", [3, 400])
+def test_rows__that_the_agent_rewrites_in_place(tmp_path: Path, size: int) -> None:
+    # Attack: the same length and time, in a short file and in one that is read as a stream.
+    check = [{"type": "equals", "value": "good", "name": "gate", "required": True}]
+    rows = [
+        json.dumps({"id": f"t{number}", "input": "q" * 300, "assert": check})
+        for number in range(size)
+    ]
+    agent = (
+        "import os\n"
+        "path = 'rows.jsonl'\n"
+        "facts, text = os.stat(path), open(path).read()\n"
+        "with open(path, 'r+') as file:\n"
+        "    file.write(text.replace('good', 'evil'))\n"
+        "os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))\n"
+        "print('evil')\n"
+    )
+    suite = "name: suite\ntests: rows.jsonl\n"
+    made = change(
+        tmp_path, agent, {"evals/EVAL.yaml": suite, "evals/rows.jsonl": "\n".join(rows) + "\n"}
+    )
+    done = command.run(made.path, "run", "--max-concurrency", "2")
+    assert done.code != 0
+    found = results(made)
+    assert [row["evalId"] for row in found] == [f"t{number}" for number in range(size)]
+    assert {row["verdict"] for row in found} <= {None, "fail"}
+    assert "evals/rows.jsonl was changed by a program" in found[-1]["error"]["message"]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_sparse_checkout__that_hides_a_suite_is_an_error(tmp_path: Path, local: bool) -> None:
+    made = change(tmp_path, "print('bad')", {"other/EVAL.yaml": SUITE, "docs/x": "x"})
+    made.git("sparse-checkout", "set", "--cone", "docs" if local else "other")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert "evals/EVAL.yaml: this file is tracked by git and is not on disk" in done.out + done.err
+    assert "git sparse-checkout disable" in done.out + done.err
+
+
+def test_sparse_checkout__outside_of_what_is_searched_is_none_of_ours(tmp_path: Path) -> None:
+    made = change(tmp_path, "print('good')", {"other/EVAL.yaml": SUITE})
+    made.git("sparse-checkout", "set", "--cone", "evals", ".agentv")
+    done = review(made, "--suites", "**/EVAL.yaml,!other/**")
+    assert done.code == 0, done.out + done.err
+
+
+def test_quarantine__a_named_pipe_is_an_error(tmp_path: Path) -> None:
+    made = change(tmp_path, "print('good')")
+    os.mkfifo(made.path / ".agentevals.yaml")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert "it is a named pipe, not a regular file" in done.out + done.err
+
+
+def test_judge__runs_from_a_copy_and_finds_what_it_needs(tmp_path: Path) -> None:
+    judge = (
+        "import sys, pathlib\n"
+        "sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))\n"
+        "import helper, shared.words, built\n"
+        "assert pathlib.Path.cwd() == pathlib.Path(sys.argv[1]), pathlib.Path.cwd()\n"
+        "assert pathlib.Path('data.txt').read_text() == 'data'\n"
+        "assert not pathlib.Path(__file__).is_relative_to(sys.argv[1])\n"
+        "print('{\"score\": 1}')\n"
+    )
+    made = Repository.create(
+        tmp_path / "repository",
+        {
+            **FILES,
+            "evals/judges/check.py": judge,
+            "evals/judges/helper.py": "",
+            "shared/words.py": "",
+            "evals/data.txt": "data",
+            "evals/EVAL.yaml": SUITE.replace(
+                "judges/check.py", f"judges/check.py, '{tmp_path.resolve()}/repository/evals'"
+            ),
+        },
+    )
+    done = command.run(made.path, "run", "--prepare", "echo > evals/judges/built.py")
+    assert done.code == 0, done.out + done.err + str(results(made))
+
+
+def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) -> None:
+    with GitHubServer() as server:
+        pull = pull_request(tmp_path / "origin", FILES, {"agent.py": "print('good!')\n"})
+        server.add_pull(7, pull.head, pull.main, [file("agent.py")])
+        workspace = pull.checkout(tmp_path / "workspace", pull.merge, 1).path
+        suite = workspace / "evals/EVAL.yaml"
+        suite.write_text(suite.read_text() + "# generated\n")
+        (workspace / "agent.py").write_text("print('good!!')\n")
+        done = Job(
+            workspace,
+            server,
+            payloads.pull_request_event(pull.head, pull.main, 7),
+            pull.merge,
+            tmp_path / "runner",
+            run=5,
+            inputs={"baseline": "rerun"},
+        ).finish()
+    assert done.code == 0, done.log
+    expected = "`agent.py`, `evals/EVAL.yaml` differ from the commit"
+    assert expected in done.summary
+    assert expected in server.world.comments[0].body
