@@ -318,7 +318,9 @@ class Settings(BaseModel):
         "agentevals", "Distinguishes the comments of several gates on one pull request."
     )
     comment_template: _Path | None = _input(
-        None, "A Jinja file that extends the action's comment template."
+        None,
+        "A Jinja file that extends the action's comment template. On a pull request, the base's "
+        "version is used.",
     )
     check_run: _Boolean = _input(True, "Write a check run: true or false.")
     check_name: _Line = _input(

@@ -1,5 +1,8 @@
 """The sandboxed Jinja environments of reports, judge prompts and HTTP bodies, and the packaged
-folders."""
+folders.
+
+No sandbox limits the time or the memory of a template. Templates of users that can take long are
+rendered by `system.rendering`."""
 
 import json
 import re
@@ -27,8 +30,6 @@ from jinja2.filters import do_tojson, do_urlencode
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from agentevals_action.errors import InvalidInput
-
 _PACKAGE = Path(__file__).resolve().parent
 _CUSTOM = "the custom template"
 #: The errors that a template of a user can end in.
@@ -43,6 +44,10 @@ _TEMPLATE_ERRORS = (
     RecursionError,
     MemoryError,
 )
+#: Characters of a text that a template of a user makes: 200 KB of `{{ output }}` would make 200 GB.
+MAX_RENDERED = 20_000_000
+#: Filters whose cost is that of their result.
+_LINEAR_FILTERS = frozenset({"tojson", "urlencode", "length", "count"})
 _FENCE = re.compile("`{3,}|~{3,}")
 #: The longest text or list that `*`, and the most bits of a number that `**`, may make.
 _LONGEST, _MOST_BITS = 1_000_000, 10_000
@@ -176,6 +181,46 @@ def unknown_variables(
     return tuple(sorted(reader.undeclared_identifiers - known))
 
 
+def _reason(error: Exception) -> str:
+    return "it needs too much memory" if isinstance(error, MemoryError) else str(error)
+
+
+@lru_cache(maxsize=256)
+def only_names_variables(text: str) -> bool:
+    """Whether a template consists of text and variables (`{{ metadata.tags[0] | tojson }}`): its
+    cost is that of its result. Others (loops, conditions, calls) can take any time. A template
+    that is not valid counts as one, its error is found at once."""
+    try:
+        body = _PROMPTS.parse(text).body
+    except (TemplateError, RecursionError):
+        return True
+    return all(
+        isinstance(node, nodes.Output) and all(map(_is_variable, node.nodes)) for node in body
+    )
+
+
+def _is_variable(node: nodes.Expr | None) -> bool:
+    if isinstance(node, nodes.Filter) and node.name in _LINEAR_FILTERS:
+        if node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
+            return False
+        node = node.node
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        if isinstance(node, nodes.Getitem) and not isinstance(node.arg, nodes.Const):
+            return False
+        node = node.node
+    return isinstance(node, nodes.Name | nodes.TemplateData | nodes.Const)
+
+
+def _joined(template: Template, variables: Mapping[str, Any]) -> str:
+    parts, length = [], 0
+    for part in template.generate(variables):
+        parts.append(part)
+        length += len(part)
+        if length > MAX_RENDERED:
+            raise ValueError(f"it makes more than {MAX_RENDERED:,} characters")
+    return "".join(parts)
+
+
 @lru_cache(maxsize=64)
 def _prompt(text: str) -> Template:
     return _PROMPTS.from_string(text)
@@ -184,9 +229,9 @@ def _prompt(text: str) -> Template:
 def render_prompt(text: str, variables: Mapping[str, Any]) -> str:
     """A judge's prompt with its variables; ValueError when it cannot be rendered."""
     try:
-        return _prompt(text).render(variables)
+        return _joined(_prompt(text), variables)
     except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"the prompt cannot be rendered: {error}") from None
+        raise ValueError(f"the prompt cannot be rendered: {_reason(error)}") from None
 
 
 def builtin_prompt(name: str, variables: Mapping[str, Any]) -> str:
@@ -219,9 +264,9 @@ def render_text(
     """A template with its variables. Values are escaped for a string in a `json` text and
     percent-encoded in a `url`. ValueError, which calls it `what`, when it cannot be rendered."""
     try:
-        return _compiled(text, kind).render(variables)
+        return _joined(_compiled(text, kind), variables)
     except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"{what} cannot be filled in: {error}") from None
+        raise ValueError(f"{what} cannot be filled in: {_reason(error)}") from None
 
 
 def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
@@ -230,32 +275,33 @@ def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
     try:
         expression = _expression(text)
         if expression is None:
-            return _compiled(text, "text").render(variables)
+            return _joined(_compiled(text, "text"), variables)
         value = expression(variables)
         if isinstance(value, Undefined):
             value._fail_with_undefined_error()
         return value
     except _TEMPLATE_ERRORS as error:
-        raise ValueError(f"{what} cannot be filled in: {error}") from None
+        raise ValueError(f"{what} cannot be filled in: {_reason(error)}") from None
 
 
-def render_report(name: str, context: Mapping[str, Any], custom: Path | None = None) -> str:
-    """A packaged report template, or `custom`, which extends it (`{% extends "comment.md.j2" %}`);
-    InvalidInput when that fails.
+def render_report(name: str, context: Mapping[str, Any]) -> str:
+    """A packaged report template.
 
     Consecutive empty lines outside of fenced blocks become one, so that the layout of a template is
     free."""
-    if custom is None:
-        return _tidy(_REPORTS.get_template(name).render(context))
+    return _tidy(_REPORTS.get_template(name).render(context))
+
+
+def render_custom_report(text: str, name: str, context: Mapping[str, Any]) -> str:
+    """A template of a user, called `name` in errors, which extends a packaged one
+    (`{% extends "comment.md.j2" %}`); ValueError when that fails."""
     try:
-        own = DictLoader({_CUSTOM: custom.read_text(encoding="utf-8")})
+        own = DictLoader({_CUSTOM: text})
         environment = _environment(ChoiceLoader([own, _PACKAGED]), trims=True)
-        return _tidy(environment.get_template(_CUSTOM).render(context))
+        return _tidy(_joined(environment.get_template(_CUSTOM), context))
     except _TEMPLATE_ERRORS as error:
-        raise InvalidInput(
-            f"the template {custom.name} cannot be rendered: {type(error).__name__}: {error}",
-            "fix it, or leave `comment-template` out",
-        ) from None
+        problem = f"{type(error).__name__}: {_reason(error)}"
+        raise ValueError(f"the template {name} cannot be rendered: {problem}") from None
 
 
 def _tidy(text: str) -> str:

@@ -595,16 +595,6 @@ def test_gate__a_report_folder_that_leads_out_of_the_workspace_is_not_written(ga
     assert list((job.workspace.parent / "outside").iterdir()) == []
 
 
-def test_gate__a_template_that_fails_on_this_review_is_reported_by_the_default_one(
-    gate: Gate,
-) -> None:
-    template = '{% extends "comment.md.j2" %}{% block regressions %}{{ view.regressions.nothing.at.all }}{% endblock %}'
-    gate.push({"comment.j2": template, "agent.sh": NAMELESS + "#"}, "comment.j2", "agent.sh")
-    done = gate.job(inputs={"comment-template": "comment.j2"}).finish()
-    assert done.code == 2, done.log
-    assert "comment.j2" in gate.shown()[0]
-
-
 @pytest.mark.parametrize("moment", [0.35, 0.5, 0.65, 0.8, 0.95, 1.1])
 def test_gate__sigterm_at_any_moment_leaves_no_check_in_progress(gate: Gate, moment: float) -> None:
     process = gate.job().start()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin, IncompleteSource
@@ -20,7 +19,7 @@ from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import SuiteRun, TestResult, TraceSummary
-from agentevals_action.model.review import Outcome, Review, Selection
+from agentevals_action.model.review import CommentTemplate, Outcome, Review, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.view.build import build_view
@@ -73,8 +72,10 @@ def result(id: str, verdict: str | None = "pass", **fields: Any) -> TestResult:
 _BUILDER = {"gates", "failed", "print", "answer", "error", "path", "line"}
 
 
-def comment(review: Review, links: Links | None = None, template: Path | None = None) -> str:
-    return markdown.comment(build_view(review, links, template))
+def comment(
+    review: Review, links: Links | None = None, template: CommentTemplate | None = None
+) -> str:
+    return markdown.comment(build_view(replace(review, template=template), links))
 
 
 def check(review: Review, links: Links | None = None, hidden: int = 0) -> tuple[str, str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from agentevals_action import templating
-from agentevals_action.errors import InvalidInput
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.page import build_page
 from agentevals_action.reports.view.tests import Limits
@@ -18,16 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
 
 
-def render(folder: Path, text: str) -> str:
-    template = folder / "mine.md.j2"
-    template.write_text(text, encoding="utf-8")
+def render(text: str) -> str:
     context = {"view": build_page(build_view(reviews.all_passed()), LIMITS), "unshown": ""}
-    return templating.render_report("comment.md.j2", context, template)
+    return templating.render_custom_report(text, "mine.md.j2", context)
 
 
 def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
     text = render(
-        tmp_path,
         '{% extends "comment.md.j2" %}{% block verdict %}\nMine: {{ view.verdict }}\n{% endblock %}',
     )
     assert text.startswith("<!-- agentevals-report -->\nMine: **Passed:**")
@@ -53,27 +49,17 @@ def test_custom__replaces_a_block_and_keeps_the_rest(tmp_path: Path) -> None:
     ],
 )
 def test_custom__what_cannot_be_rendered_is_said(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 cannot be rendered"):
-        render(tmp_path, text)
-
-
-def test_custom__a_file_that_is_no_text_or_missing(tmp_path: Path) -> None:
-    template = tmp_path / "mine.md.j2"
-    for made in (False, True):
-        if made:
-            template.write_bytes(b"\xff\xfe")
-        with pytest.raises(InvalidInput, match="cannot be rendered"):
-            templating.render_report("comment.md.j2", {}, template)
+    with pytest.raises(ValueError, match=r"the template mine\.md\.j2 cannot be rendered"):
+        render(text)
 
 
 def test_custom__what_it_gets_cannot_be_changed(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput):
-        render(tmp_path, "{{ view.__setattr__('verdict', 'x') }}")
+    with pytest.raises(ValueError, match="cannot be rendered"):
+        render("{{ view.__setattr__('verdict', 'x') }}")
 
 
 def test_layout__empty_lines_outside_blocks_are_one_and_inside_stay(tmp_path: Path) -> None:
     assert render(
-        tmp_path,
         "\n\na  \n\n\n\nb\n```text\n\n\n\nc  \n```\n\n\n~~~~text\n```\n\n\n\n~~~~\n\n\nend\n\n\n",
     ) == ("a\n\nb\n```text\n\n\n\nc  \n```\n\n~~~~text\n```\n\n\n\n~~~~\n\nend\n")
 

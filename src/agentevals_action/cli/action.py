@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
 
 import click
 
@@ -161,10 +159,13 @@ class _Gate:
         """The published review. If the user's template fails on it, that is the outcome."""
         review = self._review()
         try:
-            view = publish.write(review, partial(self._view, self._template()), self.workspace)
+            return self._publish(review)
         except InvalidInput as error:
             invalid = pipeline.invalid_review(self.job, [error.sentence])
-            view = publish.write(invalid, partial(self._view, None), self.workspace)
+            return self._publish(redact_record(invalid, self.workspace.redactor))
+
+    def _publish(self, review: Review) -> tuple[ReportView, Published]:
+        view = publish.write(review, self._view, self.workspace)
         settings = self.workspace.settings
         return view, publish.publish(view, self.host, settings.comment, settings.annotation_limit)
 
@@ -175,7 +176,6 @@ class _Gate:
             invalid = pipeline.invalid_review(job, self.refused)
             return redact_record(invalid, workspace.redactor)
         try:
-            workspace.comment_template()
             with self._isolation() as users:
                 return pipeline.review(
                     job, workspace, self.repository, self.host, self.host, isolation=users
@@ -208,19 +208,12 @@ class _Gate:
         with protected_checkout(self.repository, tuple(folders), workspace.environ) as users:
             yield users
 
-    def _template(self) -> Path | None:
-        try:
-            return self.workspace.comment_template()
-        except InvalidInput:
-            # The review already gives this as the reason why nothing was run.
-            return None
-
-    def _view(self, template: Path | None, review: Review) -> ReportView:
+    def _view(self, review: Review) -> ReportView:
         runner = self.runner
         links = Links(
             runner.server_url, runner.repository, review.head_sha, review.base_sha, runner.run_url
         )
-        return build_view(review, links, template)
+        return build_view(review, links)
 
     def _store_results(self, review: Review) -> Sequence[str]:
         """Stores the results of the default branch for later pull requests; the host's notices."""

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -65,9 +64,8 @@ def review_folder(
         repository.head(), base, events.JobOptions(settings.select, settings.fail_on)
     )
     workspace = Workspace(repository.root, settings, environ)
-    template = workspace.comment_template()
     result = pipeline.review(job, workspace, repository, Host())
-    view = publish.write(result, partial(build_view, template=template), workspace)
+    view = publish.write(result, build_view, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():
         screen.print_review(view, workspace.report, sys.stdout)

@@ -60,13 +60,22 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class CommentTemplate:
+    """A user's template of the comment; `name` is its path."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Review:
     """Everything that a report can show, not rendered.
 
     `invalid` are errors of suites that the change affects, `warnings` errors of other suites and
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
-    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran."""
+    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran. `template` renders
+    the comment, None is the packaged one."""
 
     head_sha: str
     base_sha: str | None
@@ -83,3 +92,4 @@ class Review:
     duration_ms: float = 0.0
     uncommitted: tuple[str, ...] = ()
     test_globs: tuple[str, ...] = ()
+    template: CommentTemplate | None = None

@@ -1,8 +1,8 @@
 """The review as Markdown: the comment, the check run's text, the job summary."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from agentevals_action import templating
 from agentevals_action.errors import InvalidInput
@@ -10,12 +10,13 @@ from agentevals_action.escaping import plain
 from agentevals_action.formatting import plural
 from agentevals_action.model import github_limits as limits
 from agentevals_action.model.github_limits import count_characters
-from agentevals_action.model.review import Decision, Outcome, Review
+from agentevals_action.model.review import CommentTemplate, Decision, Outcome, Review
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.page import MARKER, build_page
 from agentevals_action.reports.view.tests import Limits
 from agentevals_action.reports.view.verdict import headline
+from agentevals_action.system import rendering, signals
 
 _FULL = Limits(
     "full", detailed=40, answer=1_500, lines=200, folded=100, quiet=100, items=100, text=300
@@ -35,10 +36,11 @@ _LEVELS = (_FULL, _CHANGED, _COUNTS, _BARE)
 def comment(view: ReportView) -> str:
     """The comment, under 65,000 characters: full, only what changed or failed, or only counts.
 
-    InvalidInput if the view's template cannot be rendered, loses the marker or is too long."""
-    text = _fitting("comment.md.j2", view, _LEVELS, limits.COMMENT_TEXT, template=view.template)
+    InvalidInput if the review's template cannot be rendered, loses the marker or is too long."""
+    template = view.review.template
+    text = _fitting("comment.md.j2", view, _LEVELS, limits.COMMENT_TEXT, template=template)
     if MARKER not in text.splitlines():
-        name = view.template.name if view.template else "comment.md.j2"
+        name = template.name if template else "comment.md.j2"
         raise InvalidInput(
             f"the template {name} loses the marker",
             "keep the block `marker`: `{{ view.marker }}` on a line of its own",
@@ -46,10 +48,10 @@ def comment(view: ReportView) -> str:
     return text
 
 
-def check_template(template: Path) -> None:
+def check_template(template: CommentTemplate) -> None:
     """InvalidInput if a custom template cannot make a comment."""
     decision = Decision(Outcome.PASSED, 0, "success")
-    comment(build_view(Review("0" * 40, None, decision), template=template))
+    comment(build_view(Review("0" * 40, None, decision, template=template)))
 
 
 def check(view: ReportView, hidden: int = 0) -> tuple[str, str]:
@@ -76,14 +78,17 @@ def _fitting(
     levels: Sequence[Limits],
     limit: int,
     *,
-    template: Path | None = None,
+    template: CommentTemplate | None = None,
     unshown: str = "",
     in_bytes: bool = False,
 ) -> str:
     """Renders the first level that fits."""
     for level in levels:
         context = {"view": build_page(view, level), "unshown": unshown}
-        text = templating.render_report(name, context, template)
+        if template:
+            text = _render_custom(template, context)
+        else:
+            text = templating.render_report(name, context)
         length = len(text.encode(errors="replace")) if in_bytes else count_characters(text)
         if length <= limit:
             return text
@@ -91,3 +96,13 @@ def _fitting(
         f"the template {template.name if template else name} makes more than {limit:,} characters",
         "make it shorter",
     )
+
+
+def _render_custom(template: CommentTemplate, context: Mapping[str, Any]) -> str:
+    function = templating.render_custom_report
+    try:
+        rendered = rendering.render_apart(function, template.text, template.name, context)
+        return str(signals.run(rendered))
+    except ValueError as error:
+        advice = f"fix {template.name}, or leave `comment-template` out"
+        raise InvalidInput(str(error), advice) from None

@@ -34,6 +34,7 @@ from agentevals_action.review import base_tree, gate, waivers
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.baseline_source import find_baseline
 from agentevals_action.review.change import find_change
+from agentevals_action.review.comment_template import choose_template
 from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
@@ -151,6 +152,9 @@ def _review(
         change, change_notices = find_change(
             repository, request.host, job, head_sha, base, checkout, paths, settings
         )
+        template, template_notices = choose_template(
+            settings, workspace.folder, job, repository, base
+        )
         selected = select_suites(suites, change, settings.watch_rules)
         if selected.is_empty and settings.untouched == "all":
             change = replace(change, everything=True)
@@ -215,6 +219,7 @@ def _review(
                 (
                     uncovered,
                     *change_notices,
+                    *template_notices,
                     refusal,
                     _differing_notice(job, differing),
                     _changed_notice(changed),
@@ -225,6 +230,7 @@ def _review(
         samples=settings.samples,
         duration_ms=(monotonic() - started) * 1000,
         uncommitted=uncommitted,
+        template=template,
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentevals_action.errors import InvalidInput, OutputError
-from agentevals_action.reports import REPORTS, markdown
+from agentevals_action.reports import REPORTS
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.tree_files import WRITE_ADVICE, OutputFolder
@@ -71,16 +71,3 @@ class Workspace:
                 raise OutputError(problem, WRITE_ADVICE) from error
             problem = f"`report-dir` {self.settings.report_dir!r} cannot be used: {error.strerror}"
             raise InvalidInput(problem, _FOLDER_ADVICE) from error
-
-    def comment_template(self) -> Path | None:
-        """The template of the comment, checked. Raises InvalidInput when it is missing or cannot
-        make a comment."""
-        name = self.settings.comment_template
-        if name is None:
-            return None
-        path = (self.folder / name).resolve()
-        if not path.is_file() or not path.is_relative_to(self.folder.resolve()):
-            problem = f"there is no template {name!r} in the workspace"
-            raise InvalidInput(problem, "fix `comment-template`, or leave it out")
-        markdown.check_template(path)
-        return path

@@ -23,7 +23,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind, FieldEdit
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, TestResult
-from agentevals_action.model.review import Review, Selection
+from agentevals_action.model.review import CommentTemplate, Review, Selection
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.page import MARKER
@@ -525,15 +525,12 @@ def test_changed_question__names_the_file() -> None:
     assert "put it under `watch`" in text
 
 
-def custom(folder: Path, text: str) -> Path:
-    path = folder / "mine.md.j2"
-    path.write_text(text, encoding="utf-8")
-    return path
+def custom(text: str) -> CommentTemplate:
+    return CommentTemplate("mine.md.j2", text)
 
 
 def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
     template = custom(
-        tmp_path,
         '{% extends "comment.md.j2" %}{% block footer %}\nOurs, {{ view.footer }}\n{% endblock %}',
     )
     markdown.check_template(template)
@@ -555,12 +552,12 @@ def test_template__a_custom_one_extends_ours(tmp_path: Path) -> None:
 def test_template__without_the_marker_is_an_error(tmp_path: Path, text: str) -> None:
     for make in (
         markdown.check_template,
-        lambda path: reviews.comment(reviews.gone(), NOWHERE, path),
+        lambda template: reviews.comment(reviews.gone(), NOWHERE, template),
     ):
         with pytest.raises(InvalidInput, match=r"the template mine\.md\.j2 loses the marker"):
-            make(custom(tmp_path, text))
+            make(custom(text))
 
 
 def test_template__too_long_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"makes more than 65,000 characters"):
-        markdown.check_template(custom(tmp_path, "{{ view.marker }}\n{{ 'x' * 70000 }}"))
+        markdown.check_template(custom("{{ view.marker }}\n{{ 'x' * 70000 }}"))

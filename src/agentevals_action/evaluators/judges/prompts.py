@@ -13,6 +13,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import NamedFile
+from agentevals_action.system import rendering
 from agentevals_action.system.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
@@ -101,7 +102,7 @@ class PromptedOptions(EvaluatorOptions):
         )
         return (("prompt", problem, advice),)
 
-    def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
+    async def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one, which fences the data
         with a delimiter that the data cannot contain.
 
@@ -114,7 +115,8 @@ class PromptedOptions(EvaluatorOptions):
             fence = hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
             return templating.builtin_prompt(template, {**variables, "form": form, "fence": fence})
         try:
-            return templating.render_prompt(self._text, variables)
+            prompt = await rendering.render(templating.render_prompt, self._text, variables)
+            return str(prompt)
         except ValueError as error:
             raise AttemptError("evaluator", str(error)) from None
 

@@ -1,7 +1,6 @@
 """Builds the view of a review: which test belongs to which group."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from agentevals_action.formatting import score
 from agentevals_action.model.comparison import Change, TestComparison
@@ -22,9 +21,7 @@ _NO_BASE = _NOT_COMPARED | {Change.NEW, Change.QUESTION_CHANGED}
 _STEADY = frozenset({Change.UNCHANGED, Change.IMPROVED, Change.STILL_FAILING, Change.NEW})
 
 
-def build_view(
-    review: Review, links: Links | None = None, template: Path | None = None
-) -> ReportView:
+def build_view(review: Review, links: Links | None = None) -> ReportView:
     """Classifies the tests of a review."""
     heads = [test.head for suite in review.suites for test in suite.tests if test.head]
     turns = number_turns((head.eval_path, head.conversation_id, head.eval_id) for head in heads)
@@ -46,7 +43,6 @@ def build_view(
     return ReportView(
         review=review,
         links=links or Links(),
-        template=template,
         alert=verdict.alert(review, removal),
         sentence=verdict.sentence(review),
         reasons=verdict.reasons(review),

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from agentevals_action.formatting import counted, joined, plural
 from agentevals_action.model.comparison import TestComparison
@@ -72,7 +71,7 @@ class ReportView:
     states what does not count. In each group the turns of a conversation are next to each other.
     `edits` are those of all suites; `passed_by_edits` pass only with the changed evaluators.
     `regressions` need a reviewer: they regressed, or a required gate failed. `failures` failed
-    without a base to compare with. `template` extends the comment's template."""
+    without a base to compare with."""
 
     review: Review
     links: Links
@@ -99,4 +98,3 @@ class ReportView:
     still_failing: tuple[ListedTest, ...]
     not_compared: tuple[ListedTest, ...]
     score_changed: tuple[ListedTest, ...]
-    template: Path | None = None

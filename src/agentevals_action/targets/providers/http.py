@@ -16,6 +16,7 @@ from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
+from agentevals_action.system.rendering import render
 from agentevals_action.targets import variables
 from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
 from agentevals_action.targets.apis.http_errors import Service
@@ -189,7 +190,7 @@ class _Connected(Provider):
     async def complete(self, request: Request) -> Trace:
         options = self._options
         try:
-            url, content, content_type = _make_request(options, request)
+            url, content, content_type = await _make_request(options, request)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the request cannot be made: {error}") from None
         own_type = content_type if options.content_type is None else None
@@ -209,7 +210,7 @@ class _Connected(Provider):
         await self._client.close()
 
 
-def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
+async def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, str | None]:
     """The URL, the body and its Content-Type; ValueError or OSError if the test cannot be put into
     them."""
     values = {
@@ -222,18 +223,18 @@ def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, s
     }
     url = options.url
     if _is_template(url):
-        url = render_text(url, values, "`url`", "url")
+        url = await render(render_text, url, values, "`url`", "url")
     if options.method not in _WITH_BODY:
         return url, None, None
     content_type = "application/json"
     if isinstance(options.body, str):
-        text, content_type = _text_body(options.body, options.content_type, values)
+        text, content_type = await _text_body(options.body, options.content_type, values)
     else:
         body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
         if request.conversation_id is not None:
             body["conversation_id"] = request.conversation_id
         if options.body is not None:
-            body = _fill(options.body, values, "body")
+            body = await _fill(options.body, values, "body")
         try:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except TypeError as error:
@@ -241,17 +242,17 @@ def _make_request(options: Http, request: Request) -> tuple[str, bytes | None, s
     return url, text.encode("utf-8", "replace"), content_type
 
 
-def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
+async def _fill(value: Any, values: Mapping[str, Any], path: str) -> Any:
     if isinstance(value, dict):
-        return {key: _fill(item, values, f"{path}.{key}") for key, item in value.items()}
+        return {key: await _fill(item, values, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [_fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [await _fill(item, values, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, str) and _is_template(value):
-        return render_value(value, values, f"`{path}`")
+        return await render(render_value, value, values, f"`{path}`")
     return value
 
 
-def _text_body(
+async def _text_body(
     template: str, content_type: str | None, values: Mapping[str, Any]
 ) -> tuple[str, str]:
     """The filled template and its Content-Type. It is JSON by the header, or by the beginning of
@@ -259,7 +260,7 @@ def _text_body(
     start = template.lstrip()
     looks_json = start.startswith("[") or re.match(r"\{(?![{%#])", start)
     if "json" in content_type if content_type else looks_json:
-        text = render_text(template, values, "`body`", "json")
+        text = await render(render_text, template, values, "`body`", "json")
         try:
             parse_json(text)
         except ValueError as error:
@@ -268,7 +269,7 @@ def _text_body(
             raise ValueError(problem) from None
         return text, "application/json"
     is_form = content_type is not None and "x-www-form-urlencoded" in content_type
-    text = render_text(template, values, "`body`", "url" if is_form else "text")
+    text = await render(render_text, template, values, "`body`", "url" if is_form else "text")
     return text, "text/plain; charset=utf-8"
 
 
