@@ -74,8 +74,8 @@ class Review:
     `invalid` are errors of suites that the change affects, `warnings` errors of other suites and
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
-    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran. `template` renders
-    the comment, None is the packaged one."""
+    `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran.
+    `template` renders the comment, None is the packaged one."""
 
     head_sha: str
     base_sha: str | None
