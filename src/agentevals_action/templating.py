@@ -284,6 +284,32 @@ def render_value(text: str, variables: Mapping[str, Any], what: str) -> Any:
         raise ValueError(f"{what} cannot be filled in: {_reason(error)}") from None
 
 
+#: The parts of a template that only fills in names: it cannot loop.
+_NAMES_ONLY = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Const,
+)
+
+
+def fill_names(text: str, variables: Mapping[str, Any]) -> Any:
+    """A text with `{{ name }}` and `{{ name.field }}` filled in; a text that is only one of them
+    becomes its value. ValueError for an unknown name, and for any other expression."""
+    try:
+        tree = _BODIES["text"].parse(text)
+    except TemplateError as error:
+        raise ValueError(f"the text cannot be filled in: {error}") from None
+    except RecursionError:
+        raise ValueError("the text cannot be filled in: it is nested too deeply") from None
+    if any(not isinstance(node, _NAMES_ONLY) for node in (tree, *tree.find_all(nodes.Node))):
+        raise ValueError("the text has more than names in `{{ }}`; write only `{{ name }}`")
+    return render_value(text, variables, "the text")
+
+
 def render_report(name: str, context: Mapping[str, Any]) -> str:
     """A packaged report template.
 

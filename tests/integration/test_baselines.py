@@ -546,7 +546,8 @@ def of_file(made: Repository, name: str = "baseline.jsonl") -> BaseRun:
     """What a review would read of the file in the committed tree."""
     settings = Settings()
     checkout = wiring.Checkout.at(made.path, settings, {})
-    found = wiring.load_all(checkout, settings, wiring.suite_paths(checkout, settings), made.path)
+    paths = wiring.suite_paths(checkout, settings)
+    found = wiring.load_all(checkout, settings, paths, made.path, {})
     store = FileBaseline(
         base_tree.tree(*found, commit=made.head()),
         base_tree.FRESH,

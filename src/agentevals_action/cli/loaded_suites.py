@@ -46,7 +46,7 @@ def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) ->
     settings = with_configuration(Settings.from_environ(as_environment(inputs)), folder)
     checkout = Checkout.at(folder, settings, environ)
     names = checkouts.suite_paths(checkout, settings, paths)
-    suites = checkouts.load_all(checkout, settings, names, folder)
+    suites = checkouts.load_all(checkout, settings, names, folder, environ)
     if not suites:
         raise InvalidInput(
             "there is no suite in this repository",

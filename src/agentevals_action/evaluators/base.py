@@ -81,7 +81,8 @@ class EvaluatorOptions(FileModel):
     `aliases` are other names of the type (`-` and `_` are equal already), `spellings` other names
     of a field (`{"script": ("command",)}`). `deterministic` types give the same score for the same
     answer. With `asks_judge`, the common field `target` names a judge. `children_field` is the
-    field that holds other evaluators: the loader builds them first."""
+    field that holds other evaluators: the loader builds them first. With `passes_fields`, fields
+    that are not known are part of `config`."""
 
     type: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -89,6 +90,7 @@ class EvaluatorOptions(FileModel):
     deterministic: ClassVar[bool] = True
     asks_judge: ClassVar[bool] = False
     children_field: ClassVar[str] = ""
+    passes_fields: ClassVar[bool] = False
 
     @abstractmethod
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:

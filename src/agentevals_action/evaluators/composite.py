@@ -36,7 +36,9 @@ from agentevals_action.model.result import (
 from agentevals_action.model.suite import Evaluator
 from agentevals_action.results.scoring import reaches, weighted_mean
 
-Aggregation = Literal["weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing"]
+Aggregation = Literal[
+    "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"
+]
 AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 #: The aggregations that use weights.
 _WEIGHTED: Sequence[Aggregation] = ("weighted_average", "safety_gate", "all_or_nothing")
@@ -49,13 +51,12 @@ _FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
         "write `type: safety_gate`, or mark the evaluators themselves as `required`",
     ),
     "threshold": (
-        ("all_or_nothing",),
+        ("all_or_nothing", "threshold"),
         "write `type: all_or_nothing`, or `required: 0.7` at the evaluator for a gate at 0.7",
     ),
 }
 #: The aggregators of AgentV that are not supported, and the advice.
 _UNSUPPORTED: Mapping[str, str] = {
-    "threshold": "write `type: assert-set` with `threshold`",
     **dict.fromkeys(
         ("code_judge", "code_grader", "script", "llm_judge", "llm_grader", "llm_rubric"),
         "use a single evaluator of that type",
@@ -96,7 +97,8 @@ class Aggregator(FileModel):
         default="weighted_average",
         description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (the "
         "evaluators in `required` must reach 0.6, or the test fails), "
-        "`all_or_nothing` (0 if one score is under `threshold`).",
+        "`all_or_nothing` (0 if one score is under `threshold`), `threshold` (1 if the "
+        "fraction of the evaluators that pass reaches `threshold`, else 0).",
     )
     weights: dict[str, Weight] = Field(
         default_factory=dict,
@@ -111,7 +113,8 @@ class Aggregator(FileModel):
         default=PASS_SCORE,
         gt=0,
         le=1,
-        description="For `all_or_nothing`: the score that each must reach, over 0 and up to 1.",
+        description="For `all_or_nothing`: the score that each must reach; for `threshold`: the "
+        "fraction that must pass; over 0 and up to 1.",
     )
 
     @model_validator(mode="after")
@@ -123,6 +126,8 @@ class Aggregator(FileModel):
         }
         if misplaced:
             raise errors_at(misplaced)
+        if self.type == "threshold" and "threshold" not in self.model_fields_set:
+            raise ValueError("`threshold` is missing; write the fraction that must pass, as 0.5")
         if self.type == "safety_gate" and not self.required:
             raise ValueError(
                 "a `safety_gate` without `required` has no effect; "
@@ -268,14 +273,19 @@ class Composite(EvaluatorOptions):
             error=errors[0] if errors else None,
         )
 
+    @property
+    def _least_fraction(self) -> float | None:
+        """The fraction of the evaluators that must pass, if that decides."""
+        return self.aggregator.threshold if self.aggregator.type == "threshold" else self.threshold
+
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:
         """The score, None if a result has none, and how it was made."""
         scores = [(result.score, result.weight) for result in results if result.score is not None]
         is_known = len(scores) == len(results)
-        if self.threshold is not None:
+        if (least := self._least_fraction) is not None:
             passed = sum(result.passed is True for result in results)
-            value = float(reaches(passed / len(results), self.threshold)) if is_known else None
-            wanted = f"a fraction of {self.threshold:g} is required"
+            value = float(reaches(passed / len(results), least)) if is_known else None
+            wanted = f"a fraction of {least:g} is required"
             return value, f"{passed} of {len(results)} pass; {wanted}"
         rule = self.aggregator
         at = f" at {rule.threshold:g}" if rule.type == "all_or_nothing" else ""

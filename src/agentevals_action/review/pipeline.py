@@ -51,6 +51,7 @@ from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import (
     Checkout,
+    distinct_errors,
     load_all,
     suite_paths,
 )
@@ -117,7 +118,8 @@ def review(
     earlier = earlier_figures(workspace.report / HEAD_RESULTS)
     with suppress(OutputError):  # reported when the results are written, after the decision
         workspace.make_report_folder()
-    suites = load_all(checkout, settings, suite_paths(checkout, settings), workspace.folder)
+    paths = suite_paths(checkout, settings)
+    suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
     with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
         reviewed = _review(request, checkout, suites, engine, redactor, earlier)
@@ -194,7 +196,7 @@ def _review(
         settings.accept_label,
         settings.untouched,
     )
-    invalid = (*_errors(selected.broken), *plan.missing, *quarantines.errors)
+    invalid = (*distinct_errors(selected.broken), *plan.missing, *quarantines.errors)
     uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
     decision = gate.decide(policy, compared, runs.base.info, invalid)
     written = sides.write_results(runs)
@@ -207,7 +209,7 @@ def _review(
         baseline=runs.base.info,
         invalid=invalid,
         warnings=(
-            *_errors(selected.unaffected),
+            *distinct_errors(selected.unaffected),
             *(warning for suite in plan.head.values() for warning in suite.warnings),
             *_quarantine_warnings(quarantines, suites),
         ),
@@ -274,8 +276,9 @@ def _with_suites(request: _Request, base: Base, root: Path) -> Base:
     settings = request.settings
     if not (root / settings.working_directory).is_dir():
         return base
-    checkout = Checkout.at(root, settings, request.workspace.environ, is_commit=True)
-    suites = load_all(checkout, settings, suite_paths(checkout, settings), root)
+    environ = request.workspace.environ
+    checkout = Checkout.at(root, settings, environ, is_commit=True)
+    suites = load_all(checkout, settings, suite_paths(checkout, settings), root, environ)
     return replace(base, suites=suites, tracked=checkout.tracked)
 
 
@@ -441,7 +444,3 @@ def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diag
         *waivers.not_on_base(quarantines),
         *waivers.without_tests(quarantines.head, ids, unread),
     )
-
-
-def _errors(suites: Sequence[BrokenSuite]) -> Iterator[Diagnostic]:
-    return (diagnostic for suite in suites for diagnostic in suite.errors)

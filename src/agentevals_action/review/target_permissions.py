@@ -12,7 +12,7 @@ from agentevals_action.suites.targets_file import NAME, read_targets
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import resolve_options
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
-from agentevals_action.targets.providers import PROVIDERS
+from agentevals_action.targets.providers import PROVIDERS_BY_NAME
 from agentevals_action.targets.variables import read_variables
 
 
@@ -33,7 +33,8 @@ def _used_by(file: Path, root: Path, environ: Mapping[str, str]) -> Iterator[tup
     if not file.is_file():
         return
     folder = file.parent.parent if file.parent.name == FOLDER else file.parent
-    for target in read_targets(file, root, PROVIDERS, Findings()).targets.values():
+    entries = read_targets(file, root, PROVIDERS_BY_NAME, Findings()).entries.values()
+    for target in (entry.target for entry in entries if entry.target is not None):
         try:
             variables = read_variables(environ, root, folder)
             options = resolve_options(target, variables)

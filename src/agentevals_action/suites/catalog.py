@@ -14,7 +14,8 @@ class Catalog:
     """`evaluators` by canonical name and every alias, `providers` by name, both with `_` for `-`.
 
     `targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
-    `judge_target` are the user's overrides; with `strict`, warnings are errors. `cache` keeps the
+    `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
+    names of those that suites may use. With `strict`, warnings are errors. `cache` keeps the
     content of targets files for other suites."""
 
     evaluators: Mapping[str, type[EvaluatorOptions]]
@@ -22,5 +23,7 @@ class Catalog:
     targets_file: Path | None = None
     target: str | None = None
     judge_target: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    allowed: frozenset[str] = frozenset()
     strict: bool = False
     cache: dict[Any, Any] = field(default_factory=dict)

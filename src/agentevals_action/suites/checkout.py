@@ -1,12 +1,14 @@
 """Finds and loads the suites of a checkout by the settings of a command."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.formatting import counted, plural
+from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.catalog import Catalog
@@ -66,15 +68,18 @@ class Checkout:
         return cls(root, below, listing.files, listing.tracked, missing)
 
 
-def catalog(settings: Settings, folder: Path) -> Catalog:
-    """The evaluators and providers of this version, the user's targets file and overrides."""
+def catalog(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Catalog:
+    """The evaluators and providers of this version, the user's targets file, overrides and
+    variables."""
     targets = (folder / settings.targets).resolve() if settings.targets else None
     return Catalog(
         evaluators=evaluators.EVALUATORS_BY_NAME,
-        providers=providers.PROVIDERS,
+        providers=providers.PROVIDERS_BY_NAME,
         targets_file=targets,
         target=settings.target,
         judge_target=settings.judge_target,
+        environ=environ,
+        allowed=frozenset(settings.env),
         strict=settings.strict,
     )
 
@@ -128,19 +133,33 @@ def _named(checkout: Checkout, settings: Settings, path: Path) -> Sequence[str]:
 
 
 def load_all(
-    checkout: Checkout, settings: Settings, paths: Sequence[str], folder: Path
+    checkout: Checkout,
+    settings: Settings,
+    paths: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
 ) -> tuple[Suite | BrokenSuite, ...]:
     """Loads the suites, each valid or with all its errors."""
-    known = catalog(settings, folder)
+    known = catalog(settings, folder, environ)
     return tuple(load_suite(checkout.root / path, checkout.root, known) for path in paths)
+
+
+def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, ...]:
+    """Each error of the suites once, in order; an error of several suites, as one in a shared file,
+    states their number."""
+    counts = Counter(
+        error for suite in suites if isinstance(suite, BrokenSuite) for error in suite.errors
+    )
+    return tuple(
+        replace(error, problem=f"{error.problem} (in {count} suites)") if count > 1 else error
+        for error, count in counts.items()
+    )
 
 
 def require_valid(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
     """The suites when all are valid; InvalidInput with all errors of all suites otherwise, and when
     there is no suite."""
-    errors = [
-        str(error) for suite in suites if isinstance(suite, BrokenSuite) for error in suite.errors
-    ]
+    errors = [str(error) for error in distinct_errors(suites)]
     if errors:
         raise InvalidInput(f"{counted(len(errors), 'error')}, nothing was run", errors=errors)
     if not suites:

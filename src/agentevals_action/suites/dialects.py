@@ -15,7 +15,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import fields_of
 from agentevals_action.model.messages import ROLES
 from agentevals_action.suites import messages, schema_models, workspace_models
-from agentevals_action.suites.files.diagnostics import Findings, did_you_mean
+from agentevals_action.suites.files.diagnostics import Findings, did_you_mean, nearest
 from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.validation_errors import describe_value
 
@@ -27,8 +27,29 @@ EARLIER = frozenset(
     ("evalcases", "eval_cases", "expected_outcome", "input_messages", "expected_messages")
 )
 
-#: Fields for readers of the file, which have no effect.
-REMARKS = ("name", "description", "note", "comment")
+#: The fields that nothing reads, wherever they are: remarks for readers, and settings of AgentV
+#: that concern its logs, its speed, or its own catalogue of suites.
+HARMLESS = frozenset(
+    (
+        *("$schema", "id", "name", "title", "description", "note", "comment", "author", "license"),
+        *("tags", "category", "governance", "requires", "suite", "start_time", "end_time"),
+        *("workers", "cache", "verbose", "fail_on_error", "failOnError", "stream_log", "log_dir"),
+        *("log_directory", "log_format", "log_output_format", "keep_temp_files"),
+        *("subagent_mode_allowed", "retry_initial_delay_ms", "retry_max_delay_ms"),
+        *("retry_backoff_factor", "retry_status_codes"),
+    )
+)
+#: Fields for data of the user's own, wherever they are; so is every field that begins with `x-`.
+_DATA = ("metadata", "config")
+EXEMPT = (*sorted(HARMLESS), *_DATA)
+#: Fields of the root of a suite that only the format of AgentV 5 has.
+AGENTV_5 = (
+    *("providers", "prompts", "scenarios", "evaluate_options", "extensions", "derived_metrics"),
+    *("provider_prompt_map", "providerPromptMap", "nunjucks_filters", "graders", "experiment"),
+)
+
+#: Fields of an object that an error about an unknown one lists.
+_FEW = 6
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _UNSUPPORTED = "of AgentV is not supported"
@@ -49,24 +70,36 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
         "threshold": "mark evaluators as `required`, or use the input `min-pass-rate`",
         "repeat": _SAMPLES,
         "trials": _SAMPLES,
-        "turns": "write the conversation as messages of `input`",
+        **dict.fromkeys(
+            ("turns", "mode", "aggregation", "on_turn_failure", "window_size"),
+            "write the conversation as messages of `input`",
+        ),
         "imports": "name the files in `tests`",
         "include": "name a file of tests in `tests`, and write evaluators out",
-        "input_files": "write blocks of `type: file` in `input`",
-        "depends_on": "write tests that stand on their own",
+        **dict.fromkeys(
+            ("depends_on", "on_dependency_failure"), "write tests that stand on their own"
+        ),
         "default_test": "write evaluators and `execution` at the root of the suite",
         "preprocessors": _OUTPUT,
         "environment": "run the agent through a target of provider `cli`",
+        **dict.fromkeys(("provider", "providers"), "name a target in `execution.target`"),
+        **dict.fromkeys(("prompts", "options"), "write the question as `input`"),
+        "assert_scoring_function": "write `type: composite` with an `aggregator`",
+        "run": "write `timeout_seconds` under `execution`, and use the input `samples`",
+        **dict.fromkeys(
+            ("model", "runs", "early_exit", "output_path", "env", "on_run_complete", "policy"),
+            "write it as an input of the action, or in the targets file",
+        ),
+        "defaults": "write `execution: {target: …}`, or name it `x-defaults` if it holds anchors",
+        "targets": "name one `target`; run the suite again with the input `target` for another",
+        **dict.fromkeys(
+            ("budget_usd", "budgetUsd", "total_budget_usd"), "use the input `max-cost-usd`"
+        ),
     }.items()
 }
 _REFUSED_IN_EXECUTION: Mapping[str, tuple[str, str]] = {
     **_REFUSED,
     "workspace": ("is misplaced", "write it next to `execution`"),
-    "targets": (
-        _UNSUPPORTED,
-        "name one `target`; run the suite again with the input `target` for another",
-    ),
-    **dict.fromkeys(("budget_usd", "total_budget_usd"), (_UNSUPPORTED, "remove it")),
 }
 _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
     "include": (_UNSUPPORTED, "write the evaluators out"),
@@ -77,23 +110,22 @@ _REFUSED_IN_EVALUATORS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(EVALUATOR_LISTS, (_OTHER_TYPE, "write an evaluator of `type: composite`")),
     **dict.fromkeys(("model", "temperature", "max_steps"), _JUDGE),
 }
+#: Features of AgentV that a code judge does not get as a part of its `config`.
+_NEVER_PASSED = (*EVALUATOR_LISTS, "include", "preprocessors", "transform")
 
 
 @dataclass(frozen=True)
 class Shape:
     """The fields of one type of object: canonical names with their other spellings.
 
-    Fields in `refused` are errors with this problem and advice, `silent` ones are ignored,
-    `elsewhere` ones are read by the caller, `inside` has the shapes of fields that contain objects.
-    In a `closed` shape an unknown field is an error, not a warning, unless it is a remark."""
+    Fields in `refused` are errors with this problem and advice, `elsewhere` ones are read by the
+    caller, `inside` has the shapes of fields that contain objects."""
 
     what: str
     fields: Mapping[str, tuple[str, ...]]
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    silent: frozenset[str] = frozenset()
     elsewhere: tuple[str, ...] = ()
     inside: Mapping[str, "Shape"] = field(default_factory=dict)
-    closed: bool = False
 
     @cached_property
     def canonical(self) -> Mapping[str, str]:
@@ -121,22 +153,25 @@ SUITE_EXECUTION, TEST_EXECUTION = (
     for model in (schema_models.SuiteExecution, schema_models.TestExecution)
 )
 BLOCK = model_shape("block", messages.Block, spellings={"value": ("text",)})
-MESSAGE = model_shape("message", messages.Message, inside={"content": BLOCK})
+TOOL_CALL = model_shape(
+    "tool call",
+    messages.ToolCall,
+    inside={"function": model_shape("`function`", messages.ToolFunction)},
+)
+MESSAGE = model_shape(
+    "message", messages.Message, inside={"content": BLOCK, "tool_calls": TOOL_CALL}
+)
 _COMMAND = {"command": ("script",)}
 HOOK = model_shape(
     "hook",
     workspace_models.Hook,
     {"reset": ("is known to `before_each` and `after_each` alone", "write it there")},
     _COMMAND,
-    closed=True,
 )
-RESETTING_HOOK = model_shape(
-    "hook", workspace_models.ResettingHook, spellings=_COMMAND, closed=True
-)
+RESETTING_HOOK = model_shape("hook", workspace_models.ResettingHook, spellings=_COMMAND)
 HOOKS = model_shape(
     "`hooks`",
     workspace_models.Hooks,
-    closed=True,
     inside={
         **dict.fromkeys(("before_all", "after_all"), HOOK),
         **dict.fromkeys(("before_each", "after_each"), RESETTING_HOOK),
@@ -156,7 +191,7 @@ WORKSPACE = model_shape(
     workspace_models.Workspace,
     {
         **dict.fromkeys(
-            ("mode", "path", "pool", "static", "static_path"),
+            ("path", "pool", "static", "static_path"),
             (_UNSUPPORTED, "let `template`, `repos` and `hooks` make the folder"),
         ),
         "docker": (
@@ -187,9 +222,12 @@ WORKSPACE = model_shape(
 SUITE = model_shape(
     "suite",
     schema_models.Suite,
-    {**_REFUSED, **dict.fromkeys(("target", "timeout_seconds"), _IN_EXECUTION)},
+    {
+        **_REFUSED,
+        "timeout_seconds": _IN_EXECUTION,
+        "expected_output": (_UNSUPPORTED + " here", "write it at each test"),
+    },
     {"input": ("input_messages",), "tests": ("evalcases", "eval_cases")},
-    silent=frozenset(("$schema", "author", "license", "tags", "requires")),
     elsewhere=EVALUATOR_LISTS,
     inside={"execution": SUITE_EXECUTION, "input": MESSAGE, "workspace": WORKSPACE},
 )
@@ -210,6 +248,12 @@ TEST = model_shape(
         "workspace": WORKSPACE,
     },
 )
+
+
+def is_like_suite(data: Map) -> bool:
+    """Whether a file is meant as a suite: it has tests, something like them, or evaluators."""
+    spellings = ("tests", *SUITE.fields["tests"])
+    return any(key in EVALUATOR_LISTS or nearest(key, spellings, 0.75) for key in data)
 
 
 def tests_key(data: Map) -> str | None:
@@ -249,13 +293,13 @@ def evaluator_shape(options: type[EvaluatorOptions]) -> Shape:
 def fold(data: Map, shape: Shape, findings: Findings) -> Map:
     """An object, and those inside it, by canonical names.
 
-    An unknown field is a warning, or an error where the shape is closed. Refused fields are errors,
-    and so are two spellings of one field with different values."""
+    Unknown fields are errors, because they may have been meant to have an effect. So are refused
+    ones, and two spellings of one field with different values."""
     folded = Map(data.source, data.start)
     for key, value in data.items():
         name = shape.canonical.get(key)
         if name is None:
-            if key not in shape.elsewhere and key not in shape.silent:
+            if key not in shape.elsewhere:
                 _report_unknown(data, key, shape, findings)
             continue
         if key != name and key in EARLIER:
@@ -289,17 +333,48 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
         problem, advice = shape.refused[key]
         findings.error(location, f"`{key}` {problem}", advice)
         return
-    known = (*shape.canonical, *shape.elsewhere)
-    problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
-    if shape.closed and key not in REMARKS:
-        advice = did_you_mean(key, known, f"write {one_of(shape.fields)}")
-        findings.error(location, problem, advice)
+    if is_exempt(key):
         return
-    spare = next((name for name in ("metadata", "config") if name in shape.fields), None)
+    known = () if findings.have_enough else (*shape.canonical, *shape.elsewhere)
+    spare = next((name for name in _DATA if name in shape.fields), None)
     remove = f"remove it, or put it in `{spare}`" if spare else "remove it"
-    if findings.has_enough_warnings:
-        known = ()
-    findings.warn(location, problem, did_you_mean(key, known, remove))
+    if len(shape.fields) <= _FEW:
+        remove = f"write {one_of(shape.fields)}"
+    problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
+    findings.error(location, problem, did_you_mean(key, known, remove))
+
+
+def passed_fields(data: Map, shape: Shape) -> Mapping[str, Any]:
+    """The fields of a code judge that are passed on as part of `config`, as AgentV does. One that
+    resembles a known field is none of them: `requird` would silently remove a gate."""
+    known = (*shape.canonical, *shape.elsewhere)
+    return {
+        key: value
+        for key, value in data.items()
+        if key not in known
+        and key not in _NEVER_PASSED
+        and not is_exempt(key)
+        and nearest(key, known, 0.75) is None
+    }
+
+
+def is_exempt(key: str) -> bool:
+    """Whether a field that nothing reads may stand anywhere."""
+    return key in EXEMPT or key.startswith("x-")
+
+
+def refuse_other_format(data: Map, findings: Findings) -> bool:
+    """Reports a suite in the format of AgentV 5, as one error; whether it is one."""
+    found = [key for key in data if key in AGENTV_5]
+    if found:
+        names = one_of(found).replace(" or ", " and ")
+        problem = f"this suite is in the format of AgentV 5, which is not supported: it has {names}"
+        advice = (
+            "write the format of AgentV 4: the provider as `execution: {target: …}`, the prompt "
+            "and the variables of each test as its `input`"
+        )
+        findings.error(data.key_location(found[0]), problem, advice)
+    return bool(found)
 
 
 def _long_form(name: str, value: Any) -> Any:

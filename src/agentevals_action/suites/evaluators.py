@@ -79,7 +79,11 @@ class EvaluatorReader:
         options = _options_of(entry, self.types, findings)
         if options is None:
             return None
-        data = dialects.fold(entry, dialects.evaluator_shape(options), findings)
+        shape = dialects.evaluator_shape(options)
+        passed = dialects.passed_fields(entry, shape) if options.passes_fields else {}
+        # `value` of `llm-rubric` is refused below.
+        refused = ("value",) if _is_llm_rubric(entry) else ()
+        data = dialects.fold(entry.without(*passed, *refused), shape, findings)
         before = findings.error_count
         children = self._read_children(entry, options, data)
         # Names in an aggregator cannot be checked where a child is invalid.
@@ -105,7 +109,7 @@ class EvaluatorReader:
             weight=common.weight,
             threshold=_threshold(common, data, findings),
             negate=common.negate,
-            config=plain(common.config or {}),
+            config=plain({**passed, **(common.config or {})}),
             target=common.target if options.asks_judge else None,
         )
         target = data.value_location("target") if "target" in data else None
@@ -170,9 +174,13 @@ def _options_of(entry: Map, types: Types, findings: Findings) -> type[base.Evalu
     return None
 
 
+def _is_llm_rubric(entry: Map) -> bool:
+    return dialects.type_key(entry["type"]) == "llm_rubric"
+
+
 def _refuse_special(entry: Map, types: Types, findings: Findings) -> None:
     """Refuses two forms that mean something else in AgentV, or that a reader takes for it."""
-    if dialects.type_key(entry["type"]) == "llm_rubric" and "value" in entry:
+    if _is_llm_rubric(entry) and "value" in entry:
         problem = "`llm-rubric` with a `value` is not supported"
         advice = "write it as `type: rubric` with `rubrics`"
         findings.error(entry.key_location("value"), problem, advice)

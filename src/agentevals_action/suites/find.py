@@ -109,7 +109,9 @@ def find_suites(
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
-    inside = (path for path in paths if path.startswith(start) and path.endswith(_SUITE_SUFFIXES))
+    inside = (
+        path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
+    )
     return tuple(
         path
         for path in inside
@@ -162,7 +164,10 @@ def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
     chosen = False
     for pattern in patterns:
         bare = pattern.removeprefix("!")
-        if path_patterns.matches(path, bare) or path_patterns.matches(inside, bare):
+        names = (path, inside)
+        if pattern in DEFAULT_PATTERNS:  # `EVAL.yaml`, `eval.yaml`, `x.EVAL.yaml`
+            names, bare = (path.lower(), inside.lower()), bare.lower()
+        if any(path_patterns.matches(name, bare) for name in names):
             chosen = not pattern.startswith("!")
     return chosen
 
@@ -188,4 +193,4 @@ def _has_tests(file: Path, root: Path) -> bool:
         except OSError:
             return True
         return bool(_TESTS_LINE.search(text))
-    return isinstance(data, Map) and dialects.tests_key(data) is not None
+    return isinstance(data, Map) and dialects.is_like_suite(data)

@@ -1,8 +1,7 @@
 """The JSON Schemas (draft-07) for editors, generated from the models in all three dialects.
 
 They contain names, types, ranges, types of evaluators, and unsupported features. Checks that need
-the repository (paths, targets, unique ids) are left to the loader. Unknown fields are warnings, so
-they are no errors here, except in hooks."""
+the repository (paths, targets, unique ids) are left to the loader."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -88,7 +87,7 @@ _MODELS: Mapping[type[FileModel], Shape | None] = {
     schema_models.Test: dialects.TEST,
     messages.Message: dialects.MESSAGE,
     messages.Block: dialects.BLOCK,
-    messages.ToolCall: None,
+    messages.ToolCall: dialects.TOOL_CALL,
     workspace_models.Workspace: dialects.WORKSPACE,
     workspace_models.Hooks: dialects.HOOKS,
     workspace_models.Hook: dialects.HOOK,
@@ -164,12 +163,17 @@ def _add_dialects(made: Schema, shape: Shape) -> None:
             properties[name] = {**_EVALUATORS, **offer}
         if not is_offered:
             properties["evaluators"]["deprecationMessage"] = "Write `assert`."
-    if shape.closed:
-        remark = {"description": "A remark without effect.", **_UNOFFERED}
-        properties.update((key, remark) for key in dialects.REMARKS)
-        made["additionalProperties"] = False
     _refuse(made, shape)
     _spell(made, shape.fields)
+    _close(made)
+
+
+def _close(made: Schema) -> None:
+    """Makes unknown fields errors, except those that are exempt everywhere."""
+    for name in dialects.EXEMPT:
+        made["properties"].setdefault(name, {"description": "Has no effect.", **_UNOFFERED})
+    made["patternProperties"] = {"^x-": {"description": "Data of your own, without effect."}}
+    made["additionalProperties"] = False
 
 
 def _evaluator(types: Types, definitions: Schema) -> Schema:
@@ -196,6 +200,10 @@ def _evaluator(types: Types, definitions: Schema) -> Schema:
             made["properties"][options.children_field]["items"] = _EVALUATOR
         _spell(made, options.spellings)
         _refuse(made, dialects.evaluator_shape(options))
+        for name, common in evaluator["properties"].items():
+            made["properties"].setdefault(name, {"description": common["description"]})
+        if not options.passes_fields:
+            _close(made)
         branch = {"$ref": f"#/definitions/{canonical}"}
         evaluator["allOf"].append({"if": _of_type(_matching(names[canonical])), "then": branch})
     return evaluator

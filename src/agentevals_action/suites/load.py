@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from agentevals_action.suites.sources import (
 )
 from agentevals_action.suites.targets_file import find_targets
 from agentevals_action.suites.tests import ReadTest, TestReader, Tests
+from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.regular_files import is_present
@@ -112,6 +113,9 @@ def _read_root(file: Path, folder: Folder, findings: Findings) -> _Root:
             return _Root(path, Map(path, (1, 1)), file, (own,))
         return _Root(path, sidecar, file, (own, NamedFile(sidecar.source, "sidecar")))
     data = _read_map(file, path)
+    other_format = Findings()
+    if dialects.refuse_other_format(data, other_format):
+        raise Unreadable(*other_format.errors)
     rows = file.with_suffix(".jsonl")
     if dialects.tests_key(data) is not None:
         return _Root(path, data, None, (own,))
@@ -173,9 +177,16 @@ class _Loader:
     def load(self) -> Suite | BrokenSuite:
         """The suite, or its errors."""
         findings, types = self.findings, self.catalog.evaluators
+        environment = Environment(self.catalog.environ, self.catalog.allowed)
+        # The texts of tests are filled in when the tests are read.
+        written = self.suite.data
+        with_tests = [key for key in written if dialects.SUITE.canonical.get(key) == "tests"]
+        own = environment.fill(written.without(*with_tests), findings)
+        self.suite = replace(self.suite, data=written.replaced_by(own))
         data = dialects.fold(self.suite.data, dialects.SUITE, findings)
         fields = self._validate(data)
-        targets = find_targets(self.folder, self.catalog, fields.execution.target, data, findings)
+        wanted = self._wanted_target(fields, data)
+        targets = find_targets(self.folder, self.catalog, wanted, data, findings)
         self._add_files(targets.files)
         targets.check_default(findings)
         workspaces = WorkspaceReader(self.folder)
@@ -188,10 +199,20 @@ class _Loader:
                 self._add_files(inside.evaluator.files)
         messages = tuple(message.message() for message in fields.input)
         self._add_files(named_files(messages, self.folder))
-        reader = TestReader(types, self.folder, messages, evaluators, targets, workspaces)
+        reader = TestReader(
+            types,
+            self.folder,
+            own,
+            fields.input_files,
+            environment,
+            messages,
+            evaluators,
+            targets,
+            workspaces,
+        )
         name = fields.name or self._default_name()
         tests = self._read_tests(data, reader)
-        self._add_files(targets.command_files())
+        self._add_files(targets.target_files())
         if self.catalog.strict:
             for warning in findings.warnings:
                 findings.error(warning.location, warning.problem, warning.advice)
@@ -212,7 +233,7 @@ class _Loader:
             files=tuple(self.files.values()),
             warnings=findings.warnings,
             metadata=plain(fields.metadata or {}),
-            default_target=fields.execution.target,
+            default_target=wanted and wanted[0],
             timeout_seconds=fields.execution.timeout_seconds or targets.timeout_seconds,
             test_count=len(self._ids),
             used_targets=tuple(targets.used),
@@ -241,6 +262,15 @@ class _Loader:
             problem = f"the name `{suite.name}` has a doubled hyphen"
             self.findings.warn(data.value_location("name"), problem, "write single hyphens")
         return suite
+
+    def _wanted_target(self, fields: schema_models.Suite, data: Map) -> tuple[str, Location] | None:
+        """The target that the suite names, with the location of its name."""
+        if fields.target and fields.execution.target not in (None, fields.target):
+            problem = "`target` and `execution.target` are the same field and differ"
+            self.findings.error(data.key_location("target"), problem, "keep one of them")
+        if fields.execution.target:
+            return fields.execution.target, data["execution"].value_location("target")
+        return (fields.target, data.value_location("target")) if fields.target else None
 
     def _default_name(self) -> str:
         """The name of the folder, or at the repository's root of the file: the name of the root
@@ -297,7 +327,8 @@ class _Loader:
             self.findings.error(read.location, problem, "give each test its own")
 
     def _check_criteria(self, test: Test) -> None:
-        if self._is_criteria_reported or test.criteria is None:
+        # Where other evaluators score the test, criteria are usually documentation.
+        if not self.catalog.strict or self._is_criteria_reported or test.criteria is None:
             return
         options = [inside.options for evaluator in test.evaluators for inside in walk(evaluator)]
         if all(isinstance(one, EvaluatorOptions) and one.deterministic for one in options):

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from agentevals_action.model import suite as model
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, errors_at, expected
 from agentevals_action.model.messages import ROLES, read_tool_call
-from agentevals_action.suites.files.positions import plain
+from agentevals_action.suites.files.diagnostics import Findings
+from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.system.paths import Folder
 
 #: First bytes of the image formats that models accept.
@@ -184,6 +185,30 @@ def _read_messages(role: model.Role) -> Callable[[Any], Any]:
 
 Question = Annotated[ListOf[Message], BeforeValidator(_read_messages("user"))]
 Answer = Annotated[ListOf[Message], BeforeValidator(_read_messages("assistant"))]
+
+
+def with_files(data: Map, files: Sequence[str], findings: Findings) -> None:
+    """Puts blocks of `type: file` before the text that is the `input` of a test."""
+    text = data.get("input")
+    if not files or not isinstance(text, str):
+        if files and text is not None:
+            problem = "`input_files` needs an `input` that is a text"
+            findings.error(
+                data.value_location("input"), problem, "write blocks of `type: file` in `input`"
+            )
+        return
+    location = data.value_location("input")
+    start = (location.line, location.column)
+    blocks = Items(data.source, start)
+    for kind, value in (*(("file", path) for path in files), ("text", text)):
+        block = Map(data.source, start)
+        block.update(type=kind, value=value)
+        blocks.put(block, start)
+    message = Map(data.source, start)
+    message.update(role="user", content=blocks)
+    messages = Items(data.source, start)
+    messages.put(message, start)
+    data.adopt(data, "input", "input", messages)
 
 
 def named_files(messages: tuple[model.Message, ...], folder: Folder) -> Iterator[model.NamedFile]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from agentevals_action.model.file_model import FileModel, NonEmpty, Weight, expected
+from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, Weight, expected
 from agentevals_action.suites.messages import Answer, Question
 from agentevals_action.suites.workspace_models import Workspace
 
@@ -95,6 +95,10 @@ class Test(FileModel):
     """The folder that the agent works in: its fields replace the suite's, one by one."""
     execution: TestExecution = TestExecution()
     """Overrides for this test."""
+    input_files: ListOf[NonEmpty] = ()
+    """Files that precede the `input`, which must be a text."""
+    vars: dict[str, Any] | None = None
+    """Variables for `{{ name }}` in `input`, `criteria` and `expected_output`."""
     description: str | None = None
     """For readers."""
     conversation_id: str | None = None
@@ -119,10 +123,14 @@ class Suite(FileModel):
     """For readers, up to 2048 characters."""
     metadata: dict[str, Any] | None = None
     """Anything; author, license, tags and skill are known names."""
+    target: NonEmpty | None = None
+    """AgentV: another place for `execution.target`."""
     execution: SuiteExecution = SuiteExecution()
     """Defaults for every test."""
     input: Question = ()
     """Messages that precede the messages of every test."""
+    input_files: ListOf[NonEmpty] = ()
+    """Files that precede the `input` of every test."""
     workspace: WorkspaceOrPath = None
     """The folder that the agent works in, or the path of a YAML file that describes it."""
     tests: Any = None

@@ -1,13 +1,16 @@
 """Reads `.agentv/targets.yaml`, with `extends` applied and `${{ }}` unresolved, and checks that the
 targets exist which answer and judge the tests of a suite."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
@@ -29,6 +32,7 @@ NAME = "targets.yaml"
 _MOST_PARENTS = 20
 
 _MISSING = "there is no target"
+_SHELL_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
 Read = TypeVar("Read")
 Providers = Mapping[str, type[base.ProviderOptions]]
@@ -39,6 +43,12 @@ def _read_globs(value: Any) -> Any:
         return value
     advice = 'write the files that the agent consists of, as `["agent/**", "*.md"]`'
     raise ValueError(f"{describe_value(value)} is not a list of globs; {advice}")
+
+
+def _refuse_batching(value: bool) -> bool:
+    if value:
+        raise ValueError("it is not supported: each test is a separate call; leave it out")
+    return value
 
 
 class _Price(FileModel):
@@ -61,69 +71,126 @@ class _Target(FileModel):
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     price: _Price | None = None
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    provider_batching: Annotated[bool, AfterValidator(_refuse_batching)] = False
     cache_key: Annotated[ListOf[NonEmpty], BeforeValidator(_read_globs)] = ()
 
 
-_SPELLINGS = {**dict.fromkeys(fields_of(_Target), ()), "judge_target": ("grader_target",)}
+_SPELLINGS = {
+    **dict.fromkeys(fields_of(_Target), ()),
+    "judge_target": ("grader_target",),
+    "max_concurrency": ("workers",),
+    "retries": ("max_retries",),
+}
+_UNSUPPORTED = "of AgentV is not supported"
 _REFUSED = {
-    "use_target": (
-        "of AgentV is not supported",
-        "write `extends` with the name of the other target",
+    "fallback_targets": (_UNSUPPORTED, "name the one target that is tested"),
+    "response": ("is known to `mock` alone", "remove it"),
+    "workspace_template": ("is misplaced", "write `workspace: {template: …}` in the suite"),
+    **dict.fromkeys(
+        ("temperature", "max_output_tokens", "thinking_budget"),
+        (_UNSUPPORTED, "write it in `config`, as the model's API names it"),
+    ),
+    **dict.fromkeys(
+        ("model_reasoning_effort", "max_budget_usd", "subprovider"),
+        (_UNSUPPORTED, "write the agent's own option in `args`"),
+    ),
+    **dict.fromkeys(
+        ("fixtures", "execution_traces", "eval_path"),
+        (_UNSUPPORTED, "name the results of an earlier run in `path`"),
     ),
 }
+_OTHER_AGENT = (_UNSUPPORTED, "run the agent with a target of provider `cli`")
+_DESKTOP = ("needs a desktop, which a runner has not", "use a `cli` target")
+#: The providers of AgentV that are not supported, with problem and advice.
+UNSUPPORTED_PROVIDERS: Mapping[str, tuple[str, str]] = {
+    "agentv": (_UNSUPPORTED, "write the provider of the model, as `openai`"),
+    "cc_mirror": (_UNSUPPORTED, "write `provider: claude-cli` with the program as `command`"),
+    "claude_sdk": (_UNSUPPORTED, "write `provider: claude-cli`"),
+    "copilot_log": _OTHER_AGENT,
+    "copilot_sdk": (_UNSUPPORTED, "write `provider: copilot-cli`"),
+    "openrouter": (
+        _UNSUPPORTED,
+        "write `provider: openai` with `base_url: https://openrouter.ai/api/v1`",
+    ),
+    "pi": _OTHER_AGENT,
+    "pi_cli": _OTHER_AGENT,
+    "pi_coding_agent": _OTHER_AGENT,
+    "transcript": (_UNSUPPORTED, "write `provider: replay` with the results of an earlier run"),
+    "vscode": _DESKTOP,
+    "vscode_insiders": _DESKTOP,
+}
+
+
+class _Unresolved(base.ProviderOptions):
+    """The target behind a `use_target` whose variable is not set: every call is an error."""
+
+    provider = "use_target"
+    is_model = True  # it may be one
+
+    def connect(self, context: base.ProviderContext) -> base.Provider:  # noqa: ARG002  # of the interface
+        """AttemptError, because the target is not known."""
+        problem = "the variable of `use_target` was not set when the targets were read"
+        raise AttemptError("configuration", problem, "set it in the environment of the step")
+
+
+@dataclass(frozen=True)
+class TargetEntry:
+    """One target of a file. Its errors and warnings are reported where a test uses it; with errors
+    it has no `target`. `alias` is the entry if it has `use_target`, `judge_location` is where it
+    names its judge."""
+
+    findings: Findings
+    target: Target | None = None
+    alias: Map | None = None
+    judge_location: Location | None = None
 
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """The content of a targets file. `unusable` are targets of providers that cannot run here, with
-    the error for their use; `invalid` are targets whose errors are already reported. `is_complete`
-    is false when the list could not be read."""
+    """The content of a targets file by name. `is_complete` is false when the list could not be
+    read."""
 
     path: str
-    targets: Mapping[str, Target] = field(default_factory=dict)
-    unusable: Mapping[str, Diagnostic] = field(default_factory=dict)
-    invalid: frozenset[str] = frozenset()
+    entries: Mapping[str, TargetEntry] = field(default_factory=dict)
     is_complete: bool = True
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The names that suites may use."""
-        return tuple(sorted((*self.targets, *self.unusable)))
 
 
 def read_targets(file: Path, root: Path, providers: Providers, findings: Findings) -> TargetsFile:
-    """Reads a targets file; its errors go to `findings`."""
+    """Reads a targets file; errors that concern no single target go to `findings`."""
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     entries = _read_entries(file, path, root, findings)
     if entries is None:
         return TargetsFile(path, is_complete=False)
     folder = Folder(root, file.parent.resolve())
-    targets: dict[str, Target] = {}
-    unusable: dict[str, Diagnostic] = {}
-    for name, entry in entries.items():
-        merged = _inherit(name, entries, findings)
-        if merged is None:
+    read: dict[str, TargetEntry] = {}
+    for name, (entry, own) in entries.items():
+        if "use_target" in entry:
+            read[name] = TargetEntry(own, alias=_read_alias(entry, own))
             continue
-        provider = merged.get("provider")
-        if isinstance(provider, str) and dialects.type_key(provider) == "vscode":
-            problem = "the provider `vscode` needs a desktop, which a runner has not"
-            location = merged.value_location("provider")
-            unusable[name] = Diagnostic(location, problem, "use a `cli` target")
-        elif target := _read_target(merged, entry, providers, folder, findings):
-            targets[name] = target
-    read = TargetsFile(path, targets, unusable, frozenset(entries) - {*targets, *unusable})
-    for target in targets.values():
-        judge, entry = target.judge_target, entries[target.name]
-        key = "judge_target" if "judge_target" in entry else "grader_target"
-        if judge is not None and judge not in entries and key in entry:
-            problem = f"there is no target `{judge}` to judge"
-            findings.error(entry.value_location(key), problem, _did_you_mean(judge, read.known))
-    return read
+        merged = _inherit(name, {other: one for other, (one, _) in entries.items()}, own)
+        target = _read_target(merged, entry, providers, folder, own) if merged else None
+        location = None
+        if merged is not None:
+            key = "judge_target" if "judge_target" in merged else "grader_target"
+            location = merged.value_location(key)
+        read[name] = TargetEntry(own, None if own.errors else target, judge_location=location)
+    return TargetsFile(path, read)
+
+
+def _read_alias(entry: Map, findings: Findings) -> Map | None:
+    shape = dialects.Shape("target with `use_target`", {"name": (), "use_target": ()})
+    dialects.fold(entry, shape, findings)
+    wanted = entry["use_target"]
+    if isinstance(wanted, str) and wanted:
+        return entry
+    problem = f"`use_target` is {describe_value(wanted)}"
+    findings.error(entry.value_location("use_target"), problem, "write the name of a target")
+    return None
 
 
 def _read_entries(
     file: Path, path: str, root: Path, findings: Findings
-) -> Mapping[str, Map] | None:
+) -> Mapping[str, tuple[Map, Findings]] | None:
     if not is_present(file):
         problem = "there is no such targets file"
         findings.error(Location(path), problem, "correct the input `targets`")
@@ -140,8 +207,9 @@ def _read_entries(
     return None
 
 
-def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
-    entries: dict[str, Map] = {}
+def _by_name(listed: Items, findings: Findings) -> Mapping[str, tuple[Map, Findings]]:
+    """The entries with findings of their own."""
+    entries: dict[str, tuple[Map, Findings]] = {}
     for value, location in listed.located():
         if not isinstance(value, Map):
             advice = "write an object with `name` and `provider`"
@@ -156,9 +224,10 @@ def _by_name(listed: Items, findings: Findings) -> Mapping[str, Map]:
             findings.error(value.value_location("name"), problem, advice)
         elif name in entries:
             problem = f"there is a second target `{name}`"
-            findings.error(value.value_location("name"), problem, "give each its own name")
+            own = entries[name][1]
+            own.error(value.value_location("name"), problem, "give each its own name")
         else:
-            entries[name] = value
+            entries[name] = (value, Findings())
     return entries
 
 
@@ -186,9 +255,7 @@ def _inherit(name: str, entries: Mapping[str, Map], findings: Findings) -> Map |
             problem = f"the target `{name}` extends more than {_MOST_PARENTS} others in turn"
             advice = "make the chain shorter"
         if problem:
-            # A missing parent is reported once, for the target that names it.
-            if parent in entries or len(chain) == 1:
-                findings.error(entry.value_location("extends"), problem, advice)
+            findings.error(entry.value_location("extends"), problem, advice)
             return None
         chain.append(parent)
         entry = entries[parent]
@@ -207,6 +274,8 @@ def _read_target(
         known = one_of(sorted({one.provider for one in providers.values()}))
         problem = f"the provider `{provider}` is unknown"
         advice = did_you_mean(dialects.type_key(provider), providers, f"write one of {known}")
+        if unsupported := UNSUPPORTED_PROVIDERS.get(dialects.type_key(provider)):
+            problem, advice = f"the provider `{provider}` {unsupported[0]}", unsupported[1]
         findings.error(merged.value_location("provider"), problem, advice)
         return None
     own_fields = dialects.model_shape("", options).fields if options else {}
@@ -215,11 +284,15 @@ def _read_target(
     dialects.fold(own, shape, findings)
     data = dialects.fold(merged, shape, Findings())
     common = findings.read(_Target, data, "target")
+    for key in merged:
+        _check_references(merged, key, findings)
     if options is None:
         return None
     valid = findings.read(options, data, f"`{options.provider}` target", folder)
     if common is None or valid is None:
         return None
+    for name, problem, advice in valid.warnings():
+        findings.warn(data.value_location(name), problem, advice)
     return Target(
         name=common.name,
         provider=options.provider,
@@ -238,19 +311,35 @@ def _read_target(
     )
 
 
+def _check_references(entry: Map, key: str, findings: Findings) -> None:
+    """Reports `${{ secrets.NAME }}`, and a key that is another form of a reference."""
+    value, location = entry[key], entry.value_location(key)
+    for name in variables.names_in(value):
+        if "." in name:
+            problem = f"`${{{{ {name} }}}}` is not a variable of the environment"
+            bare = name.rpartition(".")[2]
+            advice = f"write `${{{{ {bare} }}}}`, and set {bare} in the workflow's `env:`"
+            findings.error(location, problem, advice)
+    if key.endswith("key") and isinstance(value, str) and (found := _SHELL_NAME.fullmatch(value)):
+        problem = f"`{key}` is the text {value!r}, which is not resolved"
+        findings.warn(location, problem, f"write `${{{{ {found[1]} }}}}`")
+
+
 @dataclass(frozen=True)
 class TargetUse:
     """The targets that a suite sees.
 
     `file` is None without a complete targets file: nothing is checked then, and the tests that need
-    a target end in that error. `suite` is the location of its root, `default_location` that of the
-    name of its target in the suite or the configuration. `used` collects the targets that answer
-    and judge tests, `declared` is the suite's own, even if no test uses it. `files` are the files
-    that were read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
+    a target end in that error. `farther` are the errors of files farther up, which are reported if
+    a target is missing. `suite` is the location of its root, `default_location` that of the name of
+    its target in the suite or the configuration. `used` collects the targets that answer and judge
+    tests, `declared` is the suite's own, even if no test uses it. `files` are the files that were
+    read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
 
     table: TargetTable
     file: TargetsFile | None
     suite: Location
+    farther: Findings = field(default_factory=Findings)
     suite_target: str | None = None
     default_location: Location | None = None
     files: tuple[NamedFile, ...] = ()
@@ -273,9 +362,10 @@ class TargetUse:
         name = self.table.agent(wanted or self.suite_target)
         if self.file is None:
             return name
-        if name is None and "default" in (*self.file.unusable, *self.file.invalid):
+        if name is None and "default" in self.file.entries:
             name = "default"
         if name is None:
+            findings.add(self.farther)
             problem = f"no target is named, and {self.file.path} has none called `default`"
             advice = f"write `execution: {{target: …}}` with {self._known()}"
             findings.error(self.suite, problem, advice)
@@ -306,7 +396,9 @@ class TargetUse:
         elif name == self.table.judge_override:
             self._use(name, self.suite, "the input `judge-target` names", findings)
         else:
-            self._use(name, evaluator.location, _MISSING, findings)
+            entry = self.file.entries.get(agent or "")
+            location = (entry and entry.judge_location) or evaluator.location
+            self._use(name, location, "there is no judge target", findings)
 
     def _use(self, name: str, location: Location, problem: str, findings: Findings) -> str | None:
         known = self._existing(name, location, problem, findings)
@@ -317,24 +409,27 @@ class TargetUse:
     def _existing(
         self, name: str, location: Location, problem: str, findings: Findings
     ) -> str | None:
-        if self.file is None or name in self.table.targets:
+        if self.file is None:
             return name
-        if error := self.file.unusable.get(name):
-            findings.error(error.location, error.problem, error.advice)
-        elif name not in self.file.invalid:
-            where = "" if problem == _MISSING else f", which is not in {self.file.path}"
-            advice = did_you_mean(name, self.file.known, f"write {self._known()}")
-            findings.error(location, f"{problem} `{name}`{where}", advice)
+        if entry := self.file.entries.get(name):
+            findings.add(entry.findings)
+            return name if name in self.table.targets else None
+        findings.add(self.farther)
+        where = f", which is not in {self.file.path}" if problem.startswith("the input") else ""
+        advice = did_you_mean(name, self.file.entries, f"write {self._known()}")
+        findings.error(location, f"{problem} `{name}`{where}", advice)
         return None
 
     def _known(self) -> str:
-        known = self.file.known if self.file else ()
+        known = sorted(self.file.entries) if self.file else ()
         return one_of(known) if known else "the name of a target, once there is one"
 
-    def command_files(self) -> Iterable[NamedFile]:
-        """The files in the commands of the used targets, and of the suite's own."""
-        for name in dict.fromkeys((*self.declared, *self.used)):
-            for path in self.table.targets[name].files:
+    def target_files(self) -> Iterable[NamedFile]:
+        """The files that declare the used targets and the suite's own, and those in their
+        commands."""
+        for target in (self.table.targets[name] for name in (*self.declared, *self.used)):
+            yield NamedFile(target.location.path, "targets file")
+            for path in target.files:
                 yield NamedFile(path, "target's command")
 
 
@@ -354,10 +449,14 @@ def undeclared_target(suite: Suite) -> Diagnostic | None:
 
 
 def find_targets(
-    folder: Folder, catalog: Catalog, wanted: str | None, suite: Map, findings: Findings
+    folder: Folder,
+    catalog: Catalog,
+    wanted: tuple[str, Location] | None,
+    suite: Map,
+    findings: Findings,
 ) -> TargetUse:
-    """Reads the targets file and the configuration for the suite whose root is `suite` and names
-    the target `wanted`."""
+    """Reads the targets files and the configuration for the suite whose root is `suite` and names
+    the target `wanted`. A target that the nearest file lacks is looked up in those above it."""
     files = []
     root = folder.root
     config = Config("")
@@ -365,17 +464,25 @@ def find_targets(
         config = _cached(catalog, path, findings, lambda own: read_config(path, root, own))
         if config.target or config.timeout_seconds:
             files.append(NamedFile(config.path, "configuration"))
-    listed = None
-    if file := catalog.targets_file or nearest_file(folder.path, root, NAME):
-        listed = _cached(
-            catalog, file, findings, lambda own: read_targets(file, root, catalog.providers, own)
-        )
-        files.append(NamedFile(listed.path, "targets file"))
+    listed, farther = None, Findings()
+    for file in [catalog.targets_file] if catalog.targets_file else _files_above(folder.path, root):
+        own = Findings()
+        read = _cached(catalog, file, own, partial(read_targets, file, root, catalog.providers))
+        if listed is None:
+            listed = read
+            findings.add(own)
+            files.append(NamedFile(listed.path, "targets file"))
+        else:
+            listed = replace(listed, entries={**read.entries, **listed.entries})
+            farther.add(own)
+    if listed is not None:
+        listed = replace(listed, entries=_seen_from(listed.entries, folder, catalog))
     table = TargetTable(
         path=listed.path if listed else None,
         targets={
-            name: replace(target, files=_command_files(target, folder, findings))
-            for name, target in (listed.targets if listed else {}).items()
+            name: entry.target
+            for name, entry in (listed.entries if listed else {}).items()
+            if entry.target is not None
         },
         agent_override=catalog.target,
         judge_override=catalog.judge_target,
@@ -385,10 +492,83 @@ def find_targets(
         table,
         listed if listed and listed.is_complete else None,
         suite.location,
-        wanted,
-        suite["execution"].value_location("target") if wanted else config.target_location,
-        tuple(files),
-        config.timeout_seconds,
+        farther,
+        suite_target=wanted[0] if wanted else None,
+        default_location=wanted[1] if wanted else config.target_location,
+        files=tuple(files),
+        timeout_seconds=config.timeout_seconds,
+    )
+
+
+def _files_above(folder: Path, root: Path) -> Iterator[Path]:
+    """The targets files of a folder and of those above it up to the root, the nearest first."""
+    for above in (folder, *folder.parents):
+        if is_present(file := above / FOLDER / NAME):
+            yield file
+        if above == root:
+            return
+
+
+def _seen_from(
+    entries: Mapping[str, TargetEntry], folder: Folder, catalog: Catalog
+) -> Mapping[str, TargetEntry]:
+    """The entries as the suites in a folder see them: with the targets behind `use_target`, and the
+    files in commands."""
+    seen: dict[str, TargetEntry] = {}
+    for name, written in entries.items():
+        entry = _behind(name, entries, folder, catalog) if written.alias else written
+        if entry.target is not None:
+            own = Findings()
+            own.add(written.findings)
+            own.add(entry.findings)
+            target = replace(entry.target, files=_command_files(entry.target, folder, own))
+            entry = replace(entry, findings=own, target=None if own.errors else target)
+        seen[name] = entry
+    return seen
+
+
+def _behind(
+    name: str, entries: Mapping[str, TargetEntry], folder: Folder, catalog: Catalog
+) -> TargetEntry:
+    """The entry to which the `use_target` of the target `name` leads."""
+    chain = [name]
+    while (alias := (entry := entries[chain[-1]]).alias) is not None:
+        wanted, location = alias["use_target"], alias.value_location("use_target")
+        problem, advice = "", ""
+        if names := variables.names_in(wanted):
+            try:
+                values = variables.read_variables(catalog.environ, folder.root, folder.path)
+            except AttemptError as error:
+                values, problem, advice = {}, str(error), error.hint
+            if not problem and any(one not in values for one in names):
+                return replace(entry, target=_unresolved(alias, names))
+            wanted = "" if problem else variables.resolve(wanted, values).strip()
+        if not problem and wanted not in entries:
+            # The value of a variable may be a secret.
+            problem = f"there is no target `{alias['use_target']}`"
+            problem += ", with the value that the variable has" if names else ""
+            advice = _did_you_mean("" if names else wanted, entries)
+        elif not problem and wanted in chain:
+            problem = f"the target `{name}` leads to itself, by {' → '.join((*chain, wanted))}"
+            advice = "break the circle"
+        if problem:
+            findings = Findings()
+            findings.add(entry.findings)
+            findings.error(location, problem, advice)
+            return TargetEntry(findings)
+        chain.append(wanted)
+    return entry
+
+
+def _unresolved(alias: Map, names: Sequence[str]) -> Target:
+    return Target(
+        name=alias["name"],
+        provider=_Unresolved.provider,
+        options=_Unresolved(),
+        definition=plain(alias),
+        location=alias.location,
+        is_model=True,
+        variables=tuple(names),
     )
 
 
@@ -406,7 +586,7 @@ def _command_files(target: Target, folder: Folder, findings: Findings) -> tuple[
 def _cached(
     catalog: Catalog, file: Path, findings: Findings, read: Callable[[Findings], Read]
 ) -> Read:
-    """Reads a file once for all suites that share it; each of them gets its errors."""
+    """Reads a file once for all suites that share it; `findings` gets its errors."""
     status = file.stat() if file.exists() else None
     key = (file, status and (status.st_mtime_ns, status.st_size))
     if key not in catalog.cache:

@@ -8,7 +8,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Message, Origin, Test
-from agentevals_action.suites import dialects, schema_models
+from agentevals_action.suites import dialects, messages, schema_models, texts
 from agentevals_action.suites.evaluators import (
     Declared,
     EvaluatorReader,
@@ -18,11 +18,11 @@ from agentevals_action.suites.evaluators import (
 )
 from agentevals_action.suites.files.diagnostics import ENOUGH, Findings, Unreadable
 from agentevals_action.suites.files.jsonl_reader import read_row
-from agentevals_action.suites.files.positions import Map, plain
+from agentevals_action.suites.files.positions import Items, Map, plain
 from agentevals_action.suites.files.validation_errors import describe_value
-from agentevals_action.suites.messages import named_files
 from agentevals_action.suites.sources import Source, Streamed
 from agentevals_action.suites.targets_file import TargetUse
+from agentevals_action.suites.texts import Environment
 from agentevals_action.suites.workspace import WorkspaceReader
 from agentevals_action.system.paths import Folder
 
@@ -46,7 +46,10 @@ class TestReader:
 
     types: Types
     folder: Folder
-    messages: tuple[Message, ...]
+    suite: Map
+    input_files: tuple[str, ...]
+    environment: Environment
+    preceding: tuple[Message, ...]
     evaluators: tuple[Declared, ...]
     targets: TargetUse
     workspaces: WorkspaceReader
@@ -89,13 +92,18 @@ class TestReader:
             advice = "write an object with `id` and `input`"
             findings.error(location, f"a test is {describe_value(entry)}", advice)
             return ReadTest(None, location, None)
-        test = self._read_object(entry, folder, findings)
+        test = self._read_object(self.environment.fill(entry, findings), folder, findings)
         name = entry.get("id")
         return ReadTest(name if isinstance(name, str) else None, entry.location, test)
 
     def _read_object(self, entry: Map, folder: Folder, findings: Findings) -> Test | None:
         before = findings.error_count
+        preceding = self.preceding
+        if isinstance(values := entry.get("vars"), Map):
+            entry = texts.fill_vars(entry, values, findings)
+            preceding = self._filled_messages(values, findings)
         data = dialects.fold(entry, dialects.TEST, findings)
+        messages.with_files(data, self._input_files(data, folder), findings)
         fields = findings.read(schema_models.Test, data, "test", folder)
         reader = EvaluatorReader(self.types, folder, findings, "test")
         own = reader.read(dialects.declared_evaluators(entry, findings))
@@ -126,7 +134,7 @@ class TestReader:
         expected = tuple(message.message() for message in fields.expected_output)
         declared = (*own, *((rubrics,) if rubrics else ()))
         files = [
-            *named_files((*asked, *expected), folder),
+            *messages.named_files((*asked, *expected), folder),
             *(
                 file
                 for one in declared
@@ -138,7 +146,7 @@ class TestReader:
         test = Test(
             id=fields.id,
             location=entry.location,
-            input=asked if skips else self.messages + asked,
+            input=asked if skips else preceding + asked,
             evaluators=effective(groups, entry.location),
             criteria=criteria,
             expected_output=expected,
@@ -153,6 +161,28 @@ class TestReader:
         )
         _check_options(test, findings)
         return test if findings.error_count == before else None
+
+    def _input_files(self, data: Map, folder: Folder) -> tuple[str, ...]:
+        """The paths in `input_files` of the suite and of a test, as written in the test's file."""
+        own = data.get("input_files")
+        own_paths = (
+            tuple(own) if isinstance(own, Items) and all(isinstance(p, str) for p in own) else ()
+        )
+        execution = data.get("execution")
+        if isinstance(execution, Map) and execution.get("skip_defaults") is True:
+            return own_paths
+        shared = self.input_files
+        if folder.path != self.folder.path:
+            shared = tuple(f"/{self.folder.relative(self.folder.resolve(path))}" for path in shared)
+        return shared + own_paths
+
+    def _filled_messages(self, values: Map, findings: Findings) -> tuple[Message, ...]:
+        """The suite's messages with the variables of a test."""
+        data = dialects.fold(self.suite, dialects.SUITE, Findings())
+        filled = texts.fill_vars(data, values, findings)
+        only_input = filled.without(*(key for key in filled if key != "input"))
+        fields = findings.read(schema_models.Suite, only_input, "suite", self.folder)
+        return tuple(message.message() for message in fields.input) if fields else ()
 
     def _check_targets(
         self, fields: schema_models.Test, data: Map, groups: Groups, findings: Findings

@@ -209,6 +209,8 @@ class Workspace(FileModel):
     for each."""
     scope: Literal["suite", "attempt"] | None = None
     """The same in other words: `suite` is shared, `attempt` per test."""
+    mode: Literal["temp", "pooled"] | None = None
+    """AgentV: how the folder is made. It is always a fresh one here."""
     repos: ListOf[Repository] | None = None
     """Repositories that are checked out in it."""
     hooks: Hooks | None = None

@@ -77,9 +77,10 @@ class ProviderOptions(FileModel):
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `key_variable` is the vendor's usual variable for a key, `vendor_url` the vendor's own address.
-    `spellings` are the alternative names of fields."""
+    `aliases` are other names of the provider, `spellings` those of fields."""
 
     provider: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
@@ -96,6 +97,10 @@ class ProviderOptions(FileModel):
     @abstractmethod
     def connect(self, context: ProviderContext) -> Provider:
         """The connected target; opens no connection yet."""
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """Probable mistakes: the field, the problem, the advice."""
+        return ()
 
     def variables(self) -> Sequence[str]:
         """Names of the variables that it needs in addition to those in `${{ }}`."""

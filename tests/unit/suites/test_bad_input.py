@@ -319,10 +319,6 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(WHOLE + "imports: [x]"),
         "EVAL.yaml:3:1: `imports` of AgentV is not supported; name the files in `tests`",
     ),
-    "input_files": (
-        suite(HEAD + "    criteria: c\n    input_files: [x]"),
-        "EVAL.yaml:6:5: `input_files` of AgentV is not supported; write blocks of `type: file` in `input`",
-    ),
     "execution.targets": (
         suite(WHOLE + "execution: {targets: [a]}"),
         "EVAL.yaml:3:13: `targets` of AgentV is not supported; name one `target`; run the suite again with the input `target` for another",

@@ -171,7 +171,7 @@ BAD = {
     ),
     "an aggregator of another type": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: {{type: 3}}}}",
-        "6:77: `aggregator.type` is the number 3; write `weighted_average`, `minimum`, `maximum`, `safety_gate` or `all_or_nothing`",
+        "6:77: `aggregator.type` is the number 3; write `weighted_average`, `minimum`, `maximum`, `safety_gate`, `all_or_nothing` or `threshold`",
     ),
     "an empty aggregator": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: }}",
@@ -255,14 +255,14 @@ def test_judge__missing_for_a_child_is_told(root: Path) -> None:
     assert said.startswith("EVAL.yaml:6:53: `j` has no judge: ")
 
 
-def test_unknown_field__inside_is_a_warning(root: Path) -> None:
+def test_unknown_field__inside_is_an_error(root: Path) -> None:
     text = "      - {type: composite, wieght: 1, assert: [{type: is_json, negte: true}], aggregator: {tpye: minimum}}\n"
-    suite = suites.load_valid(suites.write(root, {"EVAL.yaml": HEAD + text}))
+    found = suites.errors(suites.write(root, {"EVAL.yaml": HEAD + text}))
 
-    assert [warning.problem for warning in suite.warnings] == [
-        "the field `wieght` of this evaluator is unknown",
-        "the field `negte` of this evaluator is unknown",
-        "the field `tpye` of this aggregator is unknown",
+    assert [error.partition(": ")[2] for error in found] == [
+        "the field `wieght` of this evaluator is unknown; did you mean `weight`?",
+        "the field `negte` of this evaluator is unknown; did you mean `negate`?",
+        "the field `tpye` of this aggregator is unknown; did you mean `type`?",
     ]
 
 
@@ -270,8 +270,10 @@ def test_criteria__graded_by_a_child_are_not_told(root: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: composite, assert: [{type: %s}]}]}]"
 
     assert suites.load_valid(suites.write(root, {"EVAL.yaml": text % "llm_judge"})).warnings == ()
-    (warning,) = suites.load_valid(suites.write(root, {"EVAL.yaml": text % "is_json"})).warnings
-    assert "no evaluator scores `criteria`" in warning.problem
+    suites.write(root, {"EVAL.yaml": text % "is_json"})
+    assert suites.load_valid(root).warnings == ()
+    (error,) = suites.errors(root, strict=True)
+    assert "no evaluator scores `criteria`" in error
 
 
 @pytest.mark.parametrize("at", ["test", "suite"])

@@ -300,7 +300,6 @@ REFUSED = [
     "turns: []",
     "imports: [x]",
     "include: x",
-    "input_files: [x]",
     "depends_on: [b]",
     "default_test: {}",
     "preprocessors: []",
@@ -358,12 +357,12 @@ def test_faults__all_of_a_file_at_once(root: Path) -> None:
     assert lines == ["1", "2", "3", "4", "6", "7", "7", "7", "8"]
 
 
-def test_unknown_field__is_a_warning_with_the_nearest(root: Path) -> None:
+def test_unknown_field__is_an_error_with_the_nearest(root: Path) -> None:
     suites.write(
         root, {"EVAL.yaml": HEAD + "    criteria: c\n    expected_ouput: x\n    colour: red"}
     )
 
-    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
+    assert suites.errors(root) == [
         "EVAL.yaml:6:5: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
         "EVAL.yaml:7:5: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
     ]
@@ -372,7 +371,7 @@ def test_unknown_field__is_a_warning_with_the_nearest(root: Path) -> None:
 def test_unknown_field__of_a_criterion_is_told(root: Path) -> None:
     suites.write(root, {"EVAL.yaml": HEAD + "    rubrics: [{outcome: x, requird: true}]"})
 
-    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
+    assert suites.errors(root) == [
         "EVAL.yaml:5:28: the field `requird` of this criterion is unknown; did you mean `required`?"
     ]
 

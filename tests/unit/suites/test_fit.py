@@ -106,12 +106,12 @@ def test_fault__is_told_at_its_place(root: Path, written: str, said: str) -> Non
     assert suites.errors(root) == [f"EVAL.yaml:{said}"]
 
 
-def test_unknown_field__of_an_item_is_a_warning(root: Path) -> None:
+def test_unknown_field__of_an_item_is_an_error(root: Path) -> None:
     suites.write(
         root, {"EVAL.yaml": HEAD + "{type: tool_trajectory, expected: [{tool: a, arg: {n: 1}}]}"}
     )
 
-    assert [str(warning) for warning in suites.load_valid(root).warnings] == [
+    assert suites.errors(root) == [
         "EVAL.yaml:7:54: the field `arg` of this expectation is unknown; did you mean `args`?"
     ]
 

@@ -146,5 +146,5 @@ def test_schema__accepts_evaluators(evaluators: str) -> None:
     assert errors(TEST + f"    assert: {evaluators}") == []
 
 
-def test_schema__unknown_fields_are_no_errors() -> None:
-    assert errors(TEST + "    colour: red\nshape: round") == []
+def test_schema__unknown_fields_are_errors() -> None:
+    assert len(errors(TEST + "    colour: red\nshape: round\nx-mine: 1\nlicense: MIT")) == 2

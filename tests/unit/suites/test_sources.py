@@ -178,19 +178,17 @@ def test_rows__all_faults_and_warnings_with_columns(tmp_path: Path) -> None:
 
     assert suites.errors(tmp_path) == [
         "a.jsonl:1:1: `id` is the number 1; write a text",
+        "a.jsonl:2:1: the field `expected_ouput` of this test is unknown; did you mean `expected_output`?",
         "a.jsonl:3:1: the evaluator type `contians` is unknown; did you mean `contains`?",
     ]
 
 
 def test_rows__what_each_would_repeat_is_told_of_the_first(tmp_path: Path) -> None:
-    rows = "".join(row(f"t{number}", colour="red") for number in range(3)) + row(
-        "t3", shape="round"
-    )
+    rows = "".join(row(f"t{number}", expected_outcome="c") for number in range(3))
     suites.write(tmp_path, {"EVAL.yaml": SUITE + "tests: a.jsonl", "a.jsonl": rows})
 
     assert [str(warning) for warning in suites.load_valid(tmp_path).warnings] == [
-        "a.jsonl:1:1: the field `colour` of this test is unknown; remove it, or put it in `metadata`",
-        "a.jsonl:4:1: the field `shape` of this test is unknown; remove it, or put it in `metadata`",
+        "a.jsonl:1:1: `expected_outcome` is the earlier spelling of `criteria`; write `criteria`",
     ]
 
 

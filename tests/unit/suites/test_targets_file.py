@@ -7,6 +7,7 @@ import pytest
 
 from agentevals_action.model.suite import NamedFile
 from agentevals_action.model.target import Price
+from agentevals_action.targets.providers import PROVIDERS_BY_NAME
 from tests.support import suites
 
 SUITE = "name: suite\ntests: [{id: a, input: q, criteria: c}]"
@@ -140,7 +141,14 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
             "{name: x, provider: mock, responses: 3}",
             "1:40: `responses` is the number 3; write a list",
         ),
-        ("{name: x, provider: mock}", "1:3: `responses` is missing; every `mock` target needs it"),
+        (
+            "{name: x, provider: pi-cli}",
+            "1:23: the provider `pi-cli` of AgentV is not supported; run the agent with a target of provider `cli`",
+        ),
+        (
+            "{name: x, provider: cli, command: c, temperature: 0}",
+            "1:40: `temperature` of AgentV is not supported; write it in `config`, as the model's API names it",
+        ),
         (
             "{name: x, provider: cli, command: c, max_concurrency: 0}",
             "1:57: `max_concurrency` is the number 0; write a number that is 1 or more",
@@ -155,7 +163,7 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ),
         (
             "{name: x, provider: cli, command: c, judge_target: nobody}",
-            "1:54: there is no target `nobody` to judge; write one of `default` or `x`",
+            "1:54: there is no judge target `nobody`; write `default` or `x`",
         ),
         (
             "{name: x, extends: nobody}",
@@ -174,17 +182,142 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
             "1:61: `requests_per_minute` is the number 0; write a number that is 1 or more",
         ),
         (
-            "{name: x, provider: cli, command: c, use_target: default}",
-            "1:40: `use_target` of AgentV is not supported; write `extends` with the name of the other target",
+            "{name: x, provider: cli, use_target: default}",
+            "1:13: the field `provider` of this target with `use_target` is unknown; write `name` or `use_target`",
         ),
-        ("{name: x, use_target: default}", "1:3: `provider` is missing; every target needs it"),
+        (
+            "{name: x, use_target: 3}",
+            "1:25: `use_target` is the number 3; write the name of a target",
+        ),
+        (
+            "{name: x, use_target: nobody}",
+            "1:25: there is no target `nobody`; write one of `default` or `x`",
+        ),
+        (
+            "{name: x, use_target: x}",
+            "1:25: the target `x` leads to itself, by x → x; break the circle",
+        ),
     ],
 )
 def test_fault__in_a_targets_file(tmp_path: Path, entry: str, said: str) -> None:
     default = "{name: default, provider: mock, responses: []}"
-    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {entry}\n- {default}\n"})
+    used = SUITE[:-1] + ", {id: b, input: q, criteria: c, execution: {target: x}}]"
+    suites.write(tmp_path, {"EVAL.yaml": used, TARGETS: f"- {entry}\n- {default}\n"})
 
     assert f"{TARGETS}:{said}" in suites.errors(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{name: x}",
+        "{name: x, provider: pi-cli}",
+        "{name: x, provider: cli, command: c, retries: many, typo: 1}",
+        "{name: x, extends: nobody}",
+        "{name: x, use_target: nobody}",
+        "{name: x, provider: cli, command: c, judge_target: nobody}",
+    ],
+)
+def test_fault__of_a_target_that_no_test_uses_is_none(tmp_path: Path, entry: str) -> None:
+    default = "{name: default, provider: mock, responses: []}"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {entry}\n- {default}\n"})
+
+    suite = suites.load_valid(tmp_path, strict=True)
+
+    assert suite.used_targets == ("default",)
+
+
+def test_alias__is_the_target_that_it_names(tmp_path: Path) -> None:
+    text = """\
+- {name: default, use_target: agent}
+- {name: agent, use_target: "${{ AGENT }}"}
+- {name: real, provider: cli, command: [./agent.py], judge_target: judge}
+- {name: judge, provider: mock, responses: []}
+"""
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text, "agent.py": ""})
+
+    suite = suites.load_valid(tmp_path, environ={"AGENT": "real"})
+
+    target = suite.targets.targets["default"]
+    assert (target.name, target.provider, target.judge_target) == ("real", "cli", "judge")
+    assert suite.used_targets == ("default", "judge")
+    assert NamedFile("agent.py", "target's command") in suite.files
+
+
+def test_alias__by_a_variable_of_a_dotenv_file(tmp_path: Path) -> None:
+    text = "- {name: default, use_target: '${{ AGENT }}'}\n- {name: real, provider: mock, responses: []}\n"
+    suites.write(tmp_path, {"a/EVAL.yaml": SUITE, TARGETS: text, ".env": "AGENT=real\n"})
+
+    assert suites.load_valid(tmp_path, "a/EVAL.yaml").targets.targets["default"].name == "real"
+
+
+def test_alias__without_its_variable_is_an_error_of_the_run_only(tmp_path: Path) -> None:
+    text = "- {name: default, use_target: '${{ AGENT }}'}\n"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
+
+    target = suites.load_valid(tmp_path).targets.targets["default"]
+
+    assert (target.variables, str(target.location)) == (("AGENT",), f"{TARGETS}:1:3")
+
+
+def test_alias__with_an_unknown_value_does_not_show_it(tmp_path: Path) -> None:
+    text = "- {name: default, use_target: '${{ SECRET }}'}\n"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
+
+    assert suites.errors(tmp_path, environ={"SECRET": "sk-1234567890"}) == [
+        f"{TARGETS}:1:31: there is no target `${{{{ SECRET }}}}`, with the value that the variable has; write one of `default`"
+    ]
+
+
+def test_target__that_the_nearest_file_lacks_is_looked_up_above(tmp_path: Path) -> None:
+    near = "- {name: default, provider: cli, command: cat, judge_target: grader}\n"
+    far = "- {name: default, provider: mock, responses: []}\n- {name: grader, provider: mock, responses: []}\n"
+    suites.write(tmp_path, {"a/EVAL.yaml": SUITE, f"a/{TARGETS}": near, TARGETS: far})
+
+    suite = suites.load_valid(tmp_path, "a/EVAL.yaml")
+
+    assert (suite.targets.path, suite.targets.targets["default"].provider) == (
+        f"a/{TARGETS}",
+        "cli",
+    )
+    assert suite.used_targets == ("default", "grader")
+    assert NamedFile(TARGETS, "targets file") in suite.files
+
+
+def test_target__above_is_no_substitute_for_an_invalid_one(tmp_path: Path) -> None:
+    far = "- {name: default, provider: mock, responses: []}\n"
+    suites.write(
+        tmp_path, {"a/EVAL.yaml": SUITE, f"a/{TARGETS}": "- {name: default}\n", TARGETS: far}
+    )
+
+    assert suites.errors(tmp_path, "a/EVAL.yaml") == [
+        f"a/{TARGETS}:1:3: `provider` is missing; every target needs it"
+    ]
+
+
+def test_target__at_the_root_of_a_suite(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "\ntarget: judge", TARGETS: suites.TARGETS})
+
+    assert suites.load_valid(tmp_path).default_target == "judge"
+
+    suites.write(tmp_path, {"EVAL.yaml": SUITE + "\ntarget: judge\nexecution: {target: default}"})
+    assert suites.errors(tmp_path) == [
+        "EVAL.yaml:3:1: `target` and `execution.target` are the same field and differ; keep one of them"
+    ]
+
+
+def test_spellings__of_the_reference_runner(tmp_path: Path) -> None:
+    text = "- {name: default, provider: codex, workers: 2, max_retries: 1, stream_log: raw, log_dir: x}\n"
+    suites.write(
+        tmp_path,
+        {"EVAL.yaml": SUITE.replace("criteria: c", "assert: [{type: is_json}]"), TARGETS: text},
+    )
+
+    target = suites.load_valid(tmp_path, providers=PROVIDERS_BY_NAME, strict=True).targets.targets[
+        "default"
+    ]
+
+    assert (target.provider, target.max_concurrency, target.retries) == ("codex-cli", 2, 1)
 
 
 @pytest.mark.parametrize(

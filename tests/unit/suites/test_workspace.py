@@ -289,7 +289,10 @@ ERRORS: dict[str, tuple[str, str]] = {
         "4:10: `workspace.scope`: `isolation` is the same field and differs; keep one of them",
     ),
     "docker": ("docker: {image: x}", "3:3: `docker` of AgentV is not supported; "),
-    "mode": ("mode: static", "3:3: `mode` of AgentV is not supported; "),
+    "mode": (
+        "mode: static",
+        "3:9: `workspace.mode` is the text 'static'; write `temp` or `pooled`",
+    ),
     "pool": ("pool: true", "3:3: `pool` of AgentV is not supported; "),
     "path": ("path: /x", "3:3: `path` of AgentV is not supported; "),
     "env": ("env: {required_commands: [npm]}", "3:3: `env` of AgentV is not supported; "),
@@ -518,14 +521,12 @@ def test_warning__reset_with_fresh_folders(root: Path) -> None:
     )
 
 
-def test_warning__unknown_fields(root: Path) -> None:
+def test_fault__unknown_fields(root: Path) -> None:
     text = f"{ONE}  templat: start\n  hooks: {{before_all: {{command: [a], note: why}}}}\n  repos: [{{path: a, repo: a/b, comit: x}}]\n{TESTS}"
     suites.write(root, {"evals/EVAL.yaml": text})
-    told = [str(warning) for warning in suites.load_valid(root, "evals/EVAL.yaml").warnings]
-    assert [line.rpartition("; ")[2] for line in told] == [
-        "did you mean `template`?",
-        "remove it",
-        "did you mean `commit`?",
+    assert suites.errors(root, "evals/EVAL.yaml") == [
+        "evals/EVAL.yaml:3:3: the field `templat` of this workspace is unknown; did you mean `template`?",
+        "evals/EVAL.yaml:5:32: the field `comit` of this repository is unknown; did you mean `commit`?",
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import (
     BeforeValidator,
     Field,
+    ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
@@ -103,6 +104,7 @@ class CodeJudge(EvaluatorOptions):
     aliases = ("code_grader", "script")
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"script": ("command",)}
     deterministic = False
+    passes_fields = True
 
     script: Annotated[
         ListOf[str], BeforeValidator(_read_command), WithJsonSchema(_COMMAND_SCHEMA)
@@ -127,6 +129,16 @@ class CodeJudge(EvaluatorOptions):
     )
 
     _folder: Path = PrivateAttr(Path())
+    #: Whether it is declared under its name in AgentV: its payload then keeps AgentV's contract.
+    _is_agentv: bool = PrivateAttr(False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_type(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        judge = handler(value)
+        written = value.get("type") if isinstance(value, Mapping) else None
+        judge._is_agentv = written in ("code-grader", "code_grader")
+        return judge
 
     @field_validator("cwd")
     @classmethod
@@ -178,7 +190,9 @@ class CodeJudge(EvaluatorOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The score that the program prints; AttemptError if it cannot be read."""
         try:
-            payload = json.dumps(judge_payload(case, evaluator), allow_nan=False)
+            payload = json.dumps(
+                judge_payload(case, evaluator, agentv=self._is_agentv), allow_nan=False
+            )
         except (OSError, ValueError) as error:
             raise AttemptError(
                 "evaluator", f"the case cannot be written for the judge: {error}"
@@ -244,7 +258,9 @@ def _read_output(completed: process.Completed, stderr: str, hint: str) -> Score:
     if code < 0:
         raise AttemptError("evaluator", f"the judge was killed by signal {-code}{stderr}", hint)
     if code != 0 and ("{" in stdout or completed.stderr):
-        raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}", hint)
+        printed = "\n".join(stdout.strip().splitlines()[-_QUOTED_LINES:])[-_QUOTED_CHARACTERS:]
+        printed = f"\nstandard output: {printed}" if printed else ""
+        raise AttemptError("evaluator", f"the judge exited with code {code}{stderr}{printed}", hint)
     if "{" not in stdout:
         text = cut(stdout.strip(), _QUOTED_CHARACTERS) or f"exit code {code}"
         if code == 0:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from pydantic.alias_generators import to_camel
-from pydantic_core import to_jsonable_python
 
 from agentevals_action.evaluators.base import Case
 from agentevals_action.model.messages import wire_messages
@@ -15,19 +14,28 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.results import trace_summary
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
+#: The keys that AgentV's `code-grader` must not get: they belong to other wire forms.
+_NOT_AGENTV = ("answer", "inputFiles", "traceSummary")
 
-def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
+
+def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> dict[str, Any]:
     """The payload: the keys of the specification in camelCase, those of AgentV in snake_case, and
-    those of its earlier versions.
+    those of its earlier versions; with `agentv`, without the keys that its contract forbids.
 
-    Missing texts are empty, except `criteria` and `note`, which are null; unknown figures are null.
-    ValueError or OSError if a file of the test cannot be read."""
+    The values of AgentV's keys fit its published schema: `@agentv/sdk` refuses others. Missing
+    texts are empty, except `note`, which is null; unknown figures are null, or missing where that
+    schema has no null. ValueError or OSError if a file of the test cannot be read."""
     test, trace = case.test, case.trace
     summary = trace_summary.summary_of(trace)
     by_name = Counter(call.name for call in trace.tool_calls or ())
+    # The trace does not tell which calls failed.
+    counts = {"tool_calls": by_name, "tool_calls_by_name": by_name, "error_count": 0}
+    summary_data = {**asdict(summary), **counts}
+    if summary.llm_call_count is None:
+        del summary_data["llm_call_count"]
     in_both_cases = {
         "question": prompt_text(test.input),
-        "criteria": test.criteria,
+        "criteria": test.criteria or "",
         "expected_messages": wire_messages(test.expected_output),
         "reference_answer": reference_text(test.expected_output),
         "candidate_answer": trace.output,
@@ -36,26 +44,39 @@ def judge_payload(case: Case, evaluator: Evaluator) -> dict[str, Any]:
         "input_files": _file_paths([one for one in test.input if one.role != "system"]),
         "input_messages": wire_messages(test.input),
     }
-    return {
+    payload = {
         **{to_camel(name): value for name, value in in_both_cases.items()},
         **in_both_cases,
-        "traceSummary": {**to_jsonable_python(summary), "toolCallsByName": by_name},
-        "trace_summary": {**asdict(summary), "tool_calls_by_name": by_name},
+        "traceSummary": {to_camel(name): value for name, value in summary_data.items()},
+        "trace_summary": summary_data,
         "config": evaluator.config,
         "metadata": test.metadata,
         "note": test.note,
-        "input": in_both_cases["input_messages"],
+        "input": _with_objects(test.input),
         "output": trace.output,
         "answer": trace.output,
         "messages": in_both_cases["output_messages"],
-        "expected_output": in_both_cases["expected_messages"],
-        "expected_outcome": test.criteria,
+        "expected_output": _with_objects(test.expected_output),
+        "expected_outcome": test.criteria or "",
         "token_usage": _token_usage(trace),
         "cost_usd": trace.cost_usd,
         "duration_ms": trace.duration_ms,
         "workspace_path": str(case.workspace) if case.workspace else None,
         "file_changes": case.file_changes,
     }
+    return {key: payload[key] for key in payload if not (agentv and key in _NOT_AGENTV)}
+
+
+def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages whose content is the object itself if it is one JSON block, as in AgentV."""
+    return [
+        {**wire, "content": message.content[0].value}
+        if len(message.content) == 1
+        and not isinstance(message.content, str)
+        and message.content[0].type == "json"
+        else wire
+        for message, wire in zip(messages, wire_messages(messages), strict=True)
+    ]
 
 
 def _file_paths(messages: Sequence[Message]) -> list[str]:
@@ -68,10 +89,9 @@ def _file_paths(messages: Sequence[Message]) -> list[str]:
     return [str(block.path) for block in blocks if block.type == "file" and block.path is not None]
 
 
-def _token_usage(trace: Trace) -> dict[str, int | None] | None:
-    usage = {
-        "input": trace.input_tokens,
-        "output": trace.output_tokens,
-        "cached": trace.cached_tokens,
-    }
-    return None if all(count is None for count in usage.values()) else usage
+def _token_usage(trace: Trace) -> dict[str, int] | None:
+    """The tokens; None if those read or written are unknown, which AgentV's schema requires."""
+    if trace.input_tokens is None or trace.output_tokens is None:
+        return None
+    usage = {"input": trace.input_tokens, "output": trace.output_tokens}
+    return usage if trace.cached_tokens is None else {**usage, "cached": trace.cached_tokens}

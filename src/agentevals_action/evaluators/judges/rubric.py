@@ -129,7 +129,11 @@ def _extend_schema(schema: dict[str, Any]) -> None:
     }
     entry = {key: value for key, value in schema.items() if key != "required"} | {
         "properties": {**schema["properties"], "expected_outcome": earlier},
-        "anyOf": [{"required": ["outcome"]}, {"required": ["expected_outcome"]}],
+        "anyOf": [
+            {"required": ["outcome"]},
+            {"required": ["expected_outcome"]},
+            {"required": ["id", "score_ranges"]},
+        ],
     }
     schema.clear()
     schema["anyOf"] = [{"type": "string", "minLength": 1}, entry]
@@ -209,6 +213,9 @@ class Criterion(FileModel):
                 if data.get("outcome", earlier) != earlier:
                     raise ValueError("outcome and expected_outcome differ; remove one of them")
                 data = {**data, "outcome": earlier}
+            if "outcome" not in data and "score_ranges" in data and "id" in data:
+                # As in AgentV: the ranges describe the requirement.
+                data = {**data, "outcome": data["id"]}
         criterion = handler(data)
         criterion._location = getattr(value, "location", None)
         return criterion

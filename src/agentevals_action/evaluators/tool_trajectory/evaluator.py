@@ -1,6 +1,7 @@
 """`tool_trajectory`: the agent's tool calls are compared with those expected."""
 
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -29,6 +30,7 @@ class ToolTrajectory(EvaluatorOptions):
     )
 
     type = "tool_trajectory"
+    spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"args_match": ("argsMatch",)}
 
     mode: Mode = Field(
         default="any_order",

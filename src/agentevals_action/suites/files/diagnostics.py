@@ -54,13 +54,13 @@ class Findings:
         return (*self._warnings, *omitted)
 
     @property
-    def has_enough_warnings(self) -> bool:
-        """Whether further warnings are dropped."""
-        return len(self._warnings) >= MOST_WARNINGS
+    def have_enough(self) -> bool:
+        """Whether there are so many errors that no further test is read."""
+        return len(self._errors) >= ENOUGH
 
     def are_enough(self, location: Location) -> bool:
         """Whether there are so many errors that reading stops at this location, which is noted."""
-        if len(self._errors) < ENOUGH:
+        if not self.have_enough:
             return False
         problem = f"there are {ENOUGH:,} errors, and the tests from here on were not read"
         self.error(location, problem, "correct those first")
@@ -152,14 +152,14 @@ def _line(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that an unknown one probably means."""
-    return _nearest(word, frozenset(known)) if len(word) <= _WORD else None
+def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known word that an unknown one probably means: their similarity is `least` (0-1)."""
+    return _nearest(word, frozenset(known), least) if len(word) <= _WORD else None
 
 
 @lru_cache(maxsize=1024)
-def _nearest(word: str, known: frozenset[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.6)), None)
+def _nearest(word: str, known: frozenset[str], least: float) -> str | None:
+    return next(iter(difflib.get_close_matches(word, sorted(known), 1, least)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -43,11 +43,19 @@ class Map(dict[str, Any]):
         if spelling != name:
             self._spellings = {**self._spellings, name: spelling}
 
+    def replaced_by(self, other: "Map") -> "Map":
+        """A copy, in the same order, with the values of another map where that has them."""
+        copy = Map(self.source, self.start)
+        for key in self:
+            copy.adopt(self, key, key, other.get(key))
+        return copy
+
     def without(self, *keys: str) -> "Map":
         """A copy that lacks some keys."""
         copy = Map(self.source, self.start)
-        for key in self.keys() - set(keys):
-            copy.adopt(self, key, key)
+        for key in self:
+            if key not in keys:
+                copy.adopt(self, key, key)
         return copy
 
     def _set_positions(self, key: str, positions: tuple[Position, Position]) -> None:

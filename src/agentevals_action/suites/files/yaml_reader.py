@@ -1,8 +1,8 @@
 """Reads YAML into data with positions, by the core schema of YAML 1.2.
 
 PyYAML parses. Its composer and constructors are not used: they read YAML 1.1 (`yes`, dates), lose
-positions, and recurse without a limit. YAML 1.2 has no merge keys: a plain `<<` is an error, not an
-ignored field."""
+positions, and recurse without a limit. Merge keys (a plain `<<`) are read, as in AgentV, although
+YAML 1.2 has none."""
 
 import math
 import re
@@ -261,10 +261,13 @@ class _Composer:
         data = Map(self._source, position)
         made = _Value(data, 0, 1)
         first: dict[str, Position] = {}
+        merged: list[Map] = []
         while type(event := self._parser.get_event()) is not yaml.MappingEndEvent:
             start = _position(event)
+            is_merge = False
             if type(event) is yaml.ScalarEvent:
                 key = event.value
+                is_merge = key == "<<" and event.implicit[0]
                 self._check_key(key, event.implicit[0], start, first)
                 if event.anchor:
                     self._anchors[event.anchor] = _Value(key, len(key) + 8)
@@ -275,20 +278,31 @@ class _Composer:
                 key = ""
             event = self._parser.get_event()
             value = self._compose(event, depth + 1)
-            data.put(key, value.data, (start, _position(event)))
+            if is_merge:
+                merged += self._merged(value.data, _position(event))
+            else:
+                data.put(key, value.data, (start, _position(event)))
             made.size += value.size + len(key) + 8
             made.height = max(made.height, value.height + 1)
+        for source in merged:
+            for key in source.keys() - data.keys():
+                data.adopt(source, key, key)
         return made
+
+    def _merged(self, value: Any, position: Position) -> list[Map]:
+        """The objects that a merge key names, the first with precedence."""
+        found = list(value) if isinstance(value, Items) else [value]
+        if all(isinstance(one, Map) for one in found):
+            return found
+        problem = f"`<<` merges {describe_value(value)}"
+        self._error(position, problem, "write an alias of an object, or put `<<` in quotes")
+        return []
 
     def _check_key(
         self, key: str, is_plain: bool, position: Position, first: dict[str, Position]
     ) -> None:
         if is_plain and key in _NULLS:
             self._error(position, "this key is empty", "write the name of a field")
-        if is_plain and key == "<<":
-            problem = "`<<` does not merge anything in YAML 1.2"
-            advice = "write the fields out, or put it in quotes if it is a name"
-            self._error(position, problem, advice)
         if key in first:
             problem = f"the key {shorten(key)} is repeated (first on line {first[key][0]})"
             self._error(position, problem, "keep one of them")

@@ -56,6 +56,19 @@ class ModelOptions(ProviderOptions):
         None, description="The key, as `${{ NAME }}`; the vendor's usual variable by default."
     )
 
+    temperature: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="AgentV: another place for the temperature in `config`."
+    )
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="AgentV: another place for the limit of an answer in `config`."
+    )
+
+    def settings(self, limit: str) -> Mapping[str, Any]:
+        """The fields of a request that are set outside of `config`; the API calls the limit of
+        tokens `limit`."""
+        given = {"temperature": self.temperature, limit: self.max_output_tokens}
+        return {name: value for name, value in given.items() if value is not None}
+
     def variables(self) -> Sequence[str]:
         """The usual variable for the key, if neither a key nor a server is given: a private server
         often needs none."""

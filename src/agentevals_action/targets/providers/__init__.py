@@ -15,7 +15,7 @@ from agentevals_action.targets.providers.mock import Mock
 from agentevals_action.targets.providers.openai import OpenAI
 from agentevals_action.targets.providers.replay import Replay
 
-#: The options of every provider by its name in a targets file, with `_` for `-`.
+#: The options of every provider by its name, with `_` for `-`.
 PROVIDERS: Mapping[str, type[ProviderOptions]] = {
     "anthropic": Anthropic,
     "azure": Azure,
@@ -28,4 +28,9 @@ PROVIDERS: Mapping[str, type[ProviderOptions]] = {
     "mock": Mock,
     "openai": OpenAI,
     "replay": Replay,
+}
+
+#: The same with the aliases of each provider.
+PROVIDERS_BY_NAME: Mapping[str, type[ProviderOptions]] = {
+    name: options for key, options in PROVIDERS.items() for name in (key, *options.aliases)
 }

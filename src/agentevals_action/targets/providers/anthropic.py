@@ -68,9 +68,11 @@ class Anthropic(model_api.ModelOptions):
         thinking = self.config.get("thinking")
         budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
         tokens = MAX_TOKENS + (budget if isinstance(budget, int) else 0)
-        return {"max_tokens": tokens, **self.config, "model": self.model, **conversation(messages)}
+        config = {"max_tokens": tokens, **self.settings("max_tokens"), **self.config}
+        return {**config, "model": self.model, **conversation(messages)}
 
     def _check_body(self, messages: Sequence[Message]) -> dict[str, Any]:
         # Thinking requires more than one token.
-        config = {name: value for name, value in self.config.items() if name != "thinking"}
+        given = {**self.settings("max_tokens"), **self.config}
+        config = {name: value for name, value in given.items() if name != "thinking"}
         return {**config, "max_tokens": 1, "model": self.model, **conversation(messages)}

@@ -26,6 +26,7 @@ class Azure(ProviderOptions):
     """A model deployed at Azure OpenAI."""
 
     provider: ClassVar[str] = "azure"
+    aliases: ClassVar[tuple[str, ...]] = ("azure_openai",)
     is_model: ClassVar[bool] = True
     is_defined: ClassVar[bool] = True
     key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY"

@@ -13,6 +13,7 @@ class ClaudeCli(AgentOptions):
     """Claude Code without a person."""
 
     provider: ClassVar[str] = "claude-cli"
+    aliases: ClassVar[tuple[str, ...]] = ("claude", "claude_code")
     product: ClassVar[Product] = Product(
         name="Claude Code",
         package="npm install -g @anthropic-ai/claude-code",

@@ -13,7 +13,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.trace import Trace
@@ -54,15 +54,6 @@ class Cli(ProviderOptions):
         description="A command that must succeed, or a URL that must answer, once before the "
         "target is used.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_batching(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and value.get("provider_batching"):
-            raise ValueError(
-                "`provider_batching` is not supported: each test is a separate call; leave it out"
-            )
-        return value
 
     def connect(self, context: ProviderContext) -> Provider:
         """The command with its environment; AttemptError if it names a variable that the workflow

@@ -12,6 +12,7 @@ class CodexCli(AgentOptions):
     """Codex without a person."""
 
     provider: ClassVar[str] = "codex-cli"
+    aliases: ClassVar[tuple[str, ...]] = ("codex",)
     product: ClassVar[Product] = Product(
         name="Codex",
         package="npm install -g @openai/codex",

@@ -10,6 +10,7 @@ class CopilotCli(AgentOptions):
     """GitHub Copilot without a person."""
 
     provider: ClassVar[str] = "copilot-cli"
+    aliases: ClassVar[tuple[str, ...]] = ("copilot",)
     product: ClassVar[Product] = Product(
         name="Copilot",
         package="npm install -g @github/copilot",

@@ -36,6 +36,7 @@ class Gemini(model_api.ModelOptions):
     """A model behind Google's Gemini API, or a compatible server."""
 
     provider: ClassVar[str] = "gemini"
+    aliases: ClassVar[tuple[str, ...]] = ("google", "google_gemini")
     key_variable: ClassVar[str] = "GEMINI_API_KEY"
     vendor_url: ClassVar[str] = DEFAULT_URL
 
@@ -64,7 +65,7 @@ class Gemini(model_api.ModelOptions):
         )
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        config = self.config.items()
+        config = {**self.settings("maxOutputTokens"), **self.config}.items()
         generation = {name: value for name, value in config if name not in _TOP_LEVEL}
         return {
             **{_TOP_LEVEL[name]: value for name, value in config if name in _TOP_LEVEL},

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import regex
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
-from agentevals_action.model.file_model import FileModel, ListOf
+from agentevals_action.model.file_model import FileModel, ListOf, errors_at
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -73,16 +73,33 @@ def _answer(item: Any) -> tuple[Message, ...]:
 
 
 class Mock(ProviderOptions):
-    """Prepared answers: the first whose pattern matches the last user message."""
+    """Prepared answers: the first whose pattern matches the last user message; without any, the
+    answer is that message."""
 
     provider: ClassVar[str] = "mock"
     is_model: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
 
     responses: ListOf[Response] = Field(
-        min_length=1, description="The answers in order; the first match is used."
+        (), min_length=1, description="The answers in order; the first match is used."
+    )
+    response: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="The answer to every question, instead of `responses`."
     )
     delay_ms: float = Field(0, ge=0, description="Milliseconds until the answer.")
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if self.response is not None and self.responses:
+            raise errors_at({("response",): "`responses` answers already; remove one of them"})
+        return self
+
+    def warnings(self) -> Sequence[tuple[str, str, str]]:
+        """A target without an answer of its own."""
+        if self.response is not None or self.responses:
+            return ()
+        problem = "this `mock` target has no `responses`, and answers with the question itself"
+        return (("name", problem, "write `responses`, or `response` for one fixed answer"),)
 
     def connect(self, context: ProviderContext) -> Provider:  # noqa: ARG002  # of the interface
         """The answers."""
@@ -95,6 +112,7 @@ class _Connected(Provider):
         self._answers = [
             (regex.compile(item.pattern), read_answers(item.response)) for item in options.responses
         ]
+        self._fixed = options.response
 
     async def complete(self, request: Request) -> Trace:
         questions = [message for message in request.messages if message.role == "user"]
@@ -105,6 +123,8 @@ class _Connected(Provider):
         await asyncio.sleep(min(self._delay, request.timeout))
         if self._delay > request.timeout:
             raise AttemptError("timeout", f"no answer within {request.timeout:g} s")
+        if not self._answers:
+            return trace_of(_answer(text if self._fixed is None else self._fixed))
         for pattern, answers in self._answers:
             try:
                 found = pattern.search(text, timeout=_SEARCH_SECONDS)

@@ -41,4 +41,5 @@ class OpenAI(model_api.ModelOptions):
             dead_codes=frozenset({"model_not_found"}),
         )
         api_format = FORMATS[self.api_format]
-        return OpenAIModel(service, api_format, api_format.path, self.model, self.config)
+        config = {**self.settings(api_format.limits[0]), **self.config}
+        return OpenAIModel(service, api_format, api_format.path, self.model, config)

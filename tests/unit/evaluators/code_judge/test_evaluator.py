@@ -99,6 +99,8 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         "toolNames": ["search"],
         "toolCallCount": 1,
         "toolCallsByName": {"search": 1},
+        "toolCalls": {"search": 1},
+        "errorCount": 0,
         "llmCallCount": 2,
         "inputTokens": 10,
         "outputTokens": 5,
@@ -108,7 +110,7 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
     }
     assert got["trace_summary"]["event_count"] == 1
     assert got["trace_summary"]["tool_calls_by_name"] == {"search": 1}
-    assert got["token_usage"] == {"input": 10, "output": 5, "cached": None}
+    assert got["token_usage"] == {"input": 10, "output": 5}
     assert (got["cost_usd"], got["duration_ms"]) == (0.5, 9.0)
     assert {got["workspace_path"], got["file_changes"]} == {None}
     assert [got[key] for key in ("guidelineFiles", "inputFiles", "input_files")] == [[], [], []]

@@ -108,8 +108,8 @@ def test_byte_order_mark__passed_over() -> None:
             "x.yaml:1:4: '1e999' is not a finite number, and JSON has no other; put it in quotes if it is a text",
         ),
         (
-            "a: &x {}\n<<: *x",
-            "x.yaml:2:1: `<<` does not merge anything in YAML 1.2; write the fields out, or put it in quotes if it is a name",
+            "a: &x 1\n<<: *x",
+            "x.yaml:2:5: `<<` merges the number 1; write an alias of an object, or put `<<` in quotes",
         ),
         ("~: 1", "x.yaml:1:1: this key is empty; write the name of a field"),
         (

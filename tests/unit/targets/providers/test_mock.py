@@ -121,7 +121,33 @@ def test_options__what_is_wrong_is_refused_on_loading(
 
 
 def test_options__no_responses_at_all_are_refused() -> None:
-    with pytest.raises(ValueError, match="responses"):
-        targets.read_options(Mock, {})
     with pytest.raises(ValueError, match="at least one item"):
         targets.read_options(Mock, {"responses": []})
+
+
+def test_options__a_fixed_response_and_responses_are_refused() -> None:
+    with pytest.raises(ValueError, match="`responses` answers already"):
+        targets.read_options(
+            Mock, {"response": "a", "responses": [{"pattern": "", "response": "b"}]}
+        )
+
+
+def test_complete__without_responses_answers_with_the_question() -> None:
+    options = targets.read_options(Mock, {})
+    trace = asyncio.run(
+        options.connect(targets.context({})).complete(targets.request(Path("/"), "the question"))
+    )
+
+    assert trace.output == "the question"
+    assert [problem for _, problem, _ in options.warnings()] == [
+        "this `mock` target has no `responses`, and answers with the question itself"
+    ]
+
+
+def test_complete__one_fixed_response() -> None:
+    options = targets.read_options(Mock, {"response": "always"})
+    trace = asyncio.run(
+        options.connect(targets.context({})).complete(targets.request(Path("/"), "the question"))
+    )
+
+    assert (trace.output, options.warnings()) == ("always", ())

@@ -1,0 +1,166 @@
+"""The payload of AgentV's code graders: its published schema, its contract, and its SDK."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.trace import Trace
+from tests.support import cases
+
+_PRINT = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"
+_NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
+_OR_NULL = {"type": ["number", "null"]}
+_TOOL_CALL = {
+    "type": "object",
+    "required": ["tool"],
+    "properties": {"tool": _TEXT, "id": _TEXT, "duration_ms": _NUMBER},
+}
+_MESSAGES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["role"],
+        "properties": {
+            "role": {"enum": ["assistant", "user", "system", "tool"]},
+            "content": {"type": ["string", "array", "object"], "items": {"type": "object"}},
+            "tool_calls": {"type": "array", "items": _TOOL_CALL},
+            "name": _TEXT,
+        },
+    },
+}
+#: What `@agentv/sdk` 4.42 requires of its input, in the wire form.
+SCHEMA = {
+    "type": "object",
+    "required": ["criteria", "expected_output", "input_files", "input"],
+    "properties": {
+        "criteria": _TEXT,
+        "expected_output": _MESSAGES,
+        "output": {"type": ["string", "null"]},
+        "messages": _MESSAGES,
+        "input_files": {"type": "array", "items": _TEXT},
+        "input": _MESSAGES,
+        "metadata": {"type": ["object", "null"]},
+        "trace_summary": {
+            "type": ["object", "null"],
+            "required": ["event_count", "tool_calls", "error_count"],
+            "properties": {
+                "event_count": _NUMBER,
+                "tool_calls": {"type": "object", "additionalProperties": _NUMBER},
+                "error_count": _NUMBER,
+                "llm_call_count": _NUMBER,
+            },
+        },
+        "token_usage": {
+            "type": ["object", "null"],
+            "required": ["input", "output"],
+            "properties": {"input": _NUMBER, "output": _NUMBER, "cached": _NUMBER},
+        },
+        "cost_usd": _OR_NULL,
+        "duration_ms": _OR_NULL,
+        "file_changes": {"type": ["string", "null"]},
+        "workspace_path": {"type": ["string", "null"]},
+        "config": {"type": ["object", "null"]},
+    },
+}
+BARE = Trace((Message("assistant", "the answer"),))
+CALLS = Message("assistant", "", tool_calls=(ToolCall("search", {"q": 1}), ToolCall("search")))
+FULL = Trace(
+    (CALLS, Message("assistant", "the answer")),
+    tool_calls=CALLS.tool_calls,
+    llm_call_count=2,
+    input_tokens=1,
+    output_tokens=2,
+)
+
+
+def payload(root: Path, type_: str = "code_grader", **given: Any) -> dict[str, Any]:
+    """What a judge gets; `given` are fields of the case."""
+    fields = {"type": type_, "script": [sys.executable, "-c", _PRINT]}
+    details = cases.run("code_judge", fields, cases.case(root=root, **given)).details
+    assert isinstance(details, dict)
+    return details
+
+
+@pytest.mark.parametrize("trace", [BARE, FULL], ids=["bare", "full"])
+@pytest.mark.parametrize("type_", ["code_judge", "code_grader"])
+def test_payload__fits_the_published_schema(tmp_path: Path, trace: Trace, type_: str) -> None:
+    jsonschema.validate(payload(tmp_path, type_, trace=trace), SCHEMA)
+
+
+def test_payload__counts_calls_by_tool(tmp_path: Path) -> None:
+    summary = payload(tmp_path, trace=FULL)["trace_summary"]
+
+    assert (summary["tool_calls"], summary["error_count"]) == ({"search": 2}, 0)
+
+
+def test_payload__structured_expected_output_is_the_object(tmp_path: Path) -> None:
+    expected = (Message("assistant", (Block("json", {"riskLevel": "High"}),)),)
+
+    got = payload(tmp_path, expected=expected)
+
+    assert got["expected_output"] == [{"role": "assistant", "content": {"riskLevel": "High"}}]
+
+
+def test_payload__of_a_code_grader_has_no_keys_that_its_contract_forbids(tmp_path: Path) -> None:
+    forbidden = {"answer", "expectedOutput", "inputFiles", "outputPath", "traceSummary"}
+
+    assert not forbidden & payload(tmp_path).keys()
+    assert {"answer", "inputFiles", "traceSummary"} <= payload(tmp_path, "code_judge").keys()
+
+
+def test_failed_judge__shows_standard_output_and_error(tmp_path: Path) -> None:
+    code = "import sys; print('{\"reason\": \"input refused\"}'); sys.exit('bad input')"
+    fields = {"script": [sys.executable, "-c", code]}
+
+    error = cases.run("code_judge", fields, cases.case(root=tmp_path)).error
+
+    assert error is not None
+    assert "exited with code 1: bad input" in error.message
+    assert 'standard output: {"reason": "input refused"}' in error.message
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which node finds `@agentv/sdk`: the one in `AGENTV_SDK`, or installed by npm."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node and npm are not installed")
+    if given := os.environ.get("AGENTV_SDK"):
+        return Path(given)
+    folder = tmp_path_factory.mktemp("sdk")
+    command = ["npm", "install", "--no-audit", "--no-fund", "@agentv/sdk@4.42.4"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"npm cannot install @agentv/sdk: {done.stderr.strip().splitlines()[:2]}")
+    return folder
+
+
+@pytest.mark.parametrize("trace", [BARE, FULL], ids=["bare", "full"])
+def test_sdk__a_judge_written_with_it_scores(sdk: Path, tmp_path: Path, trace: Trace) -> None:
+    code = (
+        "import { defineCodeGrader } from '@agentv/sdk';\n"
+        "defineCodeGrader(({ output, criteria, expectedOutput, traceSummary }) => ({\n"
+        "  score: output === 'the answer' && criteria === '' ? 0.75 : 0,\n"
+        "  assertions: [{ text: JSON.stringify(expectedOutput[0].content), passed: true },\n"
+        "    { text: `${traceSummary.errorCount} errors`, passed: true }],\n"
+        "}));\n"
+    )
+    (tmp_path / "judge.mjs").write_text(code)
+    (tmp_path / "node_modules").symlink_to(sdk / "node_modules")
+    expected = (Message("assistant", (Block("json", {"riskLevel": "High"}),)),)
+    fields = {"type": "code-grader", "script": ["node", "judge.mjs"]}
+
+    result = cases.run(
+        "code_judge", fields, cases.case(root=tmp_path, trace=trace, expected=expected)
+    )
+
+    assert result.error is None
+    assert result.score == 0.75
+    assert result.hits == (json.dumps({"riskLevel": "High"}, separators=(",", ":")), "0 errors")
