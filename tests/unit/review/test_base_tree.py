@@ -192,8 +192,8 @@ def test_check_head__the_base_in_pull_request_target_is_refused(
 
 def test_check_head__without_a_checkout(tmp_path: Path, request_: PullRequest) -> None:
     (tmp_path / "empty").mkdir()
+    in_actions = GitRepository(tmp_path / "empty", environ={"GITHUB_ACTIONS": "true"})
     with pytest.raises(GitError) as caught:
-        in_actions = GitRepository(tmp_path / "empty", environ={"GITHUB_ACTIONS": "true"})
         base_tree.check_head(in_actions, job_of(request_))
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
