@@ -88,7 +88,7 @@ def test_review__of_an_invalid_suite_shows_its_error(tmp_path: Path) -> None:
 
     shown = command.run_on_terminal(repository.path, "review", "--base", "HEAD")
 
-    assert "EVAL.yaml:2:9: " in shown
+    assert "EVAL.yaml:2:27: the field `asert`" in shown
 
 
 def test_json__is_one_document_of_each_command(changed: Repository) -> None:

@@ -19,6 +19,10 @@ from agentevals_action.system.protection import give_new_files
 TIMEOUT_SECONDS = 1800.0
 _LAST_LINES, _LAST_CHARACTERS = 15, 6_000
 
+#: Seconds by which the times of files may be behind the clock: the kernel takes those of its last
+#: tick, and some file systems round them.
+_CLOCK_STEP = 2.0
+
 #: Opens a section of the log with a title. The section takes lines of output.
 LogSection = Callable[[str], AbstractContextManager[Callable[[str], None]]]
 
@@ -53,7 +57,7 @@ class Preparation:
         """
         async with self._lock:
             if self.setup and not self._setup_done:
-                started = time.time()
+                started = time.time() - _CLOCK_STEP
                 with log("setup") as write_line:
                     self._setup_error = await self._run(
                         "setup", self.setup, self.folder, write_line

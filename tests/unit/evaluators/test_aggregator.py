@@ -81,10 +81,6 @@ def test_gate__closes_under_0_6(score: float, closes: bool) -> None:
             {"type": "zzz"},
             "there is no aggregator 'zzz'; write one of `weighted_average`, `minimum`",
         ),
-        (
-            {"type": "threshold", "threshold": 0.5},
-            "the aggregator 'threshold' of AgentV is not supported; write `type: assert-set`",
-        ),
         ({"type": "llm-grader"}, "the aggregator 'llm-grader' of AgentV is not supported"),
         ({"type": "safety_gate"}, "without `required` has no effect"),
         ({"type": "safety_gate", "required": []}, "without `required` has no effect"),

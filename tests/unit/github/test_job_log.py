@@ -68,7 +68,7 @@ def test_review__conversations_notices_and_cost(capfd: pytest.CaptureFixture[str
         "refund-2",
     ]
     assert (
-        "fail       booking-2 (turn 2 of 3 of the conversation booking)  (regressed)  names the price"
+        "fail       booking-2 (turn 2 of 3 of the conversation booking)  (regressed)  missed: names the price"
         in lines
     )
     assert any("budget spent: `max-cost-usd` (0.02) is reached" in line for line in lines)

@@ -150,6 +150,10 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
             "1:40: `temperature` of AgentV is not supported; write it in `config`, as the model's API names it",
         ),
         (
+            "{name: x, provider: cli, command: c, provider_batching: true}",
+            "1:59: `provider_batching`: it is not supported: each test is a separate call; leave it out",
+        ),
+        (
             "{name: x, provider: cli, command: c, max_concurrency: 0}",
             "1:57: `max_concurrency` is the number 0; write a number that is 1 or more",
         ),

@@ -35,9 +35,12 @@ def test_root__from_a_folder_below(made: Repository) -> None:
 
 def test_root__without_a_repository(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="is not a git repository") as caught:
-        _ = GitRepository(tmp_path).root
+        _ = GitRepository(tmp_path, environ={"GITHUB_ACTIONS": "true"}).root
     assert caught.value.exit_code == ExitCode.INVALID
     assert "actions/checkout" in caught.value.hint
+    with pytest.raises(GitError, match="is not a git repository") as caught:
+        _ = GitRepository(tmp_path).root
+    assert "git init" in caught.value.hint
 
 
 def test_root__of_a_bare_repository(tmp_path: Path, made: Repository) -> None:

@@ -502,10 +502,6 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
         ({"command": "agent '{FILES}'"}, r"`\{FILES\}` stands in quotes"),
         ({"command": "agent 'x {PROMPT}'"}, "stands among other text in quotes"),
         ({"command": "agent", "files_format": "--file"}, "it does not name a file"),
-        (
-            {"command": "agent", "provider_batching": True},
-            "`provider_batching` is not supported: each test is a separate call",
-        ),
         ({"command": "agent", "env": "KEY"}, "env"),
         ({"command": "agent", "healthcheck": {"url": "ftp://x"}}, "begins with http"),
         (
