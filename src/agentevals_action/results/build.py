@@ -104,14 +104,17 @@ def test_result(
 def extended(result: TestResult, fresh: Sequence[SampleResult]) -> TestResult:
     """A result with the samples of a confirmation: score and verdict are those of all samples. A
     gate fails if it failed in more than half of the fresh ones, if they are at least three: the
-    first sample was chosen because it failed. Fresh samples that could not be scored are left
-    out."""
+    first sample was chosen because it failed. If more than half of them failed a gate, but not the
+    same one, all these gates fail. Fresh samples that could not be scored are left out."""
     scored = [sample for sample in fresh if sample.verdict]
     if not scored:
         return result
     samples = (*result.samples, *scored)
     deciding = scored if len(scored) >= scoring.MIN_MAJORITY else samples
     gates = scoring.combine_samples(deciding)[2]
+    closed = [sample.gates_failed for sample in deciding if sample.gates_failed]
+    if not gates and 2 * len(closed) > len(deciding):
+        gates = tuple(dict.fromkeys(name for names in closed for name in names))
     totals = _totals(samples, [gate.name for gate in result.gates], gates)
     return replace(result, **totals, confirming=result.confirming + len(scored))
 

@@ -23,9 +23,9 @@ from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
-from agentevals_action.model.quarantine import FILE, Quarantines
+from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import SuiteRun
-from agentevals_action.model.review import Review, Selection
+from agentevals_action.model.review import CommentTemplate, Review, Selection
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
@@ -84,6 +84,10 @@ class _Request:
     def settings(self) -> Settings:
         return self.workspace.settings
 
+    @property
+    def fail_on(self) -> frozenset[str]:
+        return self.settings.fail_on or self.job.fail_on
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -127,6 +131,27 @@ def review(
         return redact_record(replace(reviewed, notices=notices), redactor)
 
 
+@dataclass(frozen=True)
+class _Decisive:
+    """What decides besides the results, read before the first program of the change starts.
+
+    `uncommitted` are the paths that differ from the commit, `differing` those of them that the
+    suites use."""
+
+    head_sha: str
+    base: Base
+    change: Change
+    selected: SelectedSuites
+    plan: _Plan
+    edits: Mapping[str, SuiteEdits]
+    quarantines: Quarantines
+    acceptance: Acceptance | None
+    template: CommentTemplate | None
+    uncommitted: tuple[str, ...]
+    differing: Sequence[str]
+    notices: Sequence[str]
+
+
 def _review(
     request: _Request,
     checkout: Checkout,
@@ -137,73 +162,113 @@ def _review(
 ) -> Review:
     job, workspace, repository = request.job, request.workspace, request.repository
     settings, started = workspace.settings, monotonic()
-    fail_on = settings.fail_on or job.fail_on
     head_sha = base_tree.check_head(repository, job)
-    uncommitted = tuple(
-        path
-        for path in repository.uncommitted()
-        if not (repository.root / path).is_relative_to(workspace.report)
-    )
     with _open_base(request, head_sha) as base:
-        if not suites:
-            raise InvalidInput(
-                "there is no suite in this repository",
-                "write an EVAL.yaml, or fix `suites` and `working-directory`",
-            )
-        paths = tuple(suite.path for suite in suites)
-        change, change_notices = find_change(
-            repository, request.host, job, head_sha, base, checkout, paths, settings
-        )
-        template, template_notices = choose_template(
-            settings, workspace.folder, job, repository, base
-        )
-        selected = select_suites(suites, change, settings.watch_rules)
-        if selected.is_empty and settings.untouched == "all":
-            change = replace(change, everything=True)
-            selected = select_suites(suites, change, settings.watch_rules)
-        if job.pull is not None:
-            engine.restrict(read_permissions(base, settings, workspace.environ))
-        plan = _plan(selected, suites, base, engine, job)
-        quarantines = _read_quarantines(request, checkout, base)
-        acceptance = request.host.acceptance(settings.accept_label)
-        decisive = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
-        differing = sorted(decisive.intersection(uncommitted) & checkout.tracked)
-        engine.load(plan.head.values(), checkout.tracked)
-        engine.load(plan.base.values(), base.tracked)
-        engine.loaded.record(checkout.root / FILE, FILE)
-        edits = _find_edits(plan, engine.definitions())
+        decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
         with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
+            fail_on = request.fail_on
+            plan, edits = decisive.plan, decisive.edits
             try:
                 runs = signals.run(_run(settings, plan, edits, baseline, sides, earlier, fail_on))
             except Interrupted:
                 sides.write_finished()
                 raise
         changed = engine.loaded.changed()
-    question_files = _changed_question_files(plan.head, change, engine.fingerprints)
-    compared = compare_runs.compare_suites(runs, plan.selections, question_files, edits)
+    reviewed = _decide(request, suites, decisive, runs, engine.fingerprints)
+    written = sides.write_results(runs)
+    decision = gate.with_unwritten(reviewed.decision, written.problems, settings.on_inconclusive)
+    notices = (*reviewed.notices, *filter(None, [_changed_notice(changed)]), *written.notices)
+    duration_ms = (monotonic() - started) * 1000
+    return replace(reviewed, decision=decision, notices=notices, duration_ms=duration_ms)
+
+
+def _read_decisive(
+    request: _Request,
+    checkout: Checkout,
+    suites: Suites,
+    engine: Engine,
+    head_sha: str,
+    base: Base,
+) -> _Decisive:
+    job, workspace, repository = request.job, request.workspace, request.repository
+    settings = workspace.settings
+    if not suites:
+        raise InvalidInput(
+            "there is no suite in this repository",
+            "write an EVAL.yaml, or fix `suites` and `working-directory`",
+        )
+    uncommitted = tuple(
+        path
+        for path in repository.uncommitted()
+        if not (repository.root / path).is_relative_to(workspace.report)
+    )
+    paths = tuple(suite.path for suite in suites)
+    change, change_notices = find_change(
+        repository, request.host, job, head_sha, base, checkout, paths, settings
+    )
+    template, template_notices = choose_template(settings, workspace.folder, job, repository, base)
+    selected = select_suites(suites, change, settings.watch_rules)
+    if selected.is_empty and settings.untouched == "all":
+        change = replace(change, everything=True)
+        selected = select_suites(suites, change, settings.watch_rules)
+    uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
+    if job.pull is not None:
+        engine.restrict(read_permissions(base, settings, workspace.environ))
+    plan = _plan(selected, suites, base, engine, job)
+    quarantines = _read_quarantines(request, checkout, base)
+    acceptance = request.host.acceptance(settings.accept_label)
+    named = {FILE, *(file.path for suite in plan.head.values() for file in suite.files)}
+    engine.load(plan.head.values(), checkout.tracked)
+    engine.load(plan.base.values(), base.tracked)
+    engine.loaded.record(checkout.root / FILE, FILE)
+    return _Decisive(
+        head_sha=head_sha,
+        base=base,
+        change=change,
+        selected=selected,
+        plan=plan,
+        edits=_find_edits(plan, engine.definitions()),
+        quarantines=quarantines,
+        acceptance=acceptance,
+        template=template,
+        uncommitted=uncommitted,
+        differing=sorted(named.intersection(uncommitted) & checkout.tracked),
+        notices=(*filter(None, [uncovered]), *change_notices, *template_notices),
+    )
+
+
+def _decide(
+    request: _Request,
+    suites: Suites,
+    decisive: _Decisive,
+    runs: Runs,
+    fingerprints: Fingerprints,
+) -> Review:
+    settings, plan, selected = request.settings, decisive.plan, decisive.selected
+    quarantines, acceptance = decisive.quarantines, decisive.acceptance
+    question_files = _changed_question_files(plan.head, decisive.change, fingerprints)
+    compared = compare_runs.compare_suites(runs, plan.selections, question_files, decisive.edits)
     refusal = ""
     if acceptance and acceptance.problem:
         refusal = acceptance.problem if waivers.needs_acceptance(compared) else ""
         acceptance = None
     compared = waivers.apply(compared, quarantines, acceptance)
     policy = gate.Policy(
-        fail_on,
+        request.fail_on,
         settings.min_pass_rate,
         settings.on_inconclusive,
         settings.accept_label,
         settings.untouched,
     )
     invalid = (*distinct_errors(selected.broken), *plan.missing, *quarantines.errors)
-    uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
-    decision = gate.decide(policy, compared, runs.base.info, invalid)
-    written = sides.write_results(runs)
+    differing = _differing_notice(request.job, decisive.differing)
     return Review(
-        head_sha=job.head_sha,
-        base_sha=base.sha,
-        decision=gate.with_unwritten(decision, written.problems, policy.on_inconclusive),
+        head_sha=request.job.head_sha,
+        base_sha=decisive.base.sha,
+        decision=gate.decide(policy, compared, runs.base.info, invalid),
         selections=plan.selections,
         suites=compared,
         baseline=runs.base.info,
@@ -215,24 +280,10 @@ def _review(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=tuple(
-            filter(
-                None,
-                (
-                    uncovered,
-                    *change_notices,
-                    *template_notices,
-                    refusal,
-                    _differing_notice(job, differing),
-                    _changed_notice(changed),
-                    *written.notices,
-                ),
-            )
-        ),
+        notices=(*decisive.notices, *filter(None, [refusal, differing])),
         samples=settings.samples,
-        duration_ms=(monotonic() - started) * 1000,
-        uncommitted=uncommitted,
-        template=template,
+        uncommitted=decisive.uncommitted,
+        template=decisive.template,
     )
 
 
@@ -342,13 +393,11 @@ async def _run(
         to_score = compare_runs.tests_to_score_by_base(runs, edits)
         runs = replace(runs, by_base=await sides.score_by_base(plan.base, to_score, edits))
         falls = compare_runs.find_falls(runs, plan.selections)
-        deterministic = _deterministic_tests(plan.head)
+        blocking = compare_runs.failing_tests(runs, fail_on) if settings.confirm else []
+        paths = {*falls, *(path for path, _ in blocking)}
+        deterministic = _deterministic_tests({path: plan.head[path] for path in paths})
         suspects = compare_runs.to_suspects(falls, deterministic)
-        failing = [
-            (path, test)
-            for path, test in compare_runs.failing_tests(runs, fail_on)
-            if settings.confirm and test not in deterministic[path]
-        ]
+        failing = [(path, test) for path, test in blocking if test not in deterministic[path]]
         if not suspects and not failing:
             return runs
         base_results = compare_runs.base_results(runs)

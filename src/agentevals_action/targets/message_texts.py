@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from agentevals_action.model.suite import Block, Message
-from agentevals_action.system.regular_files import open_regular
+from agentevals_action.system.regular_files import open_resolved
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
@@ -40,7 +40,7 @@ def _block_text(block: Block) -> str:
         return json.dumps(block.value, ensure_ascii=False)
     if block.type == "file" and block.path is not None:
         try:
-            with TextIOWrapper(open_regular(block.path), encoding="utf-8") as file:
+            with TextIOWrapper(open_resolved(block.path), encoding="utf-8") as file:
                 text = file.read()
         except UnicodeDecodeError as error:
             raise ValueError(

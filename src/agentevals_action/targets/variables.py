@@ -11,7 +11,7 @@ from dotenv import dotenv_values
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.runner_variables import is_never_passed
-from agentevals_action.system.regular_files import is_present, read_regular
+from agentevals_action.system.regular_files import is_present, read_resolved
 
 _REFERENCE = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 #: Maximum size of a `.env` file in bytes.
@@ -78,14 +78,15 @@ def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
     if not is_present(path):
         return {}
     name = path.relative_to(root).as_posix()
-    if not path.resolve().is_relative_to(root):
+    resolved = path.resolve()
+    if not resolved.is_relative_to(root):
         raise AttemptError(
             "configuration",
             f"{name} leads out of the repository",
             "replace the symbolic link with a file",
         )
     try:
-        data = read_regular(path, _DOTENV_LIMIT + 1)
+        data = read_resolved(resolved, _DOTENV_LIMIT + 1)
         if len(data) > _DOTENV_LIMIT:
             raise ValueError("it is over 1 MB")
         text = data.decode("utf-8-sig")

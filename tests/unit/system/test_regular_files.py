@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agentevals_action.system.regular_files import NotRegularFile, open_regular, read_regular
+from agentevals_action.system.regular_files import (
+    NotRegularFile,
+    open_regular,
+    open_resolved,
+    read_regular,
+    read_resolved,
+)
 
 
 def test_read__content_and_limit(tmp_path: Path) -> None:
@@ -34,3 +40,33 @@ def test_read__other_types_are_errors_and_do_not_block(tmp_path: Path) -> None:
 def test_read__a_missing_file_is_the_usual_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_regular(tmp_path / "none", 1)
+
+
+def test_read_resolved__content_and_limit(tmp_path: Path) -> None:
+    folder = tmp_path / "searched"
+    folder.mkdir()
+    (folder / "file").write_bytes(b"content")
+    assert read_resolved(folder / "file", 100) == b"content"
+    assert read_resolved(folder / "file", 3) == b"con"
+    with pytest.raises(FileNotFoundError):
+        read_resolved(folder / "none", 1)
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(NotRegularFile, match="it is a named pipe"):
+        open_resolved(folder / "pipe")
+
+
+@pytest.mark.parametrize("replaced", ["file", "folder"])
+def test_read_resolved__follows_no_link_that_a_program_made(tmp_path: Path, replaced: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("a key")
+    path = tmp_path / "repository" / "folder" / "file"
+    path.parent.mkdir(parents=True)
+    if replaced == "file":
+        path.symlink_to(outside / "file")
+    else:
+        path.parent.rmdir()
+        path.parent.symlink_to(outside)
+    assert read_regular(path, 10) == b"a key"
+    with pytest.raises(NotRegularFile, match="a program replaced it"):
+        read_resolved(path, 10)

@@ -5,7 +5,7 @@ import binascii
 from dataclasses import dataclass
 
 from agentevals_action.model.suite import Block
-from agentevals_action.system.regular_files import read_regular
+from agentevals_action.system.regular_files import read_resolved
 
 #: Maximum size of a picture in bytes; vendors refuse larger ones.
 SIZE_LIMIT = 20 * 1024 * 1024
@@ -42,7 +42,7 @@ def picture(block: Block) -> Picture:
     cannot be read. Vendors refuse a type that is not that of the bytes, so the bytes decide."""
     name = f"the picture {block.value}" if block.path is not None else "an image block's picture"
     if block.path is not None:
-        declared, data = None, read_regular(block.path, SIZE_LIMIT + 1)
+        declared, data = None, read_resolved(block.path, SIZE_LIMIT + 1)
     else:
         declared, data = _inline(str(block.value))
     if len(data) > SIZE_LIMIT:

@@ -16,7 +16,7 @@ from agentevals_action.model.trace import Trace, text_of
 from agentevals_action.results.jsonl import read_row
 from agentevals_action.results.trace_summary import stored_work
 from agentevals_action.system.paths import Folder
-from agentevals_action.system.regular_files import open_regular
+from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 
 _SUITE_ENDINGS = (".yaml", ".yml", ".jsonl")
@@ -143,7 +143,7 @@ def _read_rows(path: Path, name: str) -> _Rows:
     read: its test would seem never to have run."""
     rows: dict[str, list[_Row]] = {}
     try:
-        with open_regular(path) as file:
+        with open_resolved(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
