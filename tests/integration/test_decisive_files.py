@@ -62,6 +62,33 @@ def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
     assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
 
 
+def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -> None:
+    """Attack: the action can read files that the agent cannot, and would send them to it."""
+    secret, received = tmp_path / "secret.txt", tmp_path / "received.txt"
+    secret.write_text("the runner's own token")
+    agent = (
+        "import os, pathlib, sys\n"
+        f"with open({str(received)!r}, 'a') as file: file.write(sys.argv[1])\n"
+        "os.remove('question.md')\n"
+        f"os.symlink({str(secret)!r}, 'question.md')\n"
+        "print('good')\n"
+    )
+    asked = "input: [{role: user, content: [{type: file, value: question.md}]}]"
+    check = "assert: [{type: contains, value: good}]"
+    files = {
+        "evals/EVAL.yaml": f"name: suite\ntests:\n  - {{id: a, {asked}, {check}}}\n  - {{id: b, {asked}, {check}}}\n",
+        "evals/question.md": "the question",
+    }
+    made = change(tmp_path, agent, files)
+
+    done = review(made, "--max-concurrency", "1", "--baseline", "none", "--watch", "agent.py")
+
+    assert done.code == 3, done.out + done.err
+    assert "the question" in received.read_text()
+    assert "the runner's own token" not in received.read_text()
+    assert "evals/question.md" in done.out
+
+
 def test_judge__that_prepare_rewrites_is_an_error(tmp_path: Path) -> None:
     made = change(tmp_path, "print('bad')")
     done = review(made, "--prepare", "echo 'print(1)' > evals/judges/check.py")
