@@ -195,6 +195,6 @@ def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) 
             inputs={"baseline": "rerun"},
         ).finish()
     assert done.code == 0, done.log
-    expected = "`agent.py`, `evals/EVAL.yaml` differ from the commit"
+    expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
     assert expected in done.summary
     assert expected in server.world.comments[0].body

@@ -2,23 +2,19 @@
 about their paths."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import GitError
-from agentevals_action.formatting import joined
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.selection import Change, printable_path, useless_rules
+from agentevals_action.review.selection import Change, list_paths, useless_rules
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository
-
-#: Files that a notice names; the others are counted.
-_NAMED_FILES = 5
 
 
 def find_change(
@@ -71,19 +67,15 @@ def _changed_files(
     in_git, on_host = _all_paths(compared), _all_paths(listed)
     files = (*compared, *(file for file in listed if not in_git.issuperset(file.paths)))
     sides = (("git", in_git - on_host), ("the host", on_host - in_git))
-    differences = [f"only {name} lists {_some(paths)}" for name, paths in sides if paths]
+    differences = [
+        f"only {name} lists {list_paths(sorted(paths))}" for name, paths in sides if paths
+    ]
     notice = f"the lists of changed files differ, and both count: {'; '.join(differences)}"
     return files, (notice,) if differences else ()
 
 
 def _all_paths(files: Sequence[ChangedFile]) -> set[str]:
     return {path for file in files for path in file.paths}
-
-
-def _some(paths: Collection[str]) -> str:
-    names = [f"`{printable_path(path)}`" for path in sorted(paths)]
-    more = [f"{len(names) - _NAMED_FILES} more"] if len(names) > _NAMED_FILES else []
-    return joined([*names[:_NAMED_FILES], *more])
 
 
 def describe_change(

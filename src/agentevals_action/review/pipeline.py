@@ -16,7 +16,7 @@ from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
-from agentevals_action.formatting import counted, plural
+from agentevals_action.formatting import plural
 from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
@@ -44,6 +44,7 @@ from agentevals_action.review.selection import (
     Change,
     SelectedSuites,
     describe_uncovered,
+    list_paths,
     select_suites,
 )
 from agentevals_action.review.target_permissions import read_permissions
@@ -64,9 +65,6 @@ from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.cache.store import check_cache
 
 Suites = Sequence[Suite | BrokenSuite]
-
-#: Files that a notice names.
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,7 @@ def review(
 ) -> Review:
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. `isolation` gives the users of the programs that run. The review contains no
-    secrets. Raises AgentEvalsError when nothing can be
-    reviewed."""
+    secrets. Raises AgentEvalsError when nothing can be reviewed."""
     settings = with_configuration(workspace.settings, repository.root)
     workspace = replace(workspace, settings=settings)
     request = _Request(job, workspace, repository, host, github, isolation)
@@ -460,8 +457,8 @@ def _differing_notice(job: Job, names: Sequence[str]) -> str:
     if job.event == "local" or not names:
         return ""
     return (
-        f"{_listed(names)} {plural(len(names), 'differs', 'differ')} from the commit: the review "
-        "is of what was on disk when this step started"
+        f"{list_paths(names)} {plural(len(names), 'differs', 'differ')} from the commit: "
+        "the review is of what was on disk when this step started"
     )
 
 
@@ -470,15 +467,9 @@ def _changed_notice(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"{_listed(names)} {plural(len(names), 'was', 'were')} changed by a program while the "
+        f"{list_paths(names)} {plural(len(names), 'was', 'were')} changed by a program while the "
         "tests ran: what was loaded before decided, and tests that were scored after it are errors"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
-    return f"{shown} and {counted(more, 'more file')}" if more > 0 else shown
 
 
 def _quarantine_warnings(quarantines: Quarantines, suites: Suites) -> tuple[Diagnostic, ...]:

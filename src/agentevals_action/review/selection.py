@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from agentevals_action.formatting import joined
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.review import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
@@ -25,8 +26,8 @@ _DOCUMENTATION = re.compile(
     r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
     re.IGNORECASE | re.DOTALL,
 )
-#: Names in a sentence; the others are counted.
-_NAMED = 3
+#: Paths in a sentence; the others are counted.
+_NAMED = 5
 _UNKNOWN = "the changed files are unknown, so all suites run"
 
 
@@ -101,15 +102,9 @@ def describe_uncovered(files: Sequence[ChangedFile], selected: SelectedSuites) -
     globs = dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders)
     which = "it belongs" if len(paths) == 1 else "they belong"
     return (
-        f"no suite and no rule of `watch` covers {_some(paths)}: "
-        f"if {which} to the agent, add {_some(list(globs))} to `watch`"
+        f"no suite and no rule of `watch` covers {list_paths(paths)}: "
+        f"if {which} to the agent, add {list_paths(list(globs))} to `watch`"
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{printable_path(name)}`" for name in names[:_NAMED])
-    left = len(names) - _NAMED
-    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def _selection(
@@ -253,3 +248,10 @@ def _describe(file: ChangedFile) -> str:
 def printable_path(path: str) -> str:
     """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def list_paths(paths: Sequence[str]) -> str:
+    """Paths in a sentence: the first five in backticks, and the number of the others."""
+    names = [f"`{printable_path(path)}`" for path in paths]
+    left = len(names) - _NAMED
+    return joined([*names[:_NAMED], *([f"{left} more"] if left > 0 else [])])

@@ -247,8 +247,8 @@ def test_describe_uncovered__names_the_rules_that_would_cover_the_files() -> Non
         "src/kb.py", "src/deep/x.py", "agent.py", "README.md", "docs/a.py", "lib/a", "b"
     )
     assert describe_uncovered(files, SelectedSuites()) == (
-        "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py` and 2 more: "
-        "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and 1 more to `watch`"
+        "no suite and no rule of `watch` covers `src/kb.py`, `src/deep/x.py`, `agent.py`, `lib/a` and `b`: "
+        "if they belong to the agent, add `src/**`, `agent.py`, `lib/**` and `b` to `watch`"
     )
     assert describe_uncovered(modified("src/kb.py"), SelectedSuites()) == (
         "no suite and no rule of `watch` covers `src/kb.py`: "
