@@ -338,6 +338,19 @@ def test_review__broken_only_on_base_makes_its_tests_new(repository: Repository)
     assert "broken on base" in done.out
 
 
+def test_review__the_last_suites_are_deleted_and_named(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("one more", {"evals/tone/EVAL.yaml": SUITE})
+    repository.git("checkout", "--quiet", "-B", "change")
+    gone: dict[str, str | bytes | None] = {"evals/EVAL.yaml": None, "evals/tone/EVAL.yaml": None}
+    repository.commit("no suite is left", gone)
+    done = review(repository)
+    assert done.code == 2
+    named = "the change deletes `evals/EVAL.yaml` and `evals/tone/EVAL.yaml`"
+    assert f"there is no suite in this repository: {named}" in done.err
+    assert "restore one of them" in done.err
+
+
 def test_review__no_suite_in_the_repository_is_an_error(tmp_path: Path) -> None:
     made = Repository.create(tmp_path / "empty", {"README.md": "hello"})
     done = review(made)

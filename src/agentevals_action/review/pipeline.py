@@ -193,10 +193,7 @@ def _read_decisive(
     job, workspace, repository = request.job, request.workspace, request.repository
     settings = workspace.settings
     if not suites:
-        raise InvalidInput(
-            "there is no suite in this repository",
-            "write an EVAL.yaml, or fix `suites` and `working-directory`",
-        )
+        raise _no_suite([suite.path for suite in base.suites])
     uncommitted = tuple(
         path
         for path in repository.uncommitted()
@@ -282,6 +279,16 @@ def _decide(
         uncommitted=decisive.uncommitted,
         template=decisive.template,
     )
+
+
+def _no_suite(deleted: Sequence[str]) -> InvalidInput:
+    """Head has no suite; `deleted` are the paths of base's suites."""
+    problem = "there is no suite in this repository"
+    if not deleted:
+        advice = "write an EVAL.yaml, or fix `suites` and `working-directory`"
+        return InvalidInput(problem, advice)
+    advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
+    return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice)
 
 
 def invalid_review(job: Job, reasons: Sequence[str]) -> Review:
