@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "http": {"url": "URL"},
     "mock": {"responses": [{"pattern": "^echo hello$", "response": "hello"}]},
     "openai": {"model": "m", "base_url": "URL"},
+    "python": {
+        "target": "tests.support.echo_agent:answer",
+        "python": sys.executable,
+        "cwd": str(ANSWERED.parents[2]),
+    },
     "replay": {"path": str(ANSWERED)},
 }
 NAMES = sorted(SAMPLES)
@@ -173,6 +179,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
     "http": {"url": "URL"},
     "mock": {"responses": [{"pattern": "never", "response": "x"}]},
     "openai": {"model": "m", "base_url": "URL"},
+    "python": {"target": "nothing_like_it:answer", "python": sys.executable},
     "replay": {"path": str(ANSWERED)},
 }
 

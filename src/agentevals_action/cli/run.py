@@ -355,6 +355,7 @@ async def _execute(
 
             left = (one for one in plan.tests() if not (kept and kept[one[0]]))
             await engine.runner.run(left, on_result, refusal)
+            await engine.calls.close()  # no agent runs while the results are sorted
     finally:
         await engine.close()
 

@@ -16,7 +16,7 @@ from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Price, Target
 
 #: Options that identify an agent or a model; the first one that is set is shown.
-_IDENTIFYING = ("model", "deployment", "url", "command", "path")
+_IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
 _SERVERS = ("base_url", "endpoint")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 

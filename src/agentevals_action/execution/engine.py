@@ -34,6 +34,7 @@ from agentevals_action.system.isolation import (
 )
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.tree_files import output_errors
+from agentevals_action.system.workers import Workers
 from agentevals_action.targets import variables
 from agentevals_action.targets.base import ProviderContext
 from agentevals_action.targets.cache.file_digests import CacheFiles
@@ -72,9 +73,11 @@ class Engine:
         self._tally = EstimateTally()
         self._budget = Budget(settings.max_cost_usd)
         self._cache, keys = self._open_cache(workspace, allowed)
+        # Those of head and of base: each may use as many as tests run at once.
+        workers = Workers(2 * settings.max_concurrency)
         self.calls = TargetClient(
             self._variables,
-            ProviderContext({}, environment, allowed, withheld, scratch, isolation),
+            ProviderContext({}, environment, allowed, withheld, scratch, isolation, workers),
             budget=self._budget,
             cache=self._cache,
             keys=keys,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ CALL_LIMIT = 256 * 1024 * 1024
 GRACE = 2.0
 #: Seconds to wait for output from processes that outlive the child and hold its pipes open.
 DRAIN = 0.5
+_STREAMS = (1, 2)  # standard output, standard error
 _STARTER = ThreadPoolExecutor(thread_name_prefix="start")
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
@@ -76,34 +78,66 @@ async def run(
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
     started = time.monotonic()
-    child = _Child(limit, on_output)
+    child = _Collector(limit, on_output)
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
-        transport = await _start(child, command, cwd, environment, feed, user)
+        transport = await start(child, command, cwd, environment, feed, user)
     try:
         timed_out = not await _occurs(child.exited, timeout)
         duration_ms = (time.monotonic() - started) * 1000
     finally:
-        returncode = await _end(child, transport)
-    stdout, stderr = (child.text(fd) for fd in (1, 2))
+        returncode = await end(child, transport)
+    stdout, stderr = (child.text(fd) for fd in _STREAMS)
     return Completed(returncode, stdout, stderr, timed_out, bool(child.truncated), duration_ms)
 
 
-class _Child(asyncio.SubprocessProtocol):
-    """Collects the output of a child up to a limit and records its end."""
+class Child(asyncio.SubprocessProtocol):
+    """A child process as its parent sees it: its two streams and its end."""
 
-    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
-        self.output = {1: bytearray(), 2: bytearray()}
-        self.truncated: set[int] = set()
+    def __init__(self) -> None:
         self.exited, self.drained, self.closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.readers: list[asyncio.ReadTransport] = []
-        self._limit, self._on_output = limit, on_output
-        self._open = {1, 2}
+        self._open = set(_STREAMS)
 
+    @abstractmethod
     def add_output(self, fd: int, data: bytes) -> None:
         """Takes bytes that the child wrote to a stream."""
+
+    def end_output(self, fd: int) -> None:
+        """Notes that no process has a stream open any more."""
+        self._open.discard(fd)
+        if not self._open:
+            self.drained.set()
+
+    async def close_output(self) -> None:
+        """Stops reading; processes that outlive the child may hold the streams open."""
+        for reader in self.readers:
+            reader.close()
+        if len(self.readers) == len(_STREAMS):
+            await _occurs(self.drained, DRAIN)
+
+    def process_exited(self) -> None:
+        """Called when the process ends; its streams may stay open."""
+        self.exited.set()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Called when the event loop has no more to do with the child."""
+        self.closed.set()
+
+
+class _Collector(Child):
+    """Collects the output of a child up to a limit."""
+
+    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
+        super().__init__()
+        self.output = {fd: bytearray() for fd in _STREAMS}
+        self.truncated: set[int] = set()
+        self._limit, self._on_output = limit, on_output
+
+    def add_output(self, fd: int, data: bytes) -> None:
+        """Keeps what fits into the limit."""
         kept = self.output[fd]
         fitting = data[: self._limit - len(kept)]
         kept += fitting
@@ -119,30 +153,11 @@ class _Child(asyncio.SubprocessProtocol):
             "utf-8", "replace"
         )
 
-    def end_output(self, fd: int) -> None:
-        """Notes that no process has a stream open any more."""
-        self._open.discard(fd)
-        if not self._open:
-            self.drained.set()
-
-    async def close_output(self) -> None:
-        """Stops reading; processes that outlive the child may hold the streams open."""
-        for reader in self.readers:
-            reader.close()
-        if len(self.readers) == len(self.output):
-            await _occurs(self.drained, DRAIN)
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self.closed.set()
-
 
 class _Stream(asyncio.Protocol):
     """Reads one stream of a child."""
 
-    def __init__(self, child: _Child, fd: int) -> None:
+    def __init__(self, child: Child, fd: int) -> None:
         self._child, self._fd = child, fd
 
     def data_received(self, data: bytes) -> None:
@@ -152,14 +167,16 @@ class _Stream(asyncio.Protocol):
         self._child.end_output(self._fd)
 
 
-async def _start(
-    child: _Child,
+async def start(
+    child: Child,
     command: Sequence[str],
     cwd: Path,
     environment: Mapping[str, str],
     stdin: IO[bytes],
     user: ChildUser | None,
 ) -> asyncio.SubprocessTransport:
+    """Starts a child in a process group of its own; `end` ends it. OSError if it cannot be
+    started."""
     identity: dict[str, Any] = {"env": dict(environment)}
     if user is not None:
         identity = {"user": user.uid, "group": user.uid, "extra_groups": ()}
@@ -167,7 +184,7 @@ async def _start(
         os.fchown(stdin.fileno(), user.uid, user.uid)  # it may be opened as /dev/stdin
     try:
         with contextlib.ExitStack() as opened:
-            writers = [await _open_stream(child, fd, user, opened) for fd in (1, 2)]
+            writers = [await _open_stream(child, fd, user, opened) for fd in _STREAMS]
             return await _start_with(child, command, cwd, (stdin, *writers), identity)
     except BaseException:
         await child.close_output()
@@ -175,7 +192,7 @@ async def _start(
 
 
 async def _open_stream(
-    child: _Child, fd: int, user: ChildUser | None, opened: contextlib.ExitStack
+    child: Child, fd: int, user: ChildUser | None, opened: contextlib.ExitStack
 ) -> IO[bytes]:
     """The end of a pipe that the child writes to. The pipe belongs to the child's user, who may
     open it as /dev/stdout or /dev/stderr."""
@@ -191,7 +208,7 @@ async def _open_stream(
 
 
 async def _start_with(
-    child: _Child,
+    child: Child,
     command: Sequence[str],
     cwd: Path,
     streams: tuple[IO[bytes], ...],
@@ -221,7 +238,7 @@ async def _start_with(
     error = starting.exception()
     if cancelled:
         if error is None:
-            await _end(child, starting.result()[0])
+            await end(child, starting.result()[0])
         raise asyncio.CancelledError
     if isinstance(error, ValueError):
         raise _unusable(error) from None
@@ -230,9 +247,9 @@ async def _start_with(
     return transport
 
 
-async def _end(child: _Child, transport: asyncio.SubprocessTransport) -> int:
+async def end(child: Child, transport: asyncio.SubprocessTransport) -> int:
     """Reads the output that is still to come, then kills the group, even when this is itself
-    cancelled."""
+    cancelled. The return code is negative for a signal."""
     group = transport.get_pid()
     try:
         if not child.exited.is_set():

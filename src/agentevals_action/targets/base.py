@@ -11,6 +11,7 @@ from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ProviderContext:
     `variables` are those for `${{ }}` and the vendors' usual keys, `environment` is the scrubbed
     environment of child processes, `allowed` the variables that the workflow passes on, `withheld`
     the names of the others. `scratch` is the run's folder for temporary files, `isolation` gives
-    the users of child processes."""
+    the users of child processes, `workers` are those of the run."""
 
     variables: Mapping[str, str]
     environment: Mapping[str, str]
@@ -51,6 +52,7 @@ class ProviderContext:
     withheld: tuple[str, ...] = ()
     scratch: Path | None = None
     isolation: Isolation = NO_ISOLATION
+    workers: Workers = field(default_factory=Workers)
 
 
 class Provider(Protocol):

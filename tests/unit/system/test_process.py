@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from agentevals_action.system import process
+from tests.support.processes import gone
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -30,23 +30,6 @@ def run(
 
 def python(code: str) -> tuple[str, str, str]:
     return (sys.executable, "-c", code)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(pid: int) -> bool:
-    """Whether a process ends: the signal has been sent, its delivery is the kernel's."""
-    deadline = time.monotonic() + 60
-    while alive(pid):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def test_run__gives_output_code_and_duration(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system import process
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.workers import Program
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.base import ProviderContext, Request
 
@@ -66,19 +67,31 @@ class CommandRunner:
         limit: int = process.OUTPUT_LIMIT,
     ) -> process.Completed:
         """Runs a command in a folder, `timeout` in seconds; OSError if it cannot be started."""
-        environment = {**self._environment}
-        if request.workspace:
-            environment |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
-        environment |= variables or {}
         return await process.run(
             words,
             cwd=folder,
-            environment=environment,
+            environment={**self._variables(request.workspace), **(variables or {})},
             timeout=timeout,
             stdin=stdin,
             limit=limit,
             user=self.isolation.user_of(request.root),
         )
+
+    def program(
+        self, words: Sequence[str], request: Request, folder: Path, workspace: Path | None
+    ) -> Program:
+        """The same command as a worker that answers requests; one with a `workspace` answers only
+        those in it."""
+        return Program(
+            tuple(words),
+            folder,
+            tuple(sorted(self._variables(workspace).items())),
+            self.isolation.user_of(request.root),
+        )
+
+    def _variables(self, workspace: Path | None) -> dict[str, str]:
+        in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace)) if workspace else {}
+        return {**self._environment, **in_workspace}
 
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""

@@ -18,9 +18,9 @@ from agentevals_action.targets.apis.images import picture
 Command = str | Sequence[str]
 CommandType = TypeVar("CommandType", bound=Command)
 
-_PLACEHOLDER = re.compile(
-    r"(?<![${])\{(PROMPT|PROMPT_FILE|OUTPUT_FILE|EVAL_ID|ATTEMPT|FILES|GUIDELINES)\}"
-)
+#: The placeholders that a command may contain.
+NAMES = ("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", "EVAL_ID", "ATTEMPT", "FILES")
+_PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)}|GUIDELINES)\}}")
 _SHELLS = r"(?:ba|da|z|k|mk|a|fi)?sh"
 _INTERPRETER = (
     rf"(?:{_SHELLS}|python[\d.]*|pypy[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|pwsh|osascript)"

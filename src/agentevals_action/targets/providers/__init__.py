@@ -13,6 +13,7 @@ from agentevals_action.targets.providers.gemini import Gemini
 from agentevals_action.targets.providers.http import Http
 from agentevals_action.targets.providers.mock import Mock
 from agentevals_action.targets.providers.openai import OpenAI
+from agentevals_action.targets.providers.python import Python
 from agentevals_action.targets.providers.replay import Replay
 
 #: The options of every provider by its name, with `_` for `-`.
@@ -27,6 +28,7 @@ PROVIDERS: Mapping[str, type[ProviderOptions]] = {
     "http": Http,
     "mock": Mock,
     "openai": OpenAI,
+    "python": Python,
     "replay": Replay,
 }
 

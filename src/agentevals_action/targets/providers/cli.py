@@ -1,5 +1,6 @@
 """`cli`: an agent that is a command. The prompt goes in by placeholder or standard input, the
-answer comes out by file or standard output."""
+answer comes out by file or standard output. With `serve` the command stays: it reads a question
+from each line and answers with a line."""
 
 import asyncio
 import os
@@ -11,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import dropwhile
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.trace import Trace
@@ -23,6 +24,7 @@ from agentevals_action.system.paths import Folder
 from agentevals_action.system.programs import missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
+from agentevals_action.targets.agents.answers import Answers
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
@@ -49,11 +51,28 @@ class Cli(ProviderOptions):
         description="The form of each file in {FILES}, with {path} and {basename}, as in "
         "`--file {path}`.",
     )
+    serve: bool = Field(
+        False,
+        description="Start the command once for many calls: each line of its standard input is a "
+        "JSON object with `call`, `prompt`, `messages`, `test_id`, `conversation_id`, `metadata` "
+        "and `workspace`; it answers with one line, `{call, reply}` or `{call, error}`.",
+    )
     healthcheck: Healthcheck | None = Field(
         None,
         description="A command that must succeed, or a URL that must answer, once before the "
         "target is used.",
     )
+
+    @model_validator(mode="after")
+    def _check_serve(self) -> Self:
+        used = [name for name in placeholders.NAMES if placeholders.uses(self.command, name)]
+        if self.serve and (used or "files_format" in self.model_fields_set):
+            field = f"{{{used[0]}}}" if used else "`files_format`"
+            raise ValueError(
+                f"with `serve` the command gets its prompts on standard input, and {field} has no "
+                "meaning; leave it out"
+            )
+        return self
 
     def connect(self, context: ProviderContext) -> Provider:
         """The command with its environment; AttemptError if it names a variable that the workflow
@@ -78,6 +97,7 @@ class _Connected(Provider):
     def __init__(self, options: Cli, context: ProviderContext) -> None:
         self._options = options
         self._runner = agent_command.CommandRunner(options.env, context)
+        self._workers, self._answers = context.workers, Answers(self._runner, context.workers)
         self._lock = asyncio.Lock()
         self._is_healthy = False
         self._failed_check: TargetDead | None = None
@@ -87,6 +107,8 @@ class _Connected(Provider):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + request.timeout
         await self._check_health(request)
+        if self._options.serve:
+            return await self._ask_worker(request)
         with _scratch_folder(self._runner.scratch, command) as (folder, descriptor):
             done = await self._run(request, folder, max(deadline - loop.time(), 0))
             in_file = placeholders.uses(command, "OUTPUT_FILE")
@@ -97,6 +119,20 @@ class _Connected(Provider):
             return read_reply(text)
         except ValueError as error:
             raise self._runner.error(str(error), done.stderr) from None
+
+    async def _ask_worker(self, request: Request) -> Trace:
+        options = self._options
+        folder, command = agent_command.locate(options.command, request, options.cwd)
+        words = placeholders.words_of(command)
+        program = self._runner.program(words, request, folder, request.workspace)
+        try:
+            return await self._answers.answer(program, request)
+        except OSError as error:
+            raise AttemptError("target", f"the command cannot be started: {error}") from None
+
+    async def close(self) -> None:
+        """Ends the workers."""
+        await self._workers.close()
 
     async def check(self, request: Request) -> None:
         """The healthcheck; without one, looks for the program: the cost of a call is unknown."""

@@ -1,0 +1,165 @@
+"""`python`: an agent that is a Python function, imported once by each of the target's workers."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import joined
+from agentevals_action.model.file_model import NonEmpty
+from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.trace import Trace
+from agentevals_action.system.paths import Folder
+from agentevals_action.system.workers import Ended, Program, Worker
+from agentevals_action.targets.agents import command as agent_command
+from agentevals_action.targets.agents import python_worker
+from agentevals_action.targets.agents.answers import Answers
+from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.reply_model import ReplyModel, validate_reply
+
+_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+#: Seconds that an import may take. It does not end with the time-out of the test that waits for
+#: it: the next test finds the worker ready.
+_IMPORT_SECONDS = 300.0
+
+
+def _check_target(target: str) -> str:
+    module, _, function = target.partition(":")
+    if _TARGET.fullmatch(target) and not module.endswith(".py"):
+        return target
+    path = module.removesuffix(".py").strip("./").replace("/", ".")
+    example = f"{path or 'package.module'}:{function or 'function'}"
+    advice = f"write `{example}`" if _TARGET.fullmatch(example) else "write `module:function`"
+    raise ValueError(f"it does not name a function of a module; {advice}")
+
+
+class Python(ProviderOptions):
+    """An agent that is a Python function."""
+
+    provider: ClassVar[str] = "python"
+
+    target: Annotated[str, AfterValidator(_check_target)] = Field(
+        description="The function, as `package.module:function`, imported from the folder to run "
+        "in. It gets the messages (a list of `role` and `content`, as OpenAI's chat format has "
+        "them) and, if it has parameters of these names, `test_id`, `conversation_id` and "
+        "`metadata`. It returns a text or an envelope; it may be async."
+    )
+    python: NonEmpty = Field(
+        "python3",
+        description="The interpreter, Python 3.9 or later: a command, or a path relative to the "
+        "folder to run in or to the repository's root, as `.venv/bin/python`.",
+    )
+    cwd: agent_command.WorkingFolder = None
+    env: agent_command.VariableNames = None
+
+    def connect(self, context: ProviderContext) -> Provider:
+        """The function with its environment; AttemptError if it names a variable that the workflow
+        does not pass on."""
+        return _Connected(self, context)
+
+    def variables(self) -> Sequence[str]:
+        """The names of `env`: the agent expects them."""
+        return self.env or ()
+
+    def files(self, folder: Folder) -> Sequence[str]:
+        """The module and the packages around it that are in the folder to run in."""
+        steps = self.target.partition(":")[0].split(".")
+        paths = [Path(*steps[:end]) for end in range(1, len(steps) + 1)]
+        names = [name for path in paths for name in (f"{path}.py", f"{path}/__init__.py")]
+        try:
+            return agent_command.named_files(names, self.cwd, folder)
+        except ValueError:  # a folder with `${{ }}`
+            return ()
+
+
+class _Ready(ReplyModel):
+    files: Mapping[str, str] | None = None
+    error: str = ""
+    traceback: str = ""
+
+
+class _Connected(Provider):
+    def __init__(self, options: Python, context: ProviderContext) -> None:
+        self._options, self._workers = options, context.workers
+        self._runner = agent_command.CommandRunner(options.env, context)
+        self._answers = Answers(self._runner, context.workers)
+        #: Digests of the imported files, by their paths from the folder to run in.
+        self._imported: dict[str, str] = {}
+
+    async def complete(self, request: Request) -> Trace:
+        program = self._program(request)
+        try:
+            return await self._answers.answer(program, request, self._open)
+        except OSError as error:
+            raise _not_started(program, error) from None
+
+    async def check(self, request: Request) -> None:
+        """Imports the function."""
+        program = self._program(request)
+        try:
+            async with self._workers.lend(program, self._open):
+                return
+        except OSError as error:
+            raise _not_started(program, error) from None
+
+    async def close(self) -> None:
+        """Ends the workers."""
+        await self._workers.close()
+
+    def _program(self, request: Request) -> Program:
+        folder = agent_command.declared_folder(request, self._options.cwd)
+        words = (self._interpreter(request, folder), python_worker.__file__, self._options.target)
+        # The worker itself enters the workspace of each request.
+        return self._runner.program(words, request, folder, workspace=None)
+
+    def _interpreter(self, request: Request, folder: Path) -> str:
+        name = self._options.python
+        paths = [base / name for base in (folder, request.root)] if "/" in name else [Path(name)]
+        for path in paths:
+            if self._runner.finds(str(path), folder):
+                return str(path)
+        where = " or ".join(dict.fromkeys(str(path) for path in paths))
+        raise AttemptError(
+            "target",
+            f"there is no interpreter {where}",
+            "create it in the input `prepare`, or fix the target's `python`",
+        )
+
+    async def _open(self, worker: Worker) -> None:
+        """Waits until a worker has imported the function."""
+        target = self._options.target
+        try:
+            async with asyncio.timeout(_IMPORT_SECONDS):
+                line = await worker.next_line()
+            ready = validate_reply(_Ready, parse_json(line.decode()), "of a Python worker")
+        except TimeoutError:
+            problem = f"the import of {target} took over {_IMPORT_SECONDS:g} s"
+            raise self._runner.error(problem, worker.errors) from None
+        except Ended as ended:
+            error = self._answers.error(ended, worker.errors)
+            problem = f"{target} cannot be imported: {error}"
+            raise AttemptError("target", problem, error.hint) from None
+        if ready.error:
+            problem = f"{target} cannot be imported: {ready.error}"
+            raise self._runner.error(problem, ready.traceback or worker.errors)
+        self._check_unchanged(ready.files or {})
+
+    def _check_unchanged(self, files: Mapping[str, str]) -> None:
+        """Raises AttemptError if a file is not as an earlier worker imported it: one run would test
+        two agents."""
+        seen = self._imported
+        if changed := [name for name in files if seen.setdefault(name, files[name]) != files[name]]:
+            raise AttemptError(
+                "configuration",
+                f"{joined(changed)} was changed by a program after it was loaded",
+                "see which agent, hook or judge writes there: give an agent that edits files a "
+                "`workspace`",
+            )
+
+
+def _not_started(program: Program, error: OSError) -> AttemptError:
+    return AttemptError("target", f"{program.words[0]} cannot be started: {error}")

@@ -1,0 +1,223 @@
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.workers import Ended, Program, Worker, Workers
+from tests.support.processes import alive, gone
+
+Result = TypeVar("Result")
+#: Answers each line with its process and the line.
+ECHO = "import os, sys\nfor line in sys.stdin: print(os.getpid(), line, end='', flush=True)"
+
+
+def program(folder: Path, code: str = ECHO, user: ChildUser | None = None) -> Program:
+    environment = (("PATH", os.environ["PATH"]),)
+    return Program((sys.executable, "-c", code), folder, environment, user)
+
+
+def run(calls: Coroutine[Any, Any, Result]) -> Result:
+    return asyncio.run(calls)
+
+
+async def ask(workers: Workers, of: Program, text: str = "hello") -> int:
+    """The process that answers."""
+    async with workers.lend(of) as worker:
+        process, answer = (await worker.ask(text.encode())).split()
+    assert answer == text.encode()
+    return int(process)
+
+
+def test_lend__a_worker_serves_one_call_at_a_time(tmp_path: Path) -> None:
+    async def calls() -> tuple[set[int], int]:
+        workers = Workers()
+        together = await asyncio.gather(*(ask(workers, program(tmp_path)) for _ in range(3)))
+        later = await ask(workers, program(tmp_path))
+        await workers.close()
+        return set(together), later
+
+    together, later = run(calls())
+    assert later in together
+
+
+def test_lend__programs_do_not_share_workers(tmp_path: Path) -> None:
+    """Head and base, or two targets with other variables."""
+    other = tmp_path / "other"
+    other.mkdir()
+
+    async def calls() -> set[int]:
+        workers = Workers()
+        found = {await ask(workers, program(folder)) for folder in (tmp_path, other)}
+        await workers.close()
+        return found
+
+    assert len(run(calls())) == 2
+
+
+def test_lend__idle_workers_end_when_there_are_too_many(tmp_path: Path) -> None:
+    """A repository with many suites, each with an agent that takes a gigabyte."""
+    folders = [tmp_path / str(number) for number in range(4)]
+    for folder in folders:
+        folder.mkdir()
+
+    async def calls() -> list[bool]:
+        workers = Workers(limit=2)
+        found = [await ask(workers, program(folder)) for folder in folders]
+        running = [alive(process) for process in found]
+        await workers.close()
+        assert all(map(gone, found))
+        return running
+
+    assert run(calls()) == [False, False, True, True]
+
+
+def test_lend__an_exception_ends_the_worker(tmp_path: Path) -> None:
+    async def calls() -> tuple[int, int]:
+        workers = Workers()
+        with contextlib.suppress(KeyError):
+            async with workers.lend(program(tmp_path)) as worker:
+                first = int((await worker.ask(b"hello")).split()[0])
+                raise KeyError
+        second = await ask(workers, program(tmp_path))
+        await workers.close()
+        return first, second
+
+    first, second = run(calls())
+    assert gone(first)
+    assert first != second
+
+
+def test_lend__a_worker_that_ended_while_idle_is_not_lent(tmp_path: Path) -> None:
+    """It answers, and ends when its parent has noticed."""
+    code = "import os\nprint(os.getpid(), input(), flush=True)"
+
+    async def calls() -> tuple[int, int]:
+        workers = Workers()
+        first = await ask(workers, program(tmp_path, code))
+        async with workers.lend(program(tmp_path)) as other:  # something else happens meanwhile
+            await other.ask(b"hello")
+            while alive(first) or first in _children():  # noqa: ASYNC110  # of the event loop
+                await asyncio.sleep(0.01)
+        second = await ask(workers, program(tmp_path, code))
+        await workers.close()
+        return first, second
+
+    first, second = run(calls())
+    assert first != second
+
+
+def _children() -> set[int]:
+    folder = Path(f"/proc/{os.getpid()}/task")
+    return {
+        int(pid) for task in folder.iterdir() for pid in (task / "children").read_text().split()
+    }
+
+
+def test_lend__a_waiting_call_gets_the_first_free_worker(tmp_path: Path) -> None:
+    """The second call waits for a start that never ends, until the first call is done."""
+    opened: list[Worker] = []
+
+    async def open_worker(worker: Worker) -> None:
+        opened.append(worker)
+        if len(opened) > 1:
+            await asyncio.Event().wait()
+
+    async def calls() -> bytes:
+        workers = Workers()
+        async with workers.lend(program(tmp_path), open_worker) as first:
+            second = asyncio.create_task(answer(workers))
+            while len(opened) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert not second.done()
+            own = await first.ask(b"own")
+        taken = await second
+        await workers.close()
+        return own.split()[0] + b" " + taken.split()[0]
+
+    async def answer(workers: Workers) -> bytes:
+        async with workers.lend(program(tmp_path), open_worker) as worker:
+            return await worker.ask(b"hello")
+
+    own, taken = run(calls()).split()
+    assert own == taken
+
+
+def test_lend__a_start_that_fails_later_is_an_error_of_one_call(tmp_path: Path) -> None:
+    opened: list[Worker] = []
+
+    async def open_worker(worker: Worker) -> None:
+        opened.append(worker)
+        if len(opened) == 2:
+            raise AttemptError("target", "no memory")
+
+    async def calls() -> list[str]:
+        workers, found = Workers(), []
+        for fails in (True, False, False):
+            try:
+                async with workers.lend(program(tmp_path), open_worker):
+                    found.append("fine")
+                    if fails:
+                        raise KeyError
+            except AttemptError as error:
+                found.append(str(error))
+            except KeyError:
+                pass
+        await workers.close()
+        return found
+
+    assert run(calls()) == ["fine", "no memory", "fine"]
+
+
+def test_close__cancelled_calls_leave_no_process(tmp_path: Path) -> None:
+    """A signal ends the run while workers start and answer."""
+    code = "import sys\nfor line in sys.stdin: pass"
+
+    async def calls() -> None:
+        workers = Workers()
+        tasks = [asyncio.create_task(ask(workers, program(tmp_path, code))) for _ in range(3)]
+        while len(_children()) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(result, asyncio.CancelledError) for result in results)
+        await workers.close()
+        assert not _children()
+
+    run(calls())
+
+
+def test_ask__a_worker_that_ended_reports_its_code(tmp_path: Path) -> None:
+    async def call() -> None:
+        workers = Workers()
+        async with workers.lend(program(tmp_path, "import sys; sys.exit(5)")) as worker:
+            await worker.ask(b"hello")
+
+    with pytest.raises(Ended) as caught:
+        run(call())
+    assert caught.value.returncode == 5
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change users")
+def test_lend__the_program_runs_as_its_user(tmp_path: Path) -> None:
+    script = 'while read -r line; do echo "$(id -u) $HOME"; done'
+    environment = (("PATH", os.environ["PATH"]),)
+    user = ChildUser(60801, tmp_path, tmp_path)
+
+    async def call() -> bytes:
+        workers = Workers()
+        async with workers.lend(
+            Program(("sh", "-c", script), Path("/"), environment, user)
+        ) as worker:
+            answer = await worker.ask(b"who")
+        await workers.close()
+        return answer
+
+    assert run(call()) == f"60801 {tmp_path}".encode()

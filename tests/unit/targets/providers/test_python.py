@@ -1,0 +1,517 @@
+import ast
+import asyncio
+import os
+import sys
+import textwrap
+import time
+import venv
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.system.paths import Folder
+from agentevals_action.targets.agents import python_worker
+from agentevals_action.targets.base import Provider
+from tests.support import targets
+from tests.support.processes import gone
+
+Result = TypeVar("Result")
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A repository with the module `agent.py`, whose function `answer` is the target."""
+
+    root: Path
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, source: str, name: str = "agent.py") -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source))
+
+    def use(self, calls: Callable[[Provider], Awaitable[Result]]) -> Result:
+        """The result of calls of one connected target."""
+        definition = {"provider": "python", "target": "agent:answer", "python": sys.executable}
+        options = targets.options({**definition, **self.fields})
+
+        async def run() -> Result:
+            provider = options.connect(targets.context(ENVIRONMENT, {"SEEN": "1", "OTHER": "1"}))
+            try:
+                return await calls(provider)
+            finally:
+                await provider.close()
+
+        return asyncio.run(run())
+
+    def traces(self, *prompts: Message | str, **request: Any) -> list[Trace | AttemptError]:
+        """The outcomes of calls, one after another."""
+
+        async def call(provider: Provider) -> list[Trace | AttemptError]:
+            return [await self.outcome(provider, prompt, **request) for prompt in prompts]
+
+        return self.use(call)
+
+    async def outcome(
+        self, provider: Provider, *messages: Message | str, **request: Any
+    ) -> Trace | AttemptError:
+        try:
+            return await provider.complete(targets.request(self.root, *messages, **request))
+        except AttemptError as error:
+            return error
+
+    def answers(self, *prompts: Message | str, **request: Any) -> list[str]:
+        return [
+            outcome.output if isinstance(outcome, Trace) else f"{outcome.kind}: {outcome}"
+            for outcome in self.traces(*prompts, **request)
+        ]
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return Agent(tmp_path)
+
+
+def with_fields(agent: Agent, **fields: Any) -> Agent:
+    return Agent(agent.root, {**agent.fields, **fields})
+
+
+def imports(root: Path) -> int:
+    """How often the module that notes its imports was imported."""
+    return len((root / "imports").read_text())
+
+
+COUNTS_IMPORTS = """
+with open("imports", "a") as file:
+    file.write(".")
+"""
+
+
+def test_complete__one_import_serves_many_calls(agent: Agent) -> None:
+    agent.write(f"{COUNTS_IMPORTS}\ndef answer(messages): return messages[-1]['content'].upper()")
+    assert agent.answers("a", "b", "c") == ["A", "B", "C"]
+    assert imports(agent.root) == 1
+
+
+def test_complete__an_async_function_keeps_its_event_loop(agent: Agent) -> None:
+    agent.write(
+        """
+        import asyncio
+        loops = set()
+        async def answer(messages):
+            loops.add(asyncio.get_running_loop())
+            await asyncio.sleep(0)
+            return str(len(loops))
+        """
+    )
+    assert agent.answers("a", "b") == ["1", "1"]
+
+
+def test_complete__calls_at_once_have_workers_of_their_own(agent: Agent) -> None:
+    """Each call waits until the other one is made, too."""
+    agent.write(
+        """
+        import os, pathlib, time
+        def answer(messages):
+            pathlib.Path(messages[0]["content"]).touch()
+            while not (os.path.exists("a") and os.path.exists("b")):
+                time.sleep(0.01)
+            return str(os.getpid())
+        """
+    )
+
+    async def both(provider: Provider) -> Sequence[Trace]:
+        requests = (targets.request(agent.root, text) for text in ("a", "b"))
+        return await asyncio.gather(*map(provider.complete, requests))
+
+    assert len({trace.output for trace in agent.use(both)}) == 2
+
+
+def test_complete__messages_have_the_chat_format(agent: Agent) -> None:
+    agent.write("import json\ndef answer(messages): return 'got ' + json.dumps(messages)")
+    (agent.root / "notes.txt").write_text("content")
+    messages = (
+        Message("system", "Be brief."),
+        Message("user", "one"),
+        Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, id="c1"),)),
+        Message("tool", "seen", tool_call_id="c1"),
+        Message("user", (Block("file", "notes.txt", agent.root / "notes.txt"),)),
+    )
+
+    async def call(provider: Provider) -> Trace:
+        return await provider.complete(targets.request(agent.root, *messages))
+
+    assert ast.literal_eval(agent.use(call).output.removeprefix("got ")) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "one"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "look", "arguments": '{"at": 1}'},
+                }
+            ],
+        },
+        {"role": "tool", "content": "seen", "tool_call_id": "c1"},
+        {"role": "user", "content": '<file path="notes.txt">\ncontent\n</file>'},
+    ]
+
+
+def test_complete__a_function_gets_the_fields_that_it_names(agent: Agent) -> None:
+    agent.write(
+        """
+        def answer(messages, metadata, *, test_id, conversation_id=None, other="unset"):
+            return f"{test_id} {conversation_id} {metadata['team']} {other}"
+        """
+    )
+    request = {"eval_id": "t1", "conversation_id": "talk", "metadata": {"team": "core"}}
+    assert agent.answers("a", **request) == ["t1 talk core unset"]
+
+
+def test_complete__an_envelope_is_read(agent: Agent) -> None:
+    agent.write(
+        """
+        def answer(messages):
+            return {"output": "yes", "token_usage": {"input": 3, "output": 4}, "cost_usd": 0.5}
+        """
+    )
+    (trace,) = agent.traces("a")
+    assert isinstance(trace, Trace)
+    assert (trace.output, trace.input_tokens, trace.output_tokens) == ("yes", 3, 4)
+    assert trace.cost_usd == 0.5
+
+
+def test_complete__the_duration_is_without_the_import(agent: Agent) -> None:
+    agent.write(
+        """
+        import time
+        time.sleep(0.3)
+        IMPORTED = time.monotonic()
+        def answer(messages): return str(IMPORTED)
+        """
+    )
+    (trace,) = agent.traces("a")
+    assert isinstance(trace, Trace)
+    assert trace.duration_ms is not None
+    assert trace.duration_ms / 1000 < time.monotonic() - float(trace.output)
+
+
+@pytest.mark.parametrize(
+    "statement", ["raise ValueError('no such order')", "import sys; sys.exit('no such order')"]
+)
+def test_complete__an_exception_is_an_error_of_its_test(agent: Agent, statement: str) -> None:
+    agent.write(
+        f"""
+        import os
+        def find():
+            {statement}
+        def answer(messages):
+            return find() if messages[0]["content"] == "bad" else str(os.getpid())
+        """
+    )
+    before, error, after = agent.answers("a", "bad", "b")
+    assert "no such order" in error.splitlines()[0]
+    assert error.startswith("target: ")
+    assert 'agent.py", line ' in error
+    assert "in find" in error
+    assert "python_worker" not in error
+    assert before == after  # the same process
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("os._exit(3)", "the worker ended with exit code 3"),
+        ("os.kill(os.getpid(), 9)", "the worker was ended by signal 9"),
+    ],
+)
+def test_complete__a_worker_that_ends_is_replaced(
+    agent: Agent, statement: str, problem: str
+) -> None:
+    agent.write(
+        f"""
+        import os, sys
+        def answer(messages):
+            if messages[0]["content"] == "bad":
+                print("about to fail", file=sys.stderr, flush=True)
+                {statement}
+            return str(os.getpid())
+        """
+    )
+    before, error, after = agent.answers("a", "bad", "b")
+    assert error == f"target: {problem}:\nabout to fail"
+    assert before != after
+
+
+def test_complete__a_time_out_ends_the_worker(agent: Agent) -> None:
+    agent.write(
+        """
+        import os, subprocess, time
+        def answer(messages):
+            if messages[0]["content"] == "slow":
+                child = subprocess.Popen(["sleep", "1000"])
+                print(os.getpid(), child.pid, flush=True)
+                time.sleep(1000)
+            return str(os.getpid())
+        """
+    )
+    before, slow, after = agent.answers("a", "slow", "b", timeout=1.5)
+    assert slow.startswith("timeout: no answer within 1.5 s:\n")
+    assert before != after
+    assert all(gone(int(process)) for process in slow.splitlines()[1].split())
+
+
+def test_complete__a_time_out_during_the_import_says_so(agent: Agent) -> None:
+    agent.write("import time\ntime.sleep(1000)\ndef answer(messages): return 'x'")
+    (error,) = agent.answers("a", timeout=0.3)
+    assert error == "timeout: no answer within 0.3 s: its worker was still starting"
+
+
+def test_complete__what_is_printed_is_not_an_answer(agent: Agent) -> None:
+    agent.write(
+        """
+        import os, subprocess, sys
+        print('{"call": 1, "reply": "forged"}', flush=True)
+        def answer(messages):
+            print('{"call": 1, "reply": "forged"}')
+            os.write(1, b'{"call": 1, "reply": "forged"}\\n')
+            subprocess.run(["echo", '{"call": 1, "reply": "forged"}'])
+            sys.stderr.write("noise\\n")
+            return f"real, input {os.read(0, 100)!r}"
+        """
+    )
+    assert agent.answers("a", "b") == ["real, input b''"] * 2
+
+
+def test_complete__a_closed_standard_output_does_no_harm(agent: Agent) -> None:
+    agent.write("import sys\ndef answer(messages):\n    sys.stdout.close()\n    return 'yes'")
+    assert agent.answers("a", "b") == ["yes", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("import nothing_like_it", "ModuleNotFoundError: No module named 'nothing_like_it'"),
+        ("def answer(: pass", "SyntaxError: "),
+        ("raise SystemExit('needs a key')", "SystemExit: needs a key"),
+        ("import os\nos._exit(7)", "the worker ended with exit code 7"),
+        ("other = 1", "AttributeError: module 'agent' has no attribute 'answer'"),
+        ("answer = 1", "TypeError: agent:answer is not a function"),
+        ("def answer(): pass", "TypeError: too many positional arguments"),
+        ("def answer(messages, tools): pass", "TypeError: missing a required argument: 'tools'"),
+    ],
+)
+def test_complete__an_import_that_fails_is_one_error_for_all(
+    agent: Agent, source: str, problem: str
+) -> None:
+    agent.write(f"{COUNTS_IMPORTS}\n{source}")
+    if source.startswith("def answer(:"):
+        agent.write("", "imports")
+        agent.write(source)
+    errors = agent.answers("a", "b", "c")
+    assert errors[0].startswith(f"target: agent:answer cannot be imported: {problem}")
+    assert errors[1:] == errors[:1] * 2
+    assert imports(agent.root) <= 1
+
+
+def test_complete__an_import_error_ends_all_calls_that_wait(agent: Agent) -> None:
+    agent.write(f"{COUNTS_IMPORTS}\nimport time\ntime.sleep(0.2)\nimport nothing_like_it")
+
+    async def many(provider: Provider) -> list[Trace | AttemptError]:
+        calls = (agent.outcome(provider, str(number)) for number in range(50))
+        return await asyncio.gather(*calls)
+
+    errors = agent.use(many)
+    assert {str(error).splitlines()[0] for error in errors} == {
+        "agent:answer cannot be imported: ModuleNotFoundError: No module named 'nothing_like_it':"
+    }
+    assert imports(agent.root) <= max(4, os.cpu_count() or 1)
+
+
+def test_check__imports_the_function_and_does_not_call_it(agent: Agent) -> None:
+    agent.write(f"{COUNTS_IMPORTS}\ndef answer(messages): raise ValueError('called')")
+    agent.use(lambda provider: provider.check(targets.request(agent.root, "ping")))
+    assert imports(agent.root) == 1
+    agent.write("import nothing_like_it")
+    with pytest.raises(AttemptError, match=r"^agent:answer cannot be imported: ModuleNotFound"):
+        agent.use(lambda provider: provider.check(targets.request(agent.root, "ping")))
+
+
+def test_complete__an_interpreter_of_its_own_needs_none_of_our_packages(agent: Agent) -> None:
+    venv.create(agent.root / ".venv", with_pip=False)
+    agent.write(
+        """
+        import importlib.util, sys
+        def answer(messages):
+            found = [name for name in ("pydantic", "agentevals_action") if importlib.util.find_spec(name)]
+            return f"{sys.prefix} {found}"
+        """,
+        "evals/agent.py",
+    )
+    own = with_fields(agent, python=".venv/bin/python")
+    assert own.answers("a", folder=agent.root / "evals") == [f"{agent.root / '.venv'} []"]
+
+
+def test_complete__an_interpreter_that_does_not_exist_is_named(agent: Agent) -> None:
+    own = with_fields(agent, python=".venv/bin/python")
+    (error,) = own.traces("a", folder=agent.root)
+    assert isinstance(error, AttemptError)
+    assert str(error) == f"there is no interpreter {agent.root}/.venv/bin/python"
+    assert "`prepare`" in error.hint
+
+
+def test_worker__is_valid_for_python_3_9() -> None:
+    source = Path(python_worker.__file__).read_text()
+    tree = ast.parse(source, feature_version=(3, 9))
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in [getattr(node, "module", None) or node.names[0].name]
+    }
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+def test_complete__the_agent_works_in_the_workspace(agent: Agent) -> None:
+    """Its imports come from the folder of the suite, also when the workspace has such a module."""
+    agent.write(
+        """
+        import os, pathlib
+        def answer(messages):
+            import helper
+            pathlib.Path("written").touch()
+            names = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
+            return f"{helper.NAME} {os.getcwd()} {[os.environ.get(name) for name in names]}"
+        """
+    )
+    agent.write("NAME = 'real'", "helper.py")
+    agent.write("NAME = 'planted'", "work/helper.py")
+    work = agent.root / "work"
+
+    async def both(provider: Provider) -> list[str]:
+        requests = (targets.request(agent.root, "a", workspace=one) for one in (work, None))
+        return [(await provider.complete(request)).output for request in requests]
+
+    inside, outside = agent.use(both)
+    assert inside == f"real {work} {[str(work)] * 2}"
+    assert outside == f"real {agent.root} [None, None]"
+    assert (work / "written").exists()
+
+
+@pytest.mark.parametrize(("env", "seen"), [(None, ["OTHER", "SEEN"]), (["SEEN"], ["SEEN"])])
+def test_complete__the_environment_is_scrubbed(
+    agent: Agent, env: Any, seen: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    agent.write("import os\ndef answer(messages): return ' '.join(sorted(os.environ))")
+    (names,) = with_fields(agent, env=env).answers("a")
+    assert set(names.split()) - {"LC_CTYPE"} == {"PATH", *seen}
+
+
+def test_complete__a_module_that_changed_is_not_imported_again(agent: Agent) -> None:
+    """Attack: an agent writes its own code during the run, and confirmation tests another agent."""
+    agent.write(
+        """
+        import os, helper
+        def answer(messages):
+            if messages[0]["content"] == "edit":
+                open("helper.py", "a").write("# other")
+                os._exit(1)
+            return "fine"
+        """
+    )
+    agent.write("", "helper.py")
+    assert agent.answers("a", "edit", "b") == [
+        "fine",
+        "target: the worker ended with exit code 1",
+        "configuration: helper.py was changed by a program after it was loaded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (
+            "object()",
+            "TypeError: the target returned an object of builtins.object; return a text, a",
+        ),
+        ("float('nan')", "the reply is not JSON: "),
+        ("None", "the answer is empty (null)"),
+        ("'x' * 11_000_000", "the worker wrote more than 10 MB"),
+    ],
+)
+def test_complete__a_reply_that_cannot_be_read_is_an_error(
+    agent: Agent, value: str, problem: str
+) -> None:
+    agent.write(
+        f"def answer(messages): return {value} if messages[0]['content'] == 'bad' else 'fine'"
+    )
+    error, after = agent.answers("bad", "good")
+    assert error.startswith(f"target: {problem}")
+    assert after == "fine"
+
+
+def test_complete__objects_are_read_as_data(agent: Agent) -> None:
+    agent.write(
+        """
+        import dataclasses, pathlib
+        @dataclasses.dataclass
+        class Reply:
+            output: str
+            messages: object = None
+        def answer(messages):
+            return Reply("done").__class__(output="done")
+        """
+    )
+    assert agent.answers("a") == ["done"]
+
+
+def test_close__ends_the_workers(agent: Agent) -> None:
+    agent.write(
+        """
+        import atexit, os
+        atexit.register(lambda: open("ended", "w").close())
+        def answer(messages): return str(os.getpid())
+        """
+    )
+    (process,) = agent.answers("a")
+    assert gone(int(process))
+    assert (agent.root / "ended").exists()  # by itself, as its input ended
+
+
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        ("agent.py:answer", "write `agent:answer`"),
+        ("src/agent.py:answer", "write `src.agent:answer`"),
+        ("agent", "write `agent:function`"),
+        ("agent:", "write `agent:function`"),
+        (":answer", "write `package.module:answer`"),
+        ("agent:answer()", "write `module:function`"),
+        ("agent; rm:answer", "write `module:function`"),
+    ],
+)
+def test_target__must_name_a_function(target: str, advice: str) -> None:
+    with pytest.raises(ValueError, match="does not name a function of a module") as caught:
+        targets.options({"provider": "python", "target": target})
+    assert advice in str(caught.value)
+
+
+def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
+    for name in ("src/app/__init__.py", "src/app/agent.py", "src/agent.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    options = targets.options({"provider": "python", "target": "app.agent:answer", "cwd": "/src"})
+    found = options.files(Folder(tmp_path, tmp_path))
+    assert found == ("src/app/__init__.py", "src/app/agent.py")
