@@ -1,14 +1,17 @@
-"""Stand-ins for the command lines of agents: `python agent_programs.py claude|codex|copilot
-WORDS…`, as strict with their words as they are.
+"""Stand-ins for the command lines of agents: `python agent_programs.py
+claude|codex|copilot|gemini WORDS…`, as strict with their words as they are.
 
 To `echo X` they answer X in their own stream; anything else fails as a wrong key does.
 `STAND_IN_STREAM` names a file that is printed instead, `STAND_IN_EXIT` is then the exit code and
-`STAND_IN_SAYS` what goes to standard error; `STAND_IN_SEEN` names a file that gets what the program
-saw."""
+`STAND_IN_SAYS` what goes to standard error; with `STAND_IN_HOLDS` the program then goes on without
+a word. `STAND_IN_TELEMETRY` names a file with the telemetry that Copilot writes, `STAND_IN_SEEN` one
+that gets what the program saw."""
 
 import argparse
 import json
 import os
+import shutil
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +32,7 @@ def lines(*events: Mapping[str, Any]) -> str:
 
 def claude_said(text: str) -> str:
     """A run in which Claude answers at once."""
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -42,6 +45,7 @@ def claude_said(text: str) -> str:
         "cache_read_input_tokens": 100,
         "output_tokens": 7,
     }
+    message["usage"] = {**usage, "output_tokens": 1}
     return lines(
         {
             "type": "system",
@@ -182,6 +186,37 @@ def copilot_failed(kind: str, message: str, status: int | None = None) -> str:
     return lines(copilot_event("session.start", sessionId="s1"), error, copilot_ended(1))
 
 
+def gemini_event(kind: str, /, **fields: Any) -> Mapping[str, Any]:
+    """One event of Gemini's stream."""
+    return {"type": kind, "timestamp": "2026-11-22T09:25:04.310Z", **fields}
+
+
+def gemini_ended(error: Mapping[str, Any] | None = None, **stats: int) -> Mapping[str, Any]:
+    """Gemini's last line."""
+    ended = {"status": "error", "error": error} if error else {"status": "success"}
+    stats = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0} | stats
+    return gemini_event("result", **ended, stats={**stats, "duration_ms": 971, "tool_calls": 0})
+
+
+def gemini_said(text: str) -> str:
+    """A run in which Gemini CLI answers at once."""
+    return lines(
+        gemini_event("init", session_id="s1", model="gemini-2.5-flash"),
+        gemini_event("message", role="user", content="…"),
+        gemini_event("message", role="assistant", content=text, delta=True),
+        gemini_ended(total_tokens=150, input_tokens=100, output_tokens=20, cached=30),
+    )
+
+
+def gemini_failed(body: Mapping[str, Any] | str) -> str:
+    """A run that ends with an error of the API."""
+    message = body if isinstance(body, str) else json.dumps({"error": body})
+    error = {"type": "unknown", "message": f"[API Error: {message}]"}
+    return lines(
+        gemini_event("init", session_id="s1", model="gemini-2.5-flash"), gemini_ended(error)
+    )
+
+
 def _claude(words: argparse.ArgumentParser) -> None:
     words.add_argument("-p", "--print", action="store_true", required=True)
     words.add_argument("--output-format", choices=["stream-json"], required=True)
@@ -217,6 +252,13 @@ def _copilot(words: argparse.ArgumentParser) -> None:
     words.add_argument("--allow-tool", action="append")
 
 
+def _gemini(words: argparse.ArgumentParser) -> None:
+    words.add_argument("--output-format", choices=["stream-json"], required=True)
+    words.add_argument("--skip-trust", action="store_true", required=True)
+    words.add_argument("--model")
+    words.add_argument("--approval-mode", choices=["default", "auto_edit", "yolo", "plan"])
+
+
 _PROGRAMS = {
     "claude": (
         _claude,
@@ -232,6 +274,11 @@ _PROGRAMS = {
         _copilot,
         copilot_said,
         copilot_failed("authentication", "No authentication information found."),
+    ),
+    "gemini": (
+        _gemini,
+        gemini_said,
+        gemini_failed({"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}),
     ),
 }
 
@@ -253,9 +300,15 @@ def main(name: str, words: Sequence[str]) -> int:
                 }
             )
         )
+    if telemetry := os.environ.get("STAND_IN_TELEMETRY"):
+        shutil.copyfile(telemetry, os.environ["COPILOT_OTEL_FILE_EXPORTER_PATH"])
     if scripted := os.environ.get("STAND_IN_STREAM"):
         sys.stdout.write(Path(scripted).read_text())
         sys.stderr.write(os.environ.get("STAND_IN_SAYS", ""))
+        if os.environ.get("STAND_IN_HOLDS"):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            signal.pause()
         return int(os.environ.get("STAND_IN_EXIT", "0"))
     if prompt.startswith("echo "):
         sys.stdout.write(said(prompt.removeprefix("echo ")))

@@ -19,7 +19,7 @@ from tests.support import agent_programs, targets
 
 @dataclass(frozen=True)
 class AgentRun:
-    """One agent (`claude`, `codex`, `copilot`) in a folder; `allowed` are variables that the
+    """One agent (`claude`, `codex`, `copilot`, `gemini`) in a folder; `allowed` are variables that the
     workflow lets through."""
 
     name: str
@@ -59,6 +59,18 @@ class AgentRun:
         path = self.root / "stream.jsonl"
         path.write_text(stream)
         script = {"STAND_IN_STREAM": str(path), "STAND_IN_EXIT": str(code), "STAND_IN_SAYS": says}
+        return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
+
+    def holding(self) -> "AgentRun":
+        """The same agent, which does not end after its stream."""
+        script = {"STAND_IN_HOLDS": "1"}
+        return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
+
+    def reporting(self, telemetry: str) -> "AgentRun":
+        """The same agent, which also writes this telemetry where it is asked to."""
+        path = self.root / "telemetry.jsonl"
+        path.write_text(telemetry)
+        script = {"STAND_IN_TELEMETRY": str(path)}
         return AgentRun(self.name, self.root, {**self.allowed, **script}, self.withheld)
 
     def seen(

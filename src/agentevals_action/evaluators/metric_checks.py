@@ -218,9 +218,11 @@ class ExecutionMetrics(EvaluatorOptions):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 if all limits hold, else 0; each is a hit or a miss."""
-        trace, calls = case.trace, case.trace.tool_calls
+        trace, calls = case.trace, case.trace.made_calls
         tolerance = _TOLERANCE if self.exploration_tolerance is None else self.exploration_tolerance
-        ratio, target = exploration_ratio(calls), self.target_exploration_ratio
+        # An agent that reads files through its shell does not show which calls explore.
+        shown = None if trace.hidden_tools else calls
+        ratio, target = exploration_ratio(shown), self.target_exploration_ratio
         call_count = None if calls is None else len(calls)
         return score_checks(
             (

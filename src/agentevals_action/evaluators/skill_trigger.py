@@ -29,12 +29,19 @@ class SkillTrigger(EvaluatorOptions):
     )
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
-        """1 if the first call is as it should be, else 0; unknown tool calls are a miss."""
+        """1 if the first call is as it should be, else 0; unknown tool calls and a refused one are
+        a miss either way."""
         name, calls = quoted(self.skill), case.trace.tool_calls
-        if calls is None:
-            miss = f"whether the skill {name} came first is unknown: the reply shows no tool calls"
+        if calls is None or not _ARGUMENTS.keys().isdisjoint(case.trace.hidden_tools):
+            why = "the reply shows no tool calls"
+            if calls is not None:
+                why = "the agent reads files through its shell"
+            miss = f"whether the skill {name} came first is unknown: {why}"
             return Score(0.0, misses=(miss,), known=False)
         opened = bool(calls) and _opens(calls[0], self.skill.strip())
+        if opened and calls[0].refused:
+            miss = f"the skill {name} came first, but the call was refused"
+            return Score(0.0, misses=(miss,), known=False)
         first = f"the first tool call is {quoted(calls[0].name)}" if calls else "no tool was called"
         text = f"the skill {name} " + ("came first" if opened else f"did not come first: {first}")
         return score_check(opened is self.should_trigger, text, text)

@@ -79,6 +79,7 @@ def read_tool_call(data: Any) -> ToolCall:
         output=data.get("output"),
         id=_optional_text(data, "id"),
         duration_ms=duration,
+        refused=data.get("refused") is True,
     )
 
 
@@ -121,6 +122,7 @@ def _wire_tool_call(call: ToolCall) -> dict[str, Any]:
         "input": call.arguments,
         "output": call.output,
         "duration_ms": call.duration_ms,
+        "refused": call.refused or None,
     }
     return {key: value for key, value in data.items() if value is not None}
 

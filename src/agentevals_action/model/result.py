@@ -66,7 +66,8 @@ class EvaluatorResult:
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class TraceSummary:
     """The summary of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
-    in milliseconds."""
+    in milliseconds. Refused calls count nowhere; `refused_tools` are their tools. `hidden_tools`
+    are the tools whose calls the agent does not show."""
 
     event_count: int = 0
     tool_names: tuple[str, ...] = ()
@@ -77,6 +78,8 @@ class TraceSummary:
     total_tokens: int | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
+    refused_tools: tuple[str, ...] = ()
+    hidden_tools: tuple[str, ...] = ()
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

@@ -36,13 +36,15 @@ class Block:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown."""
+    """A tool that an assistant called; `arguments` decoded, `duration_ms` None when unknown.
+    `refused`: the agent was not permitted to make the call, so that it was not made."""
 
     name: str
     arguments: Any = None
     output: Any = None
     id: str | None = None
     duration_ms: float | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,11 @@ def text_of(message: Message) -> str:
 class Trace:
     """One attempt: the messages that the agent produced, and its figures.
 
-    `tool_calls` is None where the reply cannot show them (plain text of a command). Tokens are
-    counts, `cost_usd` US dollars, `duration_ms` milliseconds. `cached`: the reply comes
-    from the cache, and the figures are those of the original call."""
+    `tool_calls` is None where the reply cannot show them (plain text of a command); refused ones
+    are among them. `hidden_tools` are the names of tools whose calls the agent does not show
+    (`Read`, of an agent that reads files through its shell). Tokens are counts, `cost_usd` US
+    dollars, `duration_ms` milliseconds. `warnings` are sentences about the reply. `cached`: the
+    reply comes from the cache, and the figures are those of the original call."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] | None = None
@@ -34,6 +36,15 @@ class Trace:
     cost_usd: float | None = None
     duration_ms: float | None = None
     cached: bool = False
+    hidden_tools: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def made_calls(self) -> tuple[ToolCall, ...] | None:
+        """The tool calls that were made; None if they are unknown."""
+        if self.tool_calls is None:
+            return None
+        return tuple(call for call in self.tool_calls if not call.refused)
 
     @property
     def has_answer(self) -> bool:

@@ -21,7 +21,8 @@ class Work:
 
 def summary_of(trace: Trace) -> TraceSummary:
     """The summary of a trace; unknown values are None."""
-    calls = trace.tool_calls
+    calls = trace.made_calls
+    refused = (call.name for call in trace.tool_calls or () if call.refused)
     both = trace.input_tokens is not None and trace.output_tokens is not None
     return TraceSummary(
         event_count=len(calls or ()),
@@ -33,6 +34,8 @@ def summary_of(trace: Trace) -> TraceSummary:
         total_tokens=(trace.input_tokens or 0) + (trace.output_tokens or 0) if both else None,
         cost_usd=trace.cost_usd,
         duration_ms=trace.duration_ms,
+        refused_tools=tuple(dict.fromkeys(refused)),
+        hidden_tools=trace.hidden_tools,
     )
 
 
@@ -49,5 +52,6 @@ def stored_work(sample: SampleResult) -> Work:
         output_tokens=summary.output_tokens,
         cost_usd=summary.cost_usd,
         duration_ms=summary.duration_ms,
+        hidden_tools=summary.hidden_tools,
     )
     return Work(trace, changes=sample.file_changes)

@@ -69,23 +69,24 @@ async def run(
     stdin: str = "",
     limit: int = OUTPUT_LIMIT,
     on_output: OnOutput | None = None,
+    done: asyncio.Event | None = None,
     user: ChildUser | None = None,
 ) -> Completed:
-    """Runs a child until it ends or `timeout` seconds pass, and keeps the complete lines in the
-    first `limit` bytes of each stream: the rest of a line could be part of a secret. It runs as
-    `user`, or as the user of this process.
+    """Runs a child until it ends, `timeout` seconds pass or the caller sets `done`, and keeps the
+    complete lines in the first `limit` bytes of each stream: the rest of a line could be part of a
+    secret. It runs as `user`, or as the user of this process.
 
     When it returns or is cancelled, no process of the group is left; a process that started a
     session of its own is not in the group. OSError if the child cannot be started."""
     started = time.monotonic()
-    child = _Collector(limit, on_output)
+    child = _Collector(limit, on_output, done or asyncio.Event())
     # A file needs no feeding, and the child can open it as /dev/stdin.
     with tempfile.TemporaryFile() as feed:
         feed.write(stdin.encode("utf-8", "replace"))
         feed.seek(0)
         transport = await start(child, command, cwd, environment, feed, user)
     try:
-        timed_out = not await _occurs(child.exited, timeout)
+        timed_out = not await _occurs(child.done, timeout)
         duration_ms = (time.monotonic() - started) * 1000
     finally:
         returncode = await end(child, transport)
@@ -128,13 +129,20 @@ class Child(asyncio.SubprocessProtocol):
 
 
 class _Collector(Child):
-    """Collects the output of a child up to a limit."""
+    """Collects the output of a child up to a limit; `done` is set at its end, if the caller did not
+    set it before."""
 
-    def __init__(self, limit: int, on_output: OnOutput | None) -> None:
+    def __init__(self, limit: int, on_output: OnOutput | None, done: asyncio.Event) -> None:
         super().__init__()
+        self.done = done
         self.output = {fd: bytearray() for fd in _STREAMS}
         self.truncated: set[int] = set()
         self._limit, self._on_output = limit, on_output
+
+    def process_exited(self) -> None:
+        """Called when the process ends."""
+        super().process_exited()
+        self.done.set()
 
     def add_output(self, fd: int, data: bytes) -> None:
         """Keeps what fits into the limit."""

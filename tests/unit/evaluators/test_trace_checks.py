@@ -73,6 +73,41 @@ def test_unknown__is_a_miss_even_when_negated(kind: str, fields: dict[str, Any],
         assert (result.hits, result.misses) == ((), (miss,))
 
 
+@pytest.mark.parametrize("should", [True, False])
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (
+            Trace((), (ToolCall("Skill", {"skill": "x"}, refused=True),)),
+            'the skill "x" came first, but the call was refused',
+        ),
+        (
+            Trace((), (ToolCall("Bash"),), hidden_tools=("Read", "Skill")),
+            'whether the skill "x" came first is unknown: the agent reads files through its shell',
+        ),
+    ],
+)
+def test_skill_trigger__refused_or_hidden_is_a_miss_either_way(
+    trace: Trace, why: str, should: bool
+) -> None:
+    for negate in (False, True):
+        fields = {"skill": "x", "should_trigger": should}
+        result = run("skill_trigger", fields, trace, negate=negate)
+        assert (result.score, result.misses) == (0, (why,))
+
+
+def test_execution_metrics__refused_calls_were_not_made() -> None:
+    calls = calling(ToolCall("Read", refused=True), ToolCall("Edit"))
+    limits = {"max_tool_calls": 1, "target_exploration_ratio": 0, "exploration_tolerance": 0}
+    assert run("execution_metrics", limits, calls).score == 1
+
+
+def test_execution_metrics__exploration_is_unknown_if_reads_are_hidden() -> None:
+    trace = Trace((), (ToolCall("Bash"),), hidden_tools=("Read",))
+    result = run("execution_metrics", {"target_exploration_ratio": 0}, trace)
+    assert result.misses == ("exploration ratio: unknown, 0 ± 0.2 asked",)
+
+
 def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
     trace = Trace((), (ToolCall("Read"), ToolCall("Edit")), 3, 900, 200, None, 0.12, 1500)
     limits = {

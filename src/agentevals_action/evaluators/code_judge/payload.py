@@ -27,7 +27,7 @@ def judge_payload(case: Case, evaluator: Evaluator, *, agentv: bool = False) -> 
     schema has no null. ValueError or OSError if a file of the test cannot be read."""
     test, trace = case.test, case.trace
     summary = trace_summary.summary_of(trace)
-    by_name = Counter(call.name for call in trace.tool_calls or ())
+    by_name = Counter(call.name for call in trace.made_calls or ())
     # The trace does not tell which calls failed.
     counts = {"tool_calls": by_name, "tool_calls_by_name": by_name, "error_count": 0}
     summary_data = {**asdict(summary), **counts}

@@ -30,6 +30,7 @@ def _tool_calls(case: Case) -> list[dict[str, Any]]:
             "input": call.arguments,
             "output": call.output,
             "duration_ms": call.duration_ms,
+            "refused": call.refused or None,
         }
         for call in case.trace.tool_calls or ()
     )

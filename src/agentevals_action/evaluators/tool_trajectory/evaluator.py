@@ -22,8 +22,8 @@ _NOTHING = "it checks nothing; write the calls under `expected`, or counts under
 
 
 class ToolTrajectory(EvaluatorOptions):
-    """Compares the agent's tool calls with those expected; one call satisfies one of them. Unknown
-    tool calls are misses."""
+    """Compares the agent's tool calls with those expected; one call satisfies one of them, a
+    refused call none. Unknown tool calls are misses."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["expected"]}, {"required": ["minimums"]}]}
@@ -84,4 +84,4 @@ class ToolTrajectory(EvaluatorOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The satisfied share, by the mode."""
         plan = Plan(self.mode, self.expected or (), self.minimums or {}, self.args_match)
-        return score_calls(plan, case.trace.tool_calls)
+        return score_calls(plan, case.trace.tool_calls, case.trace.hidden_tools)

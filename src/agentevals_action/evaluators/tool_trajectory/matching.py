@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from agentevals_action.model.json_values import MISSING, equal, look_up, shown
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
+_REFUSED = " (the call was refused)"
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | _Names
@@ -114,8 +115,12 @@ class Plan:
     args_match: ArgsMatch | None = None
 
     def fits(self, expected: Expectation, call: ToolCall) -> bool:
-        """Whether a call is the expected one."""
-        return fits(expected, call, self.args_match)
+        """Whether a call is the expected one, and was made."""
+        return not call.refused and fits(expected, call, self.args_match)
+
+    def is_refused(self, expected: Expectation, calls: Sequence[ToolCall]) -> bool:
+        """Whether the expected call was refused."""
+        return any(call.refused and fits(expected, call, self.args_match) for call in calls)
 
     def values(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """The value of each call for each item: first as many items as possible, then as many
@@ -140,16 +145,25 @@ def _in_time(item: Expectation, call: ToolCall) -> bool | None:
     return None if call.duration_ms is None else within(call.duration_ms, item.max_duration_ms)
 
 
-def score_calls(plan: Plan, calls: Sequence[ToolCall] | None) -> Score:
-    """The score of the calls by the plan's mode; unknown calls (None) are misses."""
+def score_calls(
+    plan: Plan, calls: Sequence[ToolCall] | None, hidden: Collection[str] = ()
+) -> Score:
+    """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
+    calls are misses: all (None), or those of the tools in `hidden`."""
     if calls is None:
         reason = "the reply shows no tool calls"
-        unknown = (
-            *(f"{item.describe()}: unknown whether it was called" for item in plan.expected),
-            *(f"{quoted(tool)}: unknown how often it was called" for tool in plan.minimums),
-        ) or ("unknown which tools were called",)
-        return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), known=False)
-    return _MODES[plan.mode](plan, calls)
+        items, tools = plan.expected, tuple(plan.minimums)
+    else:
+        reason = "the agent does not show calls of this tool"
+        items = tuple(item for item in plan.expected if item.tool in hidden)
+        tools = tuple(tool for tool in plan.minimums if tool in hidden)
+        if plan.mode == "subset" or not (items or tools):
+            return _MODES[plan.mode](plan, calls)
+    unknown = (
+        *(f"{item.describe()}: unknown whether it was called" for item in items),
+        *(f"{quoted(tool)}: unknown how often it was called" for tool in tools),
+    ) or ("unknown which tools were called",)
+    return Score(0.0, misses=tuple(f"{text}, {reason}" for text in unknown), known=False)
 
 
 @dataclass
@@ -212,11 +226,14 @@ def _tally_items(
 
 
 def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
-    counts = Counter(call.name for call in calls)
+    counts = Counter(call.name for call in calls if not call.refused)
+    refused = Counter(call.name for call in calls if call.refused)
 
     def why(item: Expectation) -> str:
         if any(plan.fits(item, call) for call in calls):
             return " often enough"
+        if plan.is_refused(item, calls):
+            return _REFUSED
         return " (only with other arguments)" if counts[item.tool] else ""
 
     tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), why)
@@ -224,7 +241,8 @@ def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
         holds = counts[tool] >= least
         relation = "at least" if holds else "fewer than the"
         called = f"called {quoted(tool)} {_times(counts[tool])}"
-        tally.add(holds, f"{called}, {relation} {least} asked")
+        more = f" (refused {_times(refused[tool])})" if refused[tool] else ""
+        tally.add(holds, f"{called}, {relation} {least} asked{more}")
     return tally.score()
 
 
@@ -241,7 +259,9 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
         return Score(0.0, misses=(miss,))
 
     def why(item: Expectation) -> str:
-        return " in this order" if any(plan.fits(item, call) for call in calls) else ""
+        if any(plan.fits(item, call) for call in calls):
+            return " in this order"
+        return _REFUSED if plan.is_refused(item, calls) else ""
 
     return _tally_items(plan, calls, pairs, why).score()
 
@@ -258,11 +278,14 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
             text = f"is missing, expected {wanted}"
         else:
             arguments = f" with {shown(call.arguments or {})}" if call.name == item.tool else ""
-            text = f"is {quoted(call.name)}{arguments}, expected {wanted}"
+            refused = " (refused)" if call.refused else ""
+            text = f"is {quoted(call.name)}{arguments}{refused}, expected {wanted}"
         tally.add(same, f"call {number} {text}")
         tally.add_duration(item, call if same else None)
     if more := calls[len(plan.expected) :]:
-        names = ", ".join(dict.fromkeys(call.name for call in more))
+        names = ", ".join(
+            dict.fromkeys(f"{call.name} (refused)" if call.refused else call.name for call in more)
+        )
         tally.add(False, f"{len(more)} more calls than expected: {quoted(names)}", len(more))
     if not plan.expected and not calls:
         tally.hits.append("called no tool, as expected")
@@ -271,7 +294,10 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
 
 def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     tally, allowed, other = _Tally(), Counter[str](), Counter[str]()
+    refused = Counter(call.name for call in calls if call.refused)
     for call in calls:
+        if call.refused:
+            continue
         items = [item for item in plan.expected if plan.fits(item, call)]
         (allowed if items else other)[call.name] += 1
         if items:
@@ -283,6 +309,8 @@ def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     for tool, count in other.items():
         why = "is allowed with other arguments only" if tool in names else "is not allowed"
         tally.add(False, f"{quoted(tool)} {why} (called {_times(count)})", count)
+    for tool, count in refused.items():
+        tally.add(False, f"{quoted(tool)} was refused ({_times(count)})", count)
     if not calls:
         tally.hits.append("called no tool, so none that is not allowed")
     return tally.score()

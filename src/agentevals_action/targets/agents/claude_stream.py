@@ -1,10 +1,14 @@
 """The stream of `claude -p --output-format stream-json --verbose` as a trace.
 
 It contains messages in the form of the API, tool results as messages of the user, and at the end a
-`result` with usage, cost and duration: https://code.claude.com/docs/en/headless and
-https://platform.claude.com/docs/en/agent-sdk/typescript#message-types"""
+`result` with usage, cost, duration and the calls that were refused:
+https://code.claude.com/docs/en/headless and
+https://platform.claude.com/docs/en/agent-sdk/typescript#message-types
 
-from collections.abc import Mapping, Sequence
+The usage of the `result` leaves out sub-agents; its `modelUsage` has all tokens. The last message
+of a sub-agent is not in the stream, only its usage."""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +20,14 @@ from agentevals_action.targets.agents.stream import (
     Finished,
     Outcome,
     Severity,
+    activity,
     add_answer,
     add_results,
     calls_of,
     failure,
     last,
     milliseconds,
+    milliseconds_between,
 )
 
 #: The values of an assistant message's `error` if the API refused the call.
@@ -35,35 +41,93 @@ _REFUSALS: Mapping[str, Severity] = {
     "server_error": "transient",
 }
 #: Parts of its messages about a missing or wrong login.
+_NO_CREDIT = ("exceeded your current quota", "credit balance is too low")
 _NO_LOGIN = ("please run /login", "invalid api key", "not logged in", "failed to authenticate")
 _SYNTHETIC = "<synthetic>"  # the model of messages that the CLI itself wrote
 _DURATIONS = ("durationMs", "totalDurationMs")
+_NAMES = {"Task": "Agent"}  # of earlier versions
+_UNKNOWN_TOOL = "<tool_use_error>Error: No such tool available"
+_TOKENS_IN = (
+    ("inputTokens", "input_tokens"),
+    ("cacheCreationInputTokens", "cache_creation_input_tokens"),
+    ("cacheReadInputTokens", "cache_read_input_tokens"),
+)
 
 
 def read(events: Sequence[Event]) -> Outcome:
     """The outcome of a run."""
-    spoken = add_results(_messages(events), _results(events))
     result = last(events, "result")
+    denials = (result or Event(None)).objects("permission_denials")
+    results = _results(events, {denial.text("tool_use_id") for denial in denials})
+    spoken = add_results(_messages(events), results)
+    doing = activity(events, calls_of(spoken), results, _retry(events))
     if result is None:
         trace = Trace(spoken, calls_of(spoken))
-        return Outcome(trace, ended=False, failure=_refusal(events))
-    usage = result.object("usage")
-    fresh, cached = usage.count("input_tokens"), usage.count("cache_read_input_tokens")
-    written = usage.count("cache_creation_input_tokens")
+        return Outcome(trace, ended=False, failure=_refusal(events), activity=doing)
     messages = add_answer(spoken, result.text("result"))
     trace = Trace(
         messages=messages,
         tool_calls=calls_of(messages),
-        llm_call_count=len(spoken) or len(messages),
-        # The API's `input_tokens` are those after the last cache breakpoint; a price applies to the
-        # sum of all three.
-        input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=usage.count("output_tokens"),
-        cached_tokens=cached,
         cost_usd=result.amount("total_cost_usd"),
         duration_ms=result.amount("duration_ms"),
     )
-    return Outcome(trace, ended=True, failure=_failure(result, events))
+    trace = _with_usage(trace, result, events)
+    return Outcome(trace, ended=True, failure=_failure(result, events), activity=doing)
+
+
+def fatal(event: Event) -> Failure | None:
+    """The failure in an event after which the CLI tries in vain again; None if it is not one."""
+    if event.type != "system" or event.text("subtype") != "api_retry":
+        return None
+    status, error = event.count("error_status"), event.text("error")
+    if status not in (401, 403) and _REFUSALS.get(error) != "dead":
+        return None
+    return failure(f"the API refused the call ({_cause(event)})", severity="dead")
+
+
+def _cause(retry: Event) -> str:
+    status = retry.count("error_status")
+    return " ".join(filter(None, (str(status or ""), retry.text("error"))))
+
+
+def _retry(events: Sequence[Event]) -> str:
+    """The retry that the CLI waits for at the end of the events; empty if there is none."""
+    latest = last(events, "system", "assistant", "user", "result")
+    if latest is None or latest.text("subtype") != "api_retry":
+        return ""
+    attempt, most = latest.count("attempt"), latest.count("max_retries")
+    return f"it was trying the model again after {_cause(latest)} (attempt {attempt} of {most})"
+
+
+def _with_usage(trace: Trace, result: Event, events: Sequence[Event]) -> Trace:
+    """The trace with the tokens of all models, and the number of model calls if the stream shows
+    the input of every one: its tokens must add up to the total."""
+    models = result.objects("modelUsage")
+    names = [new if models else old for new, old in _TOKENS_IN]
+    used = models or [result.object("usage")]
+    fresh = _sum(used, names[:1])
+    # The API's input tokens are those after the last cache breakpoint; a price applies to the sum.
+    total = None if fresh is None else _sum(used, names)
+    calls = [event.object("message") for event in events if event.type == "assistant"]
+    shown = {
+        call.text("id"): call.object("usage") for call in calls if call.value("model") != _SYNTHETIC
+    }
+    reports = [event.object("tool_use_result") for event in events if event.type == "user"]
+    last_calls = [report.object("usage") for report in reports if report.text("agentId")]
+    usages = [*shown.values(), *last_calls]
+    is_complete = bool(total) and _sum(usages, [old for _, old in _TOKENS_IN]) == total
+    return replace(
+        trace,
+        llm_call_count=len(usages) if is_complete else None,
+        input_tokens=total,
+        output_tokens=_sum(used, ["outputTokens" if models else "output_tokens"]),
+        cached_tokens=_sum(used, names[2:]),
+    )
+
+
+def _sum(usages: Sequence[Event], names: Sequence[str]) -> int | None:
+    counts = [count for one in usages for name in names if (count := one.count(name)) is not None]
+    return sum(counts) if counts else None
 
 
 def _messages(events: Sequence[Event]) -> list[Message]:
@@ -93,30 +157,34 @@ def _message(message: Event, name: str | None) -> Message:
     blocks = message.objects("content")
     text = "\n".join(block.text("text") for block in blocks if block.type == "text")
     calls = tuple(
-        ToolCall(block.text("name"), block.value("input"), id=block.text("id") or None)
+        ToolCall(
+            _NAMES.get(block.text("name"), block.text("name")),
+            block.value("input"),
+            id=block.text("id") or None,
+        )
         for block in blocks
         if block.type.endswith("tool_use") and isinstance(block.value("name"), str)
     )
     return Message("assistant", text, name, tool_calls=calls)
 
 
-def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
+def _results(events: Sequence[Event], denied: Collection[str]) -> Mapping[str, Finished]:
     """The results of tool calls, by id. The duration is as reported, else the time between the
     events of the call and of the result."""
-    started: dict[str, Any] = {}
+    started: dict[str, Event] = {}
     finished: dict[str, Finished] = {}
     for event in events:
         blocks = event.object("message").objects("content")
-        started |= {
-            block.text("id"): event.value("timestamp") for block in blocks if "input" in block
-        }
+        started |= {block.text("id"): event for block in blocks if "input" in block}
         results = [block for block in blocks if block.type.endswith("tool_result")]
         for block in results:
-            own_id = block.text("tool_use_id")
+            own_id, output = block.text("tool_use_id"), _output(block)
             took = _reported_duration(event) if len(results) == 1 else None
-            if took is None:
-                took = milliseconds(started.get(own_id), event.value("timestamp"))
-            finished[own_id] = Finished(_output(block), took)
+            if took is None and (start := started.get(own_id)):
+                took = milliseconds(start.value("timestamp"), event.value("timestamp"))
+                took = milliseconds_between(start, event) if took is None else took
+            refused = own_id in denied or str(output).startswith(_UNKNOWN_TOOL)
+            finished[own_id] = Finished(output, took, refused)
     return finished
 
 
@@ -142,10 +210,10 @@ def _failure(result: Event, events: Sequence[Event]) -> Failure | None:
     listed = result.value("errors")
     errors = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
     message = result.text("result") or "; ".join(errors) or f"it stopped with `{subtype}`"
+    if any(words in message.lower() for words in (*_NO_LOGIN, *_NO_CREDIT)):
+        return failure(message, severity="dead")
     if (refusal := _refusal(events)) is not None:
         return failure(message, severity=refusal.severity)
-    if any(words in message.lower() for words in _NO_LOGIN):
-        return failure(message, severity="dead")
     return failure(message, result.count("api_error_status"))
 
 

@@ -1,12 +1,14 @@
 """The stream of `codex exec --json` as a trace.
 
 It contains the completed items and the usage of the turn:
-https://developers.openai.com/codex/noninteractive and the CLI's `exec_events.rs`. Tools get the
-names that all agents share here: a command is `Bash`, a change of files `Edit`, a web search
-`WebSearch`, a tool of a server `mcp__server__tool`."""
+https://developers.openai.com/codex/noninteractive and the CLI's `exec_events.rs`. It does not
+contain: model calls, the tokens and calls of sub-agents, calls that were refused, files that a
+command reads."""
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.json_values import parse_json
@@ -16,66 +18,124 @@ from agentevals_action.targets.agents.stream import (
     Event,
     Failure,
     Outcome,
+    activity,
     calls_of,
     failure,
     last,
+    milliseconds_between,
 )
 
+#: The tools whose calls are part of shell commands.
+HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
+_CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
+_SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _DEAD = re.compile(
     r"usage limit|quota exceeded|insufficient_quota|invalid_api_key|not logged in|codex login"
     r"|model_not_found|model\b.*(?:does not exist|is not supported|not found)",
     re.IGNORECASE,
 )
+_LIMITED = re.compile(r"rate limit", re.IGNORECASE)
 _TRANSIENT = re.compile(
     r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
 )
+_RECONNECTING = "Reconnecting"
 
 
 def read(events: Sequence[Event]) -> Outcome:
-    """The outcome of a run. The stream contains neither times nor the cost."""
-    items = [event.object("item") for event in events if event.type == "item.completed"]
-    messages = tuple(filter(None, map(_message, items)))
+    """The outcome of a run. Durations are the times between the lines of the stream."""
+    started = {
+        event.object("item").text("id"): event for event in events if event.type == "item.started"
+    }
+    ended = [event for event in events if event.type == "item.completed"]
+    messages = tuple(
+        message
+        for event in ended
+        for message in _messages(event, started.get(event.object("item").text("id")))
+    )
     completed = last(events, "turn.completed")
-    usage = (completed or Event(None)).object("usage")  # of the thread, not of the turn alone
+    usage = (completed or Event(None)).object("usage")  # of the thread, without its sub-agents
+    if any(call.name == "Agent" for call in calls_of(messages)):
+        usage = Event(None)
     trace = Trace(
         messages=messages,
         tool_calls=calls_of(messages),
-        llm_call_count=len(messages),
         input_tokens=usage.count("input_tokens"),
         output_tokens=usage.count("output_tokens"),
         cached_tokens=usage.count("cached_input_tokens"),
+        hidden_tools=HIDDEN_TOOLS,
     )
     failed = _failure(events)
-    return Outcome(trace, ended=completed is not None or failed is not None, failure=failed)
+    return Outcome(
+        trace,
+        ended=completed is not None or failed is not None,
+        failure=failed,
+        activity=_activity(events, started, ended),
+    )
 
 
-def _message(item: Event) -> Message | None:
+def fatal(event: Event) -> Failure | None:
+    """The failure in an event after which the CLI tries in vain to reconnect; None if it is not
+    one."""
+    message = event.text("message")
+    if event.type != "error" or not message.startswith(_RECONNECTING):
+        return None
+    found = _classify(message)
+    return found if found.severity == "dead" else None
+
+
+def _messages(event: Event, started: Event | None) -> Iterator[Message]:
+    item = event.object("item")
     if item.type == "agent_message":
-        return Message("assistant", item.text("text"))
-    name, arguments, output = _call(item)
-    call = ToolCall(name, arguments, output, item.text("id") or None)
-    return Message("assistant", "", tool_calls=(call,)) if name else None
+        yield Message("assistant", item.text("text"))
+    elif calls := tuple(_calls(item)):
+        refused = item.text("status") == "declined"
+        took = None if refused else milliseconds_between(started, event)
+        calls = tuple(replace(call, duration_ms=took, refused=refused) for call in calls)
+        yield Message("assistant", "", tool_calls=calls)
 
 
-def _call(item: Event) -> tuple[str, Any, Any]:
-    """Name, arguments and output of a tool call; no name if the item is not one."""
+def _calls(item: Event) -> Iterator[ToolCall]:
+    """The tool calls of an item: one for each file of a change, else at most one."""
+    own_id = item.text("id") or None
     match item.type:
         case "command_execution":
-            arguments = {"command": item.value("command")}
-            return "Bash", arguments, item.value("aggregated_output")
+            arguments = {"command": _unwrapped(item.value("command"))}
+            yield ToolCall("Bash", arguments, item.value("aggregated_output"), own_id)
         case "file_change":
-            return "Edit", {"changes": item.value("changes")}, item.value("status")
+            for number, change in enumerate(item.objects("changes")):
+                name = _CHANGES.get(change.value("kind"), "Edit")
+                change_id = own_id if number == 0 or own_id is None else f"{own_id}.{number}"
+                arguments = {"file_path": change.value("path")}
+                yield ToolCall(name, arguments, item.value("status"), change_id)
         case "web_search":
-            return "WebSearch", {"query": item.value("query")}, None
-        case "collab_tool_call":
-            return item.text("tool"), {"prompt": item.value("prompt")}, item.value("agents_states")
+            yield ToolCall("WebSearch", {"query": item.value("query")}, id=own_id)
+        case "collab_tool_call" if item.text("tool"):
+            name = "Agent" if item.text("tool") == "spawn_agent" else item.text("tool")
+            arguments = {"prompt": item.value("prompt")}
+            yield ToolCall(name, arguments, item.value("agents_states"), own_id)
         case "mcp_tool_call":
             result, error = item.object("result"), item.object("error").text("message")
             structured = result.value("structured_content")
             output = error or (result.value("content") if structured is None else structured)
             name = f"mcp__{item.text('server')}__{item.text('tool')}"
-            return name, item.value("arguments"), output
-    return "", None, None
+            yield ToolCall(name, item.value("arguments"), output, own_id)
+
+
+def _unwrapped(command: Any) -> Any:
+    """The command that a shell is started for: `ls` of `/bin/bash -lc ls`."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    is_shell = len(words) == 3 and _SHELLS.fullmatch(words[0]) and words[1] in ("-c", "-lc")
+    return words[2] if is_shell else command
+
+
+def _activity(events: Sequence[Event], started: Mapping[str, Event], ended: Sequence[Event]) -> str:
+    calls = [call for event in started.values() for call in _calls(event.object("item"))]
+    finished = {call.id for event in ended for call in _calls(event.object("item")) if call.id}
+    retry = events[-1].text("message") if events and events[-1].type == "error" else ""
+    return activity(events, calls, finished, f"it was waiting for the model: {retry}" * bool(retry))
 
 
 def _failure(events: Sequence[Event]) -> Failure | None:
@@ -84,10 +144,15 @@ def _failure(events: Sequence[Event]) -> Failure | None:
     end = last(events, "turn.completed", "turn.failed", "error")
     if end is None or end.type == "turn.completed":
         return None
-    message = (end.object("error") if end.type == "turn.failed" else end).text("message")
+    return _classify((end.object("error") if end.type == "turn.failed" else end).text("message"))
+
+
+def _classify(message: str) -> Failure:
     message, status = _unwrap(message)
     if _DEAD.search(message):
         return failure(message, status, "dead")
+    if _LIMITED.search(message):
+        return failure(message, severity="limited")
     transient = status is None and _TRANSIENT.search(message)
     return failure(message, status, "transient" if transient else None)
 

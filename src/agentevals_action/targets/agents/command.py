@@ -1,5 +1,6 @@
 """The command of an agent: its variables, its working folder, its files and its error messages."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -65,8 +66,11 @@ class CommandRunner:
         stdin: str = "",
         variables: Mapping[str, str] | None = None,
         limit: int = process.OUTPUT_LIMIT,
+        on_output: process.OnOutput | None = None,
+        done: asyncio.Event | None = None,
     ) -> process.Completed:
-        """Runs a command in a folder, `timeout` in seconds; OSError if it cannot be started."""
+        """Runs a command in a folder, `timeout` in seconds, until it ends or `done` is set; OSError
+        if it cannot be started."""
         return await process.run(
             words,
             cwd=folder,
@@ -74,6 +78,8 @@ class CommandRunner:
             timeout=timeout,
             stdin=stdin,
             limit=limit,
+            on_output=on_output,
+            done=done,
             user=self.isolation.user_of(request.root),
         )
 
@@ -92,6 +98,10 @@ class CommandRunner:
     def _variables(self, workspace: Path | None) -> dict[str, str]:
         in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace)) if workspace else {}
         return {**self._environment, **in_workspace}
+
+    def has(self, variable: str) -> bool:
+        """Whether the command sees a variable."""
+        return variable in self._environment
 
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""

@@ -3,10 +3,10 @@
 It contains the events of a session, and at the end a `result` with the exit code: the CLI's
 `session-events.schema.json`, and
 https://docs.github.com/en/copilot/reference/copilot-cli-reference. Some versions do not report
-tokens. Tools get the names that all agents share here: `bash` is `Bash`, `view` `Read`, `create`
-`Write`, `edit` `Edit`, `skill` `Skill`."""
+tokens; those that write telemetry report them there (`copilot_telemetry`)."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,11 +19,13 @@ from agentevals_action.targets.agents.stream import (
     Finished,
     Outcome,
     Severity,
+    activity,
     add_results,
     calls_of,
     failure,
     last,
     milliseconds,
+    renamed,
 )
 
 _NAMES: Mapping[str, str] = {
@@ -32,6 +34,18 @@ _NAMES: Mapping[str, str] = {
     "create": "Write",
     "edit": "Edit",
     "skill": "Skill",
+    "glob": "Glob",
+    "grep": "Grep",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
+    "task": "Agent",
+}
+_FILE = {"path": "file_path"}
+_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "Read": _FILE,
+    "Write": {**_FILE, "file_text": "content"},
+    "Edit": {**_FILE, "old_str": "old_string", "new_str": "new_string"},
+    "Agent": {"agent_type": "subagent_type"},
 }
 _REFUSALS: Mapping[str, Severity] = {
     "authentication": "dead",
@@ -39,26 +53,49 @@ _REFUSALS: Mapping[str, Severity] = {
     "quota": "dead",
     "rate_limit": "limited",
 }
+_UNKNOWN_TOOL = re.compile(r"Tool '.*' does not exist\.?")
 _NOTHING = Event(None)
 
 
 def read(events: Sequence[Event]) -> Outcome:
     """The outcome of a run. It is paid for in requests, so that its cost is unknown."""
-    messages = add_results(list(_messages(events)), _results(events))
+    results = _results(events)
+    messages = add_results(list(_messages(events)), results)
     result = last(events, "result")
     tokens_in, tokens_out, cached = _tokens(events)
-    calls = sum(event.type == "assistant.usage" for event in events)
+    calls = _model_calls(events)
     trace = Trace(
         messages=messages,
         tool_calls=calls_of(messages),
-        llm_call_count=calls or len(messages),
+        llm_call_count=calls,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cached_tokens=cached,
         duration_ms=(result or _NOTHING).object("usage").amount("sessionDurationMs"),
     )
     shut_down = last(events[-3:], "session.shutdown", "session.idle") is not None
-    return Outcome(trace, ended=result is not None or shut_down, failure=_failure(events, result))
+    return Outcome(
+        trace,
+        ended=result is not None or shut_down,
+        failure=_failure(events, result),
+        activity=activity(events, trace.tool_calls or (), results, _retry(events)),
+    )
+
+
+def _model_calls(events: Sequence[Event]) -> int | None:
+    """The number of model calls that were answered; None if this version does not report them."""
+    finished = [event for event in events if event.type == "model.call_finished"]
+    if finished:
+        return sum(event.object("data").text("outcome") == "success" for event in finished)
+    return sum(event.type == "assistant.usage" for event in events) or None
+
+
+def _retry(events: Sequence[Event]) -> str:
+    """The retry in which the events end; empty if there is none."""
+    latest = last(events, "assistant.turn_retry", "assistant.message", "tool.execution_start")
+    if latest is None or latest.type != "assistant.turn_retry":
+        return ""
+    return f"it was trying the model again after {latest.object('data').text('reason')}"
 
 
 def _messages(events: Sequence[Event]) -> Iterator[Message]:
@@ -90,9 +127,10 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
     if isinstance(arguments, str):
         with contextlib.suppress(ValueError):  # a tool may take a text
             arguments = parse_json(arguments)
+    if request.text("mcpServerName") and request.text("mcpToolName"):
+        name = f"mcp__{request.text('mcpServerName')}__{request.text('mcpToolName')}"
     name = _NAMES.get(name, name)
-    if name == "Read" and isinstance(arguments, Mapping) and "path" in arguments:
-        arguments = {"file_path": arguments["path"], **arguments}
+    arguments = renamed(arguments, _ARGUMENTS.get(name, {}))
     return ToolCall(name, arguments, id=request.text("toolCallId") or None)
 
 
@@ -110,8 +148,17 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
                 output = output.get("content", output)
             error = data.object("error").text("message")
             took = milliseconds(started.get(own_id), timestamp)
-            finished[own_id] = Finished(error or output, took)
+            finished[own_id] = Finished(error or output, took, _is_refused(data.object("error")))
     return finished
+
+
+def _is_refused(error: Event) -> bool:
+    """Whether the error of a call says that the agent may not make it, or has no such tool."""
+    return (
+        error.text("code") in ("denied", "rejected")
+        or error.text("message").startswith("Permission denied")
+        or _UNKNOWN_TOOL.fullmatch(error.text("message")) is not None
+    )
 
 
 def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None]:
@@ -140,4 +187,8 @@ def _failure(events: Sequence[Event], result: Event | None) -> Failure | None:
         return None
     data = (last(events, "session.error") or _NOTHING).object("data")
     message = data.text("message") or f"it ended with exit code {code}"
-    return failure(message, data.count("statusCode"), _REFUSALS.get(data.text("errorType")))
+    severity = _REFUSALS.get(data.text("errorType"))
+    call = (last(events, "model.call_failure") or _NOTHING).object("data")
+    if severity is None and call.text("failureKind") == "transport":  # it has no status
+        severity = "transient"
+    return failure(message, data.count("statusCode"), severity)

@@ -1,9 +1,13 @@
 """Command-line agents without a person: one run of the program for each call, with the prompt on
-standard input and a JSON stream on standard output."""
+standard input and a JSON stream on standard output, which is read as it arrives."""
 
+import asyncio
+import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -13,9 +17,17 @@ from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.file_model import ListOf, NonEmpty
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
+from agentevals_action.system.isolation import give_folder
 from agentevals_action.system.paths import Folder
+from agentevals_action.system.regular_files import open_resolved
 from agentevals_action.targets.agents import command as agent_command
-from agentevals_action.targets.agents.stream import Event, Failure, Lines, Outcome, read_lines
+from agentevals_action.targets.agents.stream import (
+    Event,
+    Failure,
+    Lines,
+    Outcome,
+    StreamReader,
+)
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
 
@@ -57,10 +69,24 @@ Command = Annotated[
 
 
 @dataclass(frozen=True)
+class Telemetry:
+    """A file of JSON lines that an agent writes besides its stream: `variable` names it for the
+    agent, `add` completes a trace with its lines."""
+
+    variable: str
+    add: Callable[[Trace, Sequence[Event]], Trace]
+
+
+def _never_fatal(event: Event) -> Failure | None:  # noqa: ARG001  # of the interface
+    return None
+
+
+@dataclass(frozen=True)
 class Product:
     """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
     login, `read` converts its events. On its command line `words` follow the program, `last` are at
-    the end."""
+    the end. `fatal` is the failure in an event after which the agent goes on in vain. `retrying`
+    finds the lines on standard error in which it says that it calls the model again."""
 
     name: str
     package: str
@@ -68,6 +94,9 @@ class Product:
     read: Callable[[Sequence[Event]], Outcome]
     words: tuple[str, ...]
     last: tuple[str, ...] = ()
+    fatal: Callable[[Event], Failure | None] = _never_fatal
+    retrying: re.Pattern[str] | None = None
+    telemetry: Telemetry | None = None
 
 
 class AgentOptions(ProviderOptions):
@@ -119,44 +148,92 @@ class _Agent(Provider):
         self._runner = agent_command.CommandRunner(options.env, context)
 
     async def complete(self, request: Request) -> Trace:
-        done = await self._run(request)
-        if done.timed_out:
-            message = f"no answer within {request.timeout:g} s"
-            raise self._runner.error(message, done.stderr, "timeout")
-        if done.truncated:
-            message = f"{self._product.name} wrote more than {STREAM_LIMIT // 1024**2} MB"
-            raise self._runner.error(message, done.stderr)
-        lines = read_lines(done.stdout)
-        outcome = self._product.read(lines.events)
-        error = None
-        if outcome.failure is not None:
-            error = self._stream_error(outcome.failure)
-        elif problem := _find_problem(done, lines, outcome):
-            error = self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
-        if error is not None:
+        with self._telemetry_file(request) as telemetry:
+            run = await self._run(request, telemetry)
+            lines = run.reader.end()
+            outcome = self._product.read(lines.events)
+            if telemetry is not None and self._product.telemetry is not None:
+                trace = self._product.telemetry.add(outcome.trace, _read_telemetry(telemetry))
+                outcome = replace(outcome, trace=trace)
+        if error := self._find_error(run, lines, outcome, request.timeout):
             error.spent = outcome.trace
             raise error
         return outcome.trace
 
-    async def _run(self, request: Request) -> process.Completed:
+    def _find_error(
+        self, run: "_Run", lines: Lines, outcome: Outcome, timeout: float
+    ) -> AttemptError | None:
+        done, name = run.done, self._product.name
+        if run.fatal:
+            return self._stream_error(run.fatal)
+        if done.timed_out:
+            doing = outcome.activity
+            if retrying := self._product.retrying and self._product.retrying.findall(done.stderr):
+                doing = f"it was trying the model again ({retrying[-1]})"
+            problem = f"no answer within {timeout:g} s: {name} did not end, {doing}"
+            return self._runner.error(problem, done.stderr, "timeout")
+        if done.truncated:
+            problem = f"{name} wrote more than {STREAM_LIMIT // 1024**2} MB"
+            return self._runner.error(problem, done.stderr)
+        if outcome.failure:
+            return self._stream_error(outcome.failure)
+        if problem := _find_problem(done, lines, outcome):
+            return self._command_error(problem, done.returncode, f"{lines.text}\n{done.stderr}")
+        return None
+
+    async def _run(self, request: Request, telemetry: Path | None) -> "_Run":
         try:
             prompt = prompt_text(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         folder, words = self._locate(request)
+        reader, done, failures = StreamReader(), asyncio.Event(), list[Failure]()
+
+        def read(stream: int, data: bytes) -> None:
+            if stream != 1:
+                return
+            failures.extend(filter(None, map(self._product.fatal, reader.add(data))))
+            if failures:
+                done.set()
+
+        product, variables = self._product, {}
+        if telemetry is not None and product.telemetry is not None:
+            variables[product.telemetry.variable] = str(telemetry)
         try:
-            return await self._runner.run(
-                words, request, folder, request.timeout, stdin=prompt, limit=STREAM_LIMIT
+            completed = await self._runner.run(
+                words,
+                request,
+                folder,
+                request.timeout,
+                stdin=prompt,
+                variables=variables,
+                limit=STREAM_LIMIT,
+                on_output=read,
+                done=done,
             )
         except OSError as error:
-            name = self._product.name
             if self._runner.finds(words[0], folder):
-                raise AttemptError("target", f"{name} cannot be started: {error}") from None
+                raise AttemptError("target", f"{product.name} cannot be started: {error}") from None
             raise TargetDead(
-                f"{name} is not installed: there is no command {words[0]!r}",
-                f"install it in the input `setup` (`{self._product.package}`), or name it in the "
+                f"{product.name} is not installed: there is no command {words[0]!r}",
+                f"install it in the input `setup` (`{product.package}`), or name it in the "
                 "target's `command`",
             ) from None
+        return _Run(completed, reader, failures[0] if failures else None)
+
+    @contextmanager
+    def _telemetry_file(self, request: Request) -> Iterator[Path | None]:
+        """The file for the telemetry of one run; None if the agent has none, or writes its
+        telemetry where the workflow says."""
+        telemetry = self._product.telemetry
+        if telemetry is None or self._runner.has(telemetry.variable):
+            yield None
+            return
+        with tempfile.TemporaryDirectory(
+            prefix="agentevals-", dir=self._runner.scratch, ignore_cleanup_errors=True
+        ) as folder:
+            give_folder(Path(folder), self._runner.isolation.user_of(request.root))
+            yield Path(folder).resolve() / "telemetry.jsonl"
 
     def _locate(self, request: Request) -> tuple[Path, tuple[str, ...]]:
         options, product = self._options, self._product
@@ -172,7 +249,8 @@ class _Agent(Provider):
             return TargetDead(message, self._login_hint())
         if failure.severity == "own":
             return AttemptError("target", message, self._runner.hint)
-        return TransientError(message, limited=failure.severity == "limited")
+        limited = failure.severity == "limited"
+        return TransientError(message, failure.retry_after, limited=limited)
 
     def _command_error(self, problem: str, returncode: int, output: str) -> AttemptError:
         error = self._runner.error(f"{self._product.name}: {problem}", output)
@@ -185,6 +263,27 @@ class _Agent(Provider):
 
     def _login_hint(self) -> str:
         return "; ".join(filter(None, (self._product.key_hint, self._runner.hint)))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of the program; `fatal` is the failure for which it was ended."""
+
+    done: process.Completed
+    reader: StreamReader
+    fatal: Failure | None
+
+
+def _read_telemetry(path: Path) -> Sequence[Event]:
+    """The lines of a telemetry file; none if there is no such file. The agent can put anything
+    there: only a regular file is read, and no link is followed."""
+    reader = StreamReader()
+    try:
+        with open_resolved(path) as file:
+            reader.add(file.read(STREAM_LIMIT))
+    except OSError:  # its figures stay unknown
+        return ()
+    return reader.end().events
 
 
 def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:

@@ -1,13 +1,18 @@
-"""The common parts of the agents' JSON streams: lines, fields of events, tool calls, failures."""
+"""The common parts of the agents' JSON streams: lines, fields of events, tool calls, failures.
+
+All agents use one name and one form of arguments for a tool, those of Claude Code: `Bash`
+(`command`), `Read`, `Write`, `Edit` (`file_path`), `Glob`, `Grep`, `WebFetch`, `WebSearch`, `Skill`
+(`skill`), `Agent` (a sub-agent: `prompt`), `mcp__server__tool`."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from agentevals_action.formatting import cut_line
+from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model import json_values
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.suite import Message, ToolCall
@@ -18,16 +23,20 @@ from agentevals_action.model.trace import Trace, text_of
 Severity = Literal["dead", "limited", "transient", "own"]
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
+_WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
 
 
 class Event:
     """A JSON object of a stream. A field of another type than the expected one counts as
-    missing."""
+    missing. `arrived` is the time at which its line arrived, in milliseconds of a clock that never
+    runs backwards; None if it is unknown."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, arrived: float | None = None) -> None:
         self._data = json_values.members(data)
+        self.arrived = arrived
 
     @property
     def type(self) -> str:
@@ -71,19 +80,22 @@ class Event:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure that the stream reports."""
+    """A failure that the stream reports; `retry_after` is in seconds if the vendor gave it."""
 
     message: str
     severity: Severity = "own"
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The content of a stream; `ended`: it contains the agent's own end of the run."""
+    """The content of a stream; `ended`: it contains the agent's own end of the run. `activity` is
+    what the agent was doing at the end of the stream (`it was waiting for the model`)."""
 
     trace: Trace
     ended: bool
     failure: Failure | None = None
+    activity: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,25 +108,51 @@ class Lines:
     broken: str = ""
 
 
-def read_lines(stream: str) -> Lines:
-    """The lines of a stream: one JSON object with a `type` a line, or text of the program. A line
-    that begins like an object and is not valid JSON is broken."""
-    events: list[Event] = []
-    text: list[str] = []
-    broken = ""
-    for number, line in enumerate(stream.split("\n"), 1):
+class StreamReader:
+    """Reads a stream as it arrives: one JSON object with a `type` a line, or text of the program. A
+    line that begins like an object and is not valid JSON is broken."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._text: list[str] = []
+        self._broken = ""
+        self._numbered = 0
+        self._partial = bytearray()
+
+    def add(self, data: bytes) -> Sequence[Event]:
+        """Takes the next bytes; the events of the lines that they complete."""
+        *complete, rest = data.split(b"\n")
+        if complete:
+            complete[0] = bytes(self._partial) + complete[0]
+            self._partial.clear()
+        self._partial += rest
+        known = len(self._events)
+        for line in complete:
+            self._add_line(line)
+        return self._events[known:]
+
+    def end(self) -> Lines:
+        """All lines, with a last one that has no end."""
+        if self._partial:
+            self._add_line(bytes(self._partial))
+            self._partial.clear()
+        return Lines(tuple(self._events), "\n".join(self._text), self._broken)
+
+    def _add_line(self, data: bytes) -> None:
+        self._numbered += 1
+        line = data.decode("utf-8", "replace")
         if not line.lstrip().startswith("{"):
-            text += [line] if line.strip() else []
-            continue
+            self._text += [line] if line.strip() else []
+            return
         try:
-            event = Event(parse_json(line))
+            event = Event(parse_json(line), time.monotonic() * 1000)
         except ValueError:
             shown = cut_line(line, _LINE_SHOWN)
-            broken = broken or f"line {number} of its stream is not valid JSON: {shown}"
-            continue
+            problem = f"line {self._numbered} of its stream is not valid JSON: {shown}"
+            self._broken = self._broken or problem
+            return
         if isinstance(event.value("type"), str):
-            events.append(event)
-    return Lines(tuple(events), "\n".join(text), broken)
+            self._events.append(event)
 
 
 def last(events: Sequence[Event], *types: str) -> Event | None:
@@ -124,18 +162,23 @@ def last(events: Sequence[Event], *types: str) -> Event | None:
 
 def failure(message: str, status: int | None = None, severity: Severity | None = None) -> Failure:
     """A failure; its severity is as given, else by the HTTP status of the vendor, else by a status
-    in the message."""
+    in the message. The message may contain the wait."""
     message = cut_line(message, _SHOWN) or "the agent gave no reason"
     if severity is not None:
-        return Failure(message, severity)
+        return Failure(message, severity, _wait(message))
     if status is None:
         found = _STATUS.search(message)
         status = int(found[1]) if found else 0
     if status in (401, 403, 404):
         return Failure(message, "dead")
     if status == 429:
-        return Failure(message, "limited")
+        return Failure(message, "limited", _wait(message))
     return Failure(message, "transient" if status in (408, 409) or status >= 500 else "own")
+
+
+def _wait(message: str) -> float | None:
+    found = _WAIT.search(message)
+    return float(found[1]) * _SECONDS[found[2]] if found else None
 
 
 def milliseconds(start: Any, end: Any) -> float | None:
@@ -147,12 +190,21 @@ def milliseconds(start: Any, end: Any) -> float | None:
     return round(passed * 1000, 3) if passed >= 0 else None
 
 
+def milliseconds_between(start: Event | None, end: Event) -> float | None:
+    """The time between the arrivals of two events; None if one is unknown."""
+    if start is None or start.arrived is None or end.arrived is None:
+        return None
+    return round(end.arrived - start.arrived, 3)
+
+
 @dataclass(frozen=True)
 class Finished:
-    """The result of a tool call, and its duration in milliseconds (None: unknown)."""
+    """The result of a tool call, and its duration in milliseconds (None: unknown). `refused`: the
+    agent was not permitted to make it."""
 
     output: Any = None
     duration_ms: float | None = None
+    refused: bool = False
 
 
 def add_results(
@@ -162,7 +214,10 @@ def add_results(
 
     def finish(call: ToolCall) -> ToolCall:
         end = results.get(call.id or "")
-        return replace(call, output=end.output, duration_ms=end.duration_ms) if end else call
+        if end is None:
+            return call
+        took = None if end.refused else end.duration_ms
+        return replace(call, output=end.output, duration_ms=took, refused=end.refused)
 
     return tuple(
         replace(message, tool_calls=tuple(map(finish, message.tool_calls))) for message in messages
@@ -172,6 +227,25 @@ def add_results(
 def calls_of(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The tool calls of messages, in order."""
     return tuple(call for message in messages for call in message.tool_calls)
+
+
+def activity(
+    events: Sequence[Event], calls: Sequence[ToolCall], finished: Collection[str], retry: str = ""
+) -> str:
+    """What an agent is doing after these events: `retry` if it is given, else the first of its
+    calls whose id is not among the finished ones."""
+    if not events:
+        return "it had written nothing"
+    running = (call.name for call in calls if call.id and call.id not in finished)
+    name = next(running, "")
+    return retry or (f"it was running {quoted(name)}" if name else "it was waiting for the model")
+
+
+def renamed(arguments: Any, names: Mapping[str, str]) -> Any:
+    """The arguments of a call with other names, which replace theirs."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    return {names.get(name, name): value for name, value in arguments.items()}
 
 
 def add_answer(messages: Sequence[Message], answer: str) -> tuple[Message, ...]:

@@ -10,6 +10,7 @@ from agentevals_action.targets.providers.cli import Cli
 from agentevals_action.targets.providers.codex_cli import CodexCli
 from agentevals_action.targets.providers.copilot_cli import CopilotCli
 from agentevals_action.targets.providers.gemini import Gemini
+from agentevals_action.targets.providers.gemini_cli import GeminiCli
 from agentevals_action.targets.providers.http import Http
 from agentevals_action.targets.providers.mock import Mock
 from agentevals_action.targets.providers.openai import OpenAI
@@ -25,6 +26,7 @@ PROVIDERS: Mapping[str, type[ProviderOptions]] = {
     "codex_cli": CodexCli,
     "copilot_cli": CopilotCli,
     "gemini": Gemini,
+    "gemini_cli": GeminiCli,
     "http": Http,
     "mock": Mock,
     "openai": OpenAI,

@@ -22,6 +22,7 @@ class CodexCli(AgentOptions):
         # unless `args` says otherwise.
         words=("exec", "--json", "--color", "never", "--skip-git-repo-check"),
         last=("-",),
+        fatal=codex_stream.fatal,
     )
 
     command: Command = Field(

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from agentevals_action.targets.agents import copilot_stream
-from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
+from agentevals_action.targets.agents import copilot_stream, copilot_telemetry
+from agentevals_action.targets.agents.headless import AgentOptions, Command, Product, Telemetry
 
 
 class CopilotCli(AgentOptions):
@@ -19,6 +19,7 @@ class CopilotCli(AgentOptions):
         read=copilot_stream.read,
         # With a prompt on standard input, and not as `-p`, it runs without a person.
         words=("--output-format", "json", "--no-color", "--no-ask-user"),
+        telemetry=Telemetry(copilot_telemetry.VARIABLE, copilot_telemetry.add_tokens),
     )
 
     command: Command = "copilot"

@@ -107,6 +107,8 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         "totalTokens": 15,
         "costUsd": 0.5,
         "durationMs": 9.0,
+        "refusedTools": [],
+        "hiddenTools": [],
     }
     assert got["trace_summary"]["event_count"] == 1
     assert got["trace_summary"]["tool_calls_by_name"] == {"search": 1}

@@ -324,3 +324,65 @@ def test_score__is_1_exactly_when_nothing_is_missed(
     scored = score(mode, expected, made)
     assert 0 <= scored.value <= 1  # type: ignore[operator]  # there is always a value
     assert (scored.value == 1) is (not scored.misses)
+
+
+def refused(tool: str, **arguments: Any) -> ToolCall:
+    return ToolCall(tool, arguments, refused=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "value", "miss"),
+    [
+        ("any_order", 0, 'did not call "a" (the call was refused)'),
+        ("superset", 0, 'did not call "a" (the call was refused)'),
+        ("in_order", 0, 'did not call "a" (the call was refused)'),
+        ("exact", 0, 'call 1 is "a" with {} (refused), expected "a"'),
+        ("subset", 0, '"a" was refused (once)'),
+    ],
+)
+def test_refused__matches_nothing_and_is_named(mode: Any, value: float, miss: str) -> None:
+    result = score(mode, "a", [refused("a")])
+    assert (result.value, result.misses) == (value, (miss,))
+
+
+def test_refused__a_call_that_was_made_later_matches() -> None:
+    calls = [refused("a"), call("a")]
+    assert [score(mode, "a", calls).value for mode in ("any_order", "superset", "in_order")] == [
+        1,
+        1,
+        1,
+    ]
+    assert score("exact", "a", calls).value == 0
+    assert score("subset", "a", calls).value == 1 / 2
+
+
+def test_refused__does_not_count_for_minimums() -> None:
+    result = score("any_order", "", [refused("a"), call("a")], minimums={"a": 2})
+    assert result.misses == ('called "a" once, fewer than the 2 asked (refused once)',)
+
+
+def test_refused__other_arguments_are_not_the_expected_call() -> None:
+    result = score("any_order", [item("a", args={"n": 1})], [refused("a", n=2)])
+    assert result.misses == ('did not call "a" with {"n": 1}',)
+
+
+def test_refused__more_calls_than_expected() -> None:
+    result = score("exact", "a", [call("a"), refused("b")])
+    assert result.misses == ('1 more calls than expected: "b (refused)"',)
+
+
+@pytest.mark.parametrize("mode", ["any_order", "superset", "in_order", "exact"])
+def test_hidden__an_expected_call_of_a_hidden_tool_is_unknown(mode: Any) -> None:
+    plan = matching.Plan(mode, (item("Bash"), item("Read")))
+    result = matching.score_calls(plan, (call("Bash"),), ("Read", "Skill"))
+    reason = "unknown whether it was called, the agent does not show calls of this tool"
+    assert (result.value, result.known, result.misses) == (0, False, (f'"Read": {reason}',))
+    others = matching.Plan(mode, (item("Bash"),))
+    assert matching.score_calls(others, (call("Bash"),), ("Read",)).value == 1
+
+
+def test_hidden__minimums_are_unknown_and_what_is_allowed_is_not() -> None:
+    least = matching.score_calls(matching.Plan("any_order", minimums={"Read": 1}), (), ("Read",))
+    assert not least.known
+    allowed = matching.Plan("subset", (item("Bash"), item("Read")))
+    assert matching.score_calls(allowed, (call("Bash"),), ("Read",)).value == 1

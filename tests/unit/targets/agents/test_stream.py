@@ -6,8 +6,14 @@ from agentevals_action.targets.agents import stream as agent_stream
 from agentevals_action.targets.agents.stream import Severity
 
 
-def test_read_lines__separates_events_text_and_broken_lines() -> None:
-    read = agent_stream.read_lines(
+def lines(text: str) -> agent_stream.Lines:
+    reader = agent_stream.StreamReader()
+    reader.add(text.encode())
+    return reader.end()
+
+
+def test_stream_reader__separates_events_text_and_broken_lines() -> None:
+    read = lines(
         'hello\r\n{"type": "a"}\r\n  {"type": "b", "x": "\\u2028"}\n{"no": "type"}\n{"type": 5}\n{"type": "c"\n{x}\n[1]'
     )
     assert [event.type for event in read.events] == ["a", "b"]
@@ -15,10 +21,37 @@ def test_read_lines__separates_events_text_and_broken_lines() -> None:
     assert read.broken == 'line 6 of its stream is not valid JSON: {"type": "c"'
 
 
-def test_read_lines__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
-    assert agent_stream.read_lines('{"type":' + "[" * 100_000).broken.startswith(
-        "line 1 of its stream"
-    )
+def test_stream_reader__a_line_without_end_of_brackets_is_broken_and_no_crash() -> None:
+    assert lines('{"type":' + "[" * 100_000).broken.startswith("line 1 of its stream")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_stream_reader__lines_may_arrive_in_pieces(size: int) -> None:
+    data = 'text\n{"type": "a", "x": "é€"}\n\n{"type": "b"}'.encode()
+    reader = agent_stream.StreamReader()
+    early = [
+        event.type
+        for start in range(0, len(data), size)
+        for event in reader.add(data[start : start + size])
+    ]
+    read = reader.end()
+    assert early == ["a"]
+    assert [event.type for event in read.events] == ["a", "b"]
+    assert (read.events[0].text("x"), read.text, read.broken) == ("é€", "text", "")
+    assert read.events[0].arrived is not None
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("rate limit: Please try again in 1.2s.", 1.2),
+        ("429: try again in 350ms", 0.35),
+        ("status: 429, try again in 2 m", 120),
+        ("status: 429, try again later", None),
+    ],
+)
+def test_failure__the_wait_that_the_vendor_asks_for(message: str, seconds: float | None) -> None:
+    assert agent_stream.failure(message, severity="limited").retry_after == (pytest.approx(seconds))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""What `claude-cli`, `codex-cli` and `copilot-cli` have in common; their streams have tests of
-their own."""
+"""What `claude-cli`, `codex-cli`, `copilot-cli` and `gemini-cli` have in common; their streams have
+tests of their own."""
 
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,23 @@ import pytest
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.suite import Message
 from agentevals_action.system.paths import Folder
+from agentevals_action.targets.agents import (
+    claude_stream,
+    codex_stream,
+    copilot_stream,
+    gemini_stream,
+)
+from agentevals_action.targets.agents.stream import Event as StreamEvent
+from agentevals_action.targets.agents.stream import Outcome, StreamReader
 from tests.support import agent_programs, targets
 from tests.support.agent_runs import AgentRun
 
-NAMES = ("claude", "codex", "copilot")
+NAMES = ("claude", "codex", "copilot", "gemini")
 SAID = {
     "claude": agent_programs.claude_said,
     "codex": agent_programs.codex_said,
     "copilot": agent_programs.copilot_said,
+    "gemini": agent_programs.gemini_said,
 }
 
 each = pytest.mark.parametrize("name", NAMES)
@@ -46,6 +56,7 @@ def test_complete__the_model_and_more_words(name: str, tmp_path: Path) -> None:
         "claude": ["--permission-mode", "acceptEdits"],
         "codex": ["--sandbox", "workspace-write"],
         "copilot": ["--allow-tool", "write"],
+        "gemini": ["--approval-mode", "auto_edit"],
     }[name]
     words = AgentRun(name, tmp_path).seen(model="some-model", args=more)["words"]
     assert words[words.index("--model") + 1] == "some-model"
@@ -208,7 +219,142 @@ def test_complete__a_time_out(name: str, tmp_path: Path) -> None:
     error = AgentRun(name, tmp_path).refused(
         command=["sh", "-c", "echo thinking >&2; sleep 300"], request={"timeout": 0.5}
     )
-    assert (error.kind, str(error)) == ("timeout", "no answer within 0.5 s:\nthinking")
+    product = {
+        "claude": "Claude Code",
+        "codex": "Codex",
+        "copilot": "Copilot",
+        "gemini": "Gemini CLI",
+    }[name]
+    problem = f"no answer within 0.5 s: {product} did not end, it had written nothing"
+    assert (error.kind, str(error)) == ("timeout", f"{problem}:\nthinking")
+
+
+Event = Mapping[str, Any]
+TOOL_STARTED: Mapping[str, Event] = {
+    "claude": {
+        "type": "assistant",
+        "message": {"id": "m", "content": [{"type": "tool_use", "id": "t1", "name": "Bash"}]},
+    },
+    "codex": {
+        "type": "item.started",
+        "item": {"id": "item_1", "type": "command_execution", "command": "sleep 9"},
+    },
+    "copilot": agent_programs.copilot_event(
+        "tool.execution_start", toolCallId="t1", toolName="bash", arguments={}
+    ),
+    "gemini": agent_programs.gemini_event(
+        "tool_use", tool_name="run_shell_command", tool_id="t1", parameters={}
+    ),
+}
+RETRYING: Mapping[str, tuple[Event, str]] = {
+    "claude": (
+        {
+            "type": "system",
+            "subtype": "api_retry",
+            "attempt": 3,
+            "max_retries": 10,
+            "error_status": 529,
+            "error": "overloaded",
+        },
+        "it was trying the model again after 529 overloaded (attempt 3 of 10)",
+    ),
+    "codex": (
+        {"type": "error", "message": "Reconnecting... 2/5 (stream disconnected)"},
+        "it was waiting for the model: Reconnecting... 2/5 (stream disconnected)",
+    ),
+    "copilot": (
+        agent_programs.copilot_event("assistant.turn_retry", reason="rate_limit"),
+        "it was trying the model again after rate_limit",
+    ),
+}
+BEGUN: Event = {"type": "system", "subtype": "init"}
+
+
+API_RETRY: Event = {
+    "type": "system",
+    "subtype": "api_retry",
+    "attempt": 1,
+    "max_retries": 10,
+}
+READERS: Mapping[str, Callable[[Sequence[StreamEvent]], Outcome]] = {
+    "claude": claude_stream.read,
+    "codex": codex_stream.read,
+    "copilot": copilot_stream.read,
+    "gemini": gemini_stream.read,
+}
+
+
+def activity(name: str, *events: Event) -> str:
+    reader = StreamReader()
+    reader.add(agent_programs.lines(*events).encode())
+    return READERS[name](reader.end().events).activity
+
+
+@each
+def test_activity__the_tool_that_was_running(name: str) -> None:
+    assert activity(name, BEGUN, TOOL_STARTED[name]) == 'it was running "Bash"'
+
+
+@each
+def test_activity__the_model_that_did_not_answer(name: str) -> None:
+    assert activity(name, BEGUN) == "it was waiting for the model"
+
+
+@pytest.mark.parametrize("name", RETRYING)
+def test_activity__the_call_of_the_model_that_was_tried_again(name: str) -> None:
+    event, expected = RETRYING[name]
+    assert activity(name, BEGUN, event) == expected
+
+
+def test_complete__a_time_out_says_what_the_agent_was_doing(tmp_path: Path) -> None:
+    stream = tmp_path / "begun.jsonl"
+    stream.write_text(agent_programs.lines(BEGUN, TOOL_STARTED["gemini"]))
+    command = ["sh", "-c", f"cat {stream}; exec sleep 300"]
+    error = AgentRun("gemini", tmp_path).refused(command=command, request={"timeout": 3})
+    assert error.kind == "timeout"
+    assert str(error) == 'no answer within 3 s: Gemini CLI did not end, it was running "Bash"'
+
+
+def test_complete__a_time_out_of_gemini_shows_the_status(tmp_path: Path) -> None:
+    says = "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {}"
+    command = ["sh", "-c", f"echo '{says}' >&2; seq 30 >&2; exec sleep 300"]
+    error = AgentRun("gemini", tmp_path).refused(command=command, request={"timeout": 3})
+    assert "it was trying the model again (Attempt 1 failed with status 429)" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("claude", {"error_status": 401, "error": "authentication_failed"}),
+        ("claude", {"error_status": 403, "error": "unknown"}),
+        ("claude", {"error_status": None, "error": "billing_error"}),
+        ("codex", {"message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)"}),
+    ],
+)
+def test_complete__a_rejected_key_ends_the_program_at_once(
+    name: str, event: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """Without the end, the program would wait for all of its time-out."""
+    retry = {**(API_RETRY if name == "claude" else {"type": "error"}), **event}
+    run = AgentRun(name, tmp_path).printing(agent_programs.lines(BEGUN, retry)).holding()
+    error = run.refused(request={"timeout": 100})
+    assert isinstance(error, TargetDead)
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("claude", {"error_status": 429, "error": "rate_limit"}),
+        ("claude", {"error_status": 529, "error": "overloaded"}),
+        ("codex", {"message": "Reconnecting... 1/5 (rate limit exceeded)"}),
+    ],
+)
+def test_complete__an_error_that_may_pass_does_not_end_the_program(
+    name: str, event: Mapping[str, Any], tmp_path: Path
+) -> None:
+    retry = {**(API_RETRY if name == "claude" else {"type": "error"}), **event}
+    stream = agent_programs.lines(retry) + SAID[name]("hello")
+    assert AgentRun(name, tmp_path).printing(stream).answer().output == "hello"
 
 
 @each

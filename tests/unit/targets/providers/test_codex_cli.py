@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,16 @@ def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
         (),
     )
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (24763, 24448, 122)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, 1)
+    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, None, None)
 
 
 def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
     command = "bash -lc ls"
-    changes = [{"path": "/w/a.py", "kind": "add"}]
+    changes = [
+        {"path": "/w/a.py", "kind": "add"},
+        {"path": "/w/b.py", "kind": "update"},
+        {"path": "/w/c.py", "kind": "delete"},
+    ]
     trace = codex(
         tmp_path,
         item("reasoning", "item_0", text="**Looking**"),
@@ -111,22 +116,53 @@ def test_stream__every_kind_of_tool_call(tmp_path: Path) -> None:
             prompt="help",
             agents_states={"a": {"status": "completed"}},
         ),
+        item("command_execution", "item_11", command="rm -r /", status="declined"),
         item("todo_list", "item_8", items=[{"text": "x", "completed": True}]),
         item("error", "item_9", message="not fatal"),
         item("agent_message", "item_10", text="done"),
         DONE,
     ).answer()
     assert trace.output == "done"
-    assert trace.tool_calls == (
-        ToolCall("Bash", {"command": command}, "a\n", "item_1"),
-        ToolCall("Edit", {"changes": changes}, "completed", "item_2"),
+    first, *others = trace.tool_calls or ()
+    assert first.duration_ms is not None  # by arrival
+    assert (replace(first, duration_ms=None), *others) == (
+        ToolCall("Bash", {"command": "ls"}, "a\n", "item_1"),
+        ToolCall("Write", {"file_path": "/w/a.py"}, "completed", "item_2"),
+        ToolCall("Edit", {"file_path": "/w/b.py"}, "completed", "item_2.1"),
+        ToolCall("Delete", {"file_path": "/w/c.py"}, "completed", "item_2.2"),
         ToolCall("mcp__docs__find", {"q": 1}, [{"type": "text", "text": "x"}], "item_3"),
         ToolCall("mcp__docs__get", {}, "gone", "item_4"),
         ToolCall("mcp__docs__n", {}, {"n": 1}, "item_5"),
         ToolCall("WebSearch", {"query": "weather"}, None, "item_6"),
-        ToolCall("spawn_agent", {"prompt": "help"}, {"a": {"status": "completed"}}, "item_7"),
+        ToolCall("Agent", {"prompt": "help"}, {"a": {"status": "completed"}}, "item_7"),
+        ToolCall("Bash", {"command": "rm -r /"}, None, "item_11", refused=True),
     )
-    assert trace.llm_call_count == 8
+    assert trace.llm_call_count is None
+
+
+def test_stream__tokens_of_sub_agents_are_not_in_the_usage(tmp_path: Path) -> None:
+    spawned = item("collab_tool_call", tool="spawn_agent", prompt="help")
+    trace = codex(tmp_path, spawned, item("agent_message", text="done"), DONE).answer()
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/bin/bash -lc 'echo a | head -1'", "echo a | head -1"),
+        ("/usr/bin/sh -c \"it's \"'$X'", "it's $X"),
+        ("zsh -lc ls", "ls"),
+        ("bash script.sh a", "bash script.sh a"),
+        ("bash -x ls", "bash -x ls"),
+        ("/bin/bash -lc 'unclosed", "/bin/bash -lc 'unclosed"),
+        ("python3 -c 'print(1)'", "python3 -c 'print(1)'"),
+        (None, None),
+    ],
+)
+def test_stream__a_command_without_its_shell(tmp_path: Path, command: Any, expected: Any) -> None:
+    ran = item("command_execution", command=command, status="completed")
+    (call,) = codex(tmp_path, ran, DONE).answer().tool_calls or ()
+    assert call.arguments == {"command": expected}
 
 
 def test_stream__usage_is_of_the_whole_thread(tmp_path: Path) -> None:
@@ -165,7 +201,7 @@ def test_stream__odd_shapes_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_end__an_error_that_it_got_over_is_none(tmp_path: Path) -> None:
-    again = {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized)"}
+    again = {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"}
     assert (
         codex(tmp_path, again, item("agent_message", text="done"), DONE).answer().output == "done"
     )

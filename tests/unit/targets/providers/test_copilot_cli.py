@@ -40,7 +40,7 @@ def test_stream__an_answer_with_its_figures(tmp_path: Path) -> None:
         (),
     )
     assert (trace.input_tokens, trace.cached_tokens, trace.output_tokens) == (None, None, 12)
-    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 9876, 1)
+    assert (trace.cost_usd, trace.duration_ms, trace.llm_call_count) == (None, 9876, None)
 
 
 def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_stream__tool_calls_with_arguments_results_and_durations(tmp_path: Path)
     ).answer()
     calls = (
         ToolCall("Bash", {"command": "ls"}, "a\n", "c1", 500),
-        ToolCall("Read", {"file_path": "/w/a.py", "path": "/w/a.py"}, "no such file", "c2"),
+        ToolCall("Read", {"file_path": "/w/a.py"}, "no such file", "c2"),
         ToolCall("docs-find", "not json", None, "c3"),
         ToolCall("Skill", {"skill": "pdf"}, None, "c4"),
     )
@@ -115,7 +115,7 @@ def test_stream__a_sub_agents_messages_are_told_apart(tmp_path: Path) -> None:
         ("subagent", "notes"),
         (None, "done"),
     ]
-    assert (trace.output_tokens, trace.llm_call_count) == (290, 3)
+    assert (trace.output_tokens, trace.llm_call_count) == (290, None)
 
 
 def usage(tokens_in: int, tokens_out: int, cached: int | None = None) -> dict[str, Any]:
@@ -220,3 +220,87 @@ def test_failure__an_error_after_which_nothing_came(tmp_path: Path) -> None:
 def test_failure__an_exit_code_without_a_word(tmp_path: Path) -> None:
     run = copilot(tmp_path, event("assistant.message", content="I try"), copilot_ended(2), code=2)
     assert str(run.refused()) == "Copilot: it ended with exit code 2"
+
+
+def span(operation: str = "chat", code: int = 0, **usage: int) -> dict[str, Any]:
+    attributes = {f"gen_ai.usage.{name}": count for name, count in usage.items()}
+    return {
+        "type": "span",
+        "attributes": {"gen_ai.operation.name": operation, **attributes},
+        "status": {"code": code},
+    }
+
+
+@pytest.mark.parametrize(
+    ("spans", "tokens"),
+    [
+        ([span(input_tokens=5, output_tokens=2), span(input_tokens=7, output_tokens=1)], (12, 3)),
+        ([span(input_tokens=5, output_tokens=2), span("invoke_agent", input_tokens=5)], (5, 2)),
+        ([span(input_tokens=5, output_tokens=2), span(code=2)], (5, 2)),
+        # A call without tokens: the sum would be too small.
+        ([span(input_tokens=5, output_tokens=2), span()], (None, None)),
+        ([span(input_tokens=5)], (None, None)),
+        ([{"type": "metric"}, {"type": "span", "attributes": "odd"}], (None, None)),
+        ([], (None, None)),
+    ],
+)
+def test_telemetry__tokens_of_the_models_calls(
+    tmp_path: Path, spans: list[dict[str, Any]], tokens: tuple[int | None, int | None]
+) -> None:
+    events = event("assistant.message", content="done"), copilot_ended()
+    trace = copilot(tmp_path, *events).reporting(lines(*spans)).answer()
+    assert (trace.input_tokens, trace.output_tokens) == tokens
+
+
+def test_telemetry__cached_tokens(tmp_path: Path) -> None:
+    call = span(input_tokens=5, output_tokens=2)
+    call["attributes"]["gen_ai.usage.cache_read.input_tokens"] = 4
+    events = event("assistant.message", content="done"), copilot_ended()
+    trace = copilot(tmp_path, *events).reporting(lines(call, call)).answer()
+    assert trace.cached_tokens == 8
+
+
+def test_telemetry__the_workflows_own_file_is_left_alone(tmp_path: Path) -> None:
+    own = str(tmp_path / "mine.jsonl")
+    seen = AgentRun("copilot", tmp_path, {"COPILOT_OTEL_FILE_EXPORTER_PATH": own}).seen()
+    assert seen["environment"]["COPILOT_OTEL_FILE_EXPORTER_PATH"] == own
+
+
+@pytest.mark.parametrize("attack", ["ln -s {target} $F", "mkfifo $F", "mkdir $F"])
+def test_telemetry__only_a_regular_file_is_read(tmp_path: Path, attack: str) -> None:
+    """Attack: the agent puts a link there to read a file through the action, or a pipe that blocks
+    it."""
+    (tmp_path / "telemetry").write_text(lines(span(input_tokens=5, output_tokens=2)))
+    (tmp_path / "stream").write_text(
+        lines(event("assistant.message", content="done"), copilot_ended())
+    )
+    put = attack.format(target=tmp_path / "telemetry").replace(
+        "$F", '"$COPILOT_OTEL_FILE_EXPORTER_PATH"'
+    )
+    command = ["sh", "-c", f"{put}; cat {tmp_path / 'stream'}"]
+    trace = AgentRun("copilot", tmp_path).answer(command=command)
+    assert (trace.output, trace.input_tokens) == ("done", None)
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        ({"message": "Permission denied because nobody answered", "code": "denied"}, True),
+        ({"message": "Permission denied and could not request permission from user"}, True),
+        ({"message": "Tool 'write' does not exist.", "code": "failure"}, True),
+        ({"message": "no such file", "code": "failure"}, False),
+    ],
+)
+def test_stream__refused_calls(tmp_path: Path, error: dict[str, Any], refused: bool) -> None:
+    requests = [asked("c1", "edit", {"path": "/a", "old_str": "x", "new_str": "y"})]
+    trace = copilot(
+        tmp_path,
+        event("assistant.message", content="", toolRequests=requests),
+        event("tool.execution_start", toolCallId="c1", toolName="edit"),
+        event("tool.execution_complete", toolCallId="c1", success=False, error=error),
+        event("assistant.message", content="done"),
+        copilot_ended(),
+    ).answer()
+    (call,) = trace.tool_calls or ()
+    arguments = {"file_path": "/a", "old_string": "x", "new_string": "y"}
+    assert (call.name, call.arguments, call.refused) == ("Edit", arguments, refused)
