@@ -57,6 +57,8 @@ class Repository:
             "safe.directory=*",
             "-c",
             "core.fsync=none",
+            "-c",
+            "maintenance.auto=false",
             *arguments,
         )
         done = subprocess.run(

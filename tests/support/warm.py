@@ -20,6 +20,7 @@ from typing import IO, Any
 
 #: Bytes of one command: its arguments and its environment.
 _LONGEST = 1 << 17
+_PACKAGE = "agentevals_action"
 
 
 class Warm:
@@ -102,9 +103,10 @@ def _main() -> None:
     agentevals_action` does."""
     import agentevals_action
 
-    for module in pkgutil.walk_packages(agentevals_action.__path__, "agentevals_action."):
-        if module.name != "agentevals_action.__main__":
+    for module in pkgutil.walk_packages(agentevals_action.__path__, f"{_PACKAGE}."):
+        if module.name != f"{_PACKAGE}.__main__":
             importlib.import_module(module.name)
+    _build_models_and_templates()
     gc.collect()
     gc.freeze()  # a fork that collected these objects would copy the memory of all of them
     with socket.socket(fileno=int(sys.argv[1])) as commands:
@@ -116,11 +118,32 @@ def _main() -> None:
         sys.argv[1:] = asked["arguments"]
         sys.path.insert(0, asked["folder"])
         try:
-            runpy.run_module("agentevals_action", run_name="__main__", alter_sys=True)
+            runpy.run_module(_PACKAGE, run_name="__main__", alter_sys=True)
         except SystemExit as ended:
             if isinstance(ended.code, int):
                 _exit(ended.code)
             raise
+
+
+def _build_models_and_templates() -> None:
+    """Builds what each command would build at its first use: pydantic's validators and the packaged
+    templates."""
+    from pydantic import BaseModel
+    from pydantic.dataclasses import is_pydantic_dataclass, rebuild_dataclass
+
+    from agentevals_action import templating
+
+    for module in [each for name, each in sys.modules.items() if name.startswith(_PACKAGE)]:
+        for value in list(vars(module).values()):
+            if not isinstance(value, type):
+                continue
+            if issubclass(value, BaseModel) and value is not BaseModel:
+                value.model_rebuild()
+            elif is_pydantic_dataclass(value):
+                rebuild_dataclass(value)
+    for environment in (templating._REPORTS, templating._PROMPTS):
+        for name in environment.list_templates():
+            environment.get_template(name)
 
 
 def _exit(code: int) -> None:
