@@ -223,7 +223,8 @@ def _wire(series: Series, numbers: Mapping[tuple[str, str], int]) -> dict[str, A
 
 
 def _known(figures: TraceSummary) -> dict[str, Any]:
-    return {name: value for name, value in to_jsonable_python(figures).items() if value is not None}
+    values = to_jsonable_python(figures)
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
 def _row(sample: PastSample, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
