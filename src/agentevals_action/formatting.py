@@ -118,6 +118,11 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else ""
 
 
+def distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """The different words of several lists, in their order."""
+    return tuple(dict.fromkeys(word for words in lists for word in words))
+
+
 def one_of(words: Iterable[str]) -> str:
     """A choice in a sentence: `a`, `b` or `c`, each in backticks."""
     return joined([f"`{word}`" for word in words], "or")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.results.jsonl import read_results
+from agentevals_action.targets.prices.table import price_table
 from tests.support import command
 from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Repository
@@ -200,6 +201,27 @@ def test_run__a_model_over_http_with_a_judge(folder: Path) -> None:
     assert refused.code == 3
     assert result.verdict is None
     assert "sk-another-key-of-it" not in refused.out + refused.err
+
+
+def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(
+        "name: priced\ntests:\n  - {id: one, input: hi, assert: [{type: cost, budget: 0.0001}]}\n"
+    )
+    with OpenAIServer(otherwise="hi") as server:
+        (folder / ".agentv/targets.yaml").write_text(
+            "- {name: default, provider: openai, model: gpt-5-2025-08-07, "
+            f'base_url: "{server.url}"}}\n'
+        )
+        done = command.run(folder, "run")
+    (result,) = read_results(folder / "agentevals-report/results.jsonl")
+    source = f"price table {price_table().date}"
+    # 11 tokens in, of which 3 are cached, and 7 out: (8 × 1.25 + 3 × 0.125 + 7 × 10) / 1e6
+    assert result.cost_usd == pytest.approx(0.000080375)
+    assert result.trace_summary
+    assert result.trace_summary.cost_source == source
+    assert result.cost_sources == (source,)
+    assert result.hits == (f"cost: 0.000080375 USD, at most 0.0001 USD asked (source: {source})",)
+    assert f"This run cost <$0.0001 (source: {source})." in done.out
 
 
 def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:

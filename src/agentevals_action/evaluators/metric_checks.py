@@ -3,7 +3,7 @@
 They score 1 or 0. A figure that the trace lacks is a miss, also when negated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -60,6 +60,14 @@ def at_most(
     holds = within(figure, limit)
     relation = "at most" if holds else "more than the"
     return (Check(holds, f"{name}: {amount(figure, unit)}, {relation} {most} asked"),)
+
+
+def _cost_at_most(trace: Trace, limit: float | None) -> tuple[Check, ...]:
+    """The check of the cost, with where it is from, or what to write so that it is known."""
+    note = f" (source: {trace.cost_source})" if trace.cost_source else ""
+    note = f"; {trace.cost_hint}" if trace.cost_usd is None and trace.cost_hint else note
+    checks = at_most("cost", trace.cost_usd, limit, "USD")
+    return tuple(replace(check, text=f"{check.text}{note}") for check in checks)
 
 
 def about(
@@ -126,7 +134,7 @@ class Cost(EvaluatorOptions):
 
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """1 if the cost is within the budget, else 0."""
-        return score_checks(at_most("cost", case.trace.cost_usd, self.budget, "USD"))
+        return score_checks(_cost_at_most(case.trace, self.budget))
 
 
 def _require_limit(schema: dict[str, Any]) -> None:
@@ -231,7 +239,7 @@ class ExecutionMetrics(EvaluatorOptions):
                 *at_most("tokens", total_tokens(trace), self.max_tokens),
                 *at_most("input tokens", trace.input_tokens, self.max_input_tokens),
                 *at_most("output tokens", trace.output_tokens, self.max_output_tokens),
-                *at_most("cost", trace.cost_usd, self.max_cost_usd, "USD"),
+                *_cost_at_most(trace, self.max_cost_usd),
                 *at_most("duration", trace.duration_ms, self.max_duration_ms, "ms"),
                 *about("exploration ratio", ratio, target, tolerance),
             )

@@ -66,8 +66,9 @@ class EvaluatorResult:
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class TraceSummary:
     """The summary of a trace; None where unknown. `event_count` counts tool calls, `duration_ms` is
-    in milliseconds. Refused calls count nowhere; `refused_tools` are their tools. `hidden_tools`
-    are the tools whose calls the agent does not show."""
+    in milliseconds, `cost_source` is where the cost is from (`reply`, `price of the target`,
+    `price table` with its date). Refused calls count nowhere; `refused_tools` are their tools.
+    `hidden_tools` are the tools whose calls the agent does not show."""
 
     event_count: int = 0
     tool_names: tuple[str, ...] = ()
@@ -77,6 +78,7 @@ class TraceSummary:
     output_tokens: int | None = None
     total_tokens: int | None = None
     cost_usd: float | None = None
+    cost_source: str = ""
     duration_ms: float | None = None
     refused_tools: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
@@ -107,8 +109,9 @@ class SampleResult:
     """One scored attempt. `output_messages` (wire form) keep the answer so that it can be
     scored again, `file_changes` (unified diff, None without a workspace) what the agent did to its
     files. `cached`: the answer is a cached one. `cost_usd` is what the agent and the
-    judges cost, as far as it is known; replies out of the cache cost nothing. `replies` counts all
-    of them, `cached_replies` those from the cache, `unpriced_replies` those with unknown cost."""
+    judges cost, as far as it is known, by `cost_sources`; replies out of the cache cost nothing.
+    `replies` counts all of them, `cached_replies` those from the cache, `unpriced_replies` those
+    with unknown cost."""
 
     score: float | None = None
     verdict: Verdict | None = None
@@ -120,6 +123,7 @@ class SampleResult:
     trace_summary: TraceSummary | None = None
     evaluator_results: tuple[EvaluatorResult, ...] = ()
     cost_usd: float | None = None
+    cost_sources: tuple[str, ...] = ()
     replies: int = 0
     cached_replies: int = 0
     unpriced_replies: int = 0
@@ -160,6 +164,7 @@ class TestResult:
     samples: tuple[SampleResult, ...] = ()
     confirming: int = 0
     cost_usd: float | None = None
+    cost_sources: tuple[str, ...] = ()
     replies: int = 0
     cached_replies: int = 0
     unpriced_replies: int = 0
@@ -206,6 +211,7 @@ class SuiteSummary:
     by_evaluator: tuple[EvaluatorSummary, ...] = ()
     top_misses: tuple[str, ...] = ()
     cost_usd: float | None = None
+    cost_sources: tuple[str, ...] = ()
     agent_cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None

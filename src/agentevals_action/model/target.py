@@ -10,10 +10,17 @@ from agentevals_action.model.file_model import FileModel
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per million tokens."""
+    """US dollars per million tokens. Where a price of cached input is None, that of `input` applies
+    (for an hour, that of `cache_write`). Calls with more than `long_above` input tokens have the
+    price `long`."""
 
     input: float
     output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+    long_above: int | None = None
+    long: "Price | None" = None
 
 
 @dataclass(frozen=True)

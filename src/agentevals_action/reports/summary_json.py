@@ -64,6 +64,7 @@ def review_summary(view: ReportView) -> str:
         "warnings": [diagnostic(one) for one in review.warnings],
         "spent": {
             "costUsd": view.spending.cost_usd,
+            "costSources": list(view.spending.sources),
             "replies": view.spending.replies,
             "cachedReplies": view.spending.cached,
             "unpricedReplies": view.spending.unpriced,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import distinct
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
@@ -23,10 +24,11 @@ from agentevals_action.results.trace_summary import Work, summary_of
 
 @dataclass
 class CostTally:
-    """The cost of the replies of one sample: US dollars (None: unknown for all), the number of
-    replies, of cached ones, and of those with unknown cost."""
+    """The cost of the replies of one sample: US dollars (None: unknown for all) and where they are
+    from, the number of replies, of cached ones, and of those with unknown cost."""
 
     cost_usd: float | None = None
+    cost_sources: tuple[str, ...] = ()
     replies: int = 0
     cached_replies: int = 0
     unpriced_replies: int = 0
@@ -39,6 +41,7 @@ class CostTally:
             self.cost_usd = self.cost_usd or 0.0
         elif reply.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
+            self.cost_sources = distinct([self.cost_sources, [reply.cost_source or "reply"]])
         else:
             self.unpriced_replies += 1
         return reply
@@ -46,7 +49,13 @@ class CostTally:
     @classmethod
     def of(cls, sample: SampleResult) -> "CostTally":
         """The cost of a stored sample."""
-        return cls(sample.cost_usd, sample.replies, sample.cached_replies, sample.unpriced_replies)
+        return cls(
+            sample.cost_usd,
+            sample.cost_sources,
+            sample.replies,
+            sample.cached_replies,
+            sample.unpriced_replies,
+        )
 
 
 def sample_result(work: Work, results: Sequence[EvaluatorResult], tally: CostTally) -> SampleResult:
@@ -149,6 +158,7 @@ def _totals(
         "evaluator_results": shown.evaluator_results,
         "samples": samples,
         "cost_usd": sum(costs) if costs else None,
+        "cost_sources": distinct(sample.cost_sources for sample in samples),
         "replies": sum(sample.replies for sample in samples),
         "cached_replies": sum(sample.cached_replies for sample in samples),
         "unpriced_replies": sum(sample.unpriced_replies for sample in samples),

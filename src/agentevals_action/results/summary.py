@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from agentevals_action.formatting import distinct
 from agentevals_action.model.result import (
     EvaluatorResult,
     EvaluatorSummary,
@@ -60,6 +61,7 @@ class SuiteTotals:
         self._evaluators: dict[tuple[str, str], _Evaluator] = {}
         self._scores, self._durations, self._costs = _Sum(), _Sum(), _Sum()
         self._replies: Counter[str] = Counter()
+        self._cost_sources: tuple[str, ...] = ()
         self._samples = self._samples_with_tokens = 0
         self._agent_costs, self._input_tokens, self._output_tokens = _Sum(), _Sum(), _Sum()
 
@@ -69,6 +71,7 @@ class SuiteTotals:
         self._scores.add(_own_score(result))
         self._durations.add(result.duration_ms)
         self._costs.add(result.cost_usd)
+        self._cost_sources = distinct([self._cost_sources, result.cost_sources])
         self._replies["all"] += result.replies
         self._replies["cached"] += result.cached_replies
         self._replies["unpriced"] += result.unpriced_replies
@@ -134,6 +137,7 @@ class SuiteTotals:
             ),
             top_misses=tuple(misses[:_TOP_MISSES]),
             cost_usd=self._costs.known,
+            cost_sources=self._cost_sources,
             agent_cost_usd=self._agent_costs.known,
             input_tokens=_whole(self._input_tokens),
             output_tokens=_whole(self._output_tokens),

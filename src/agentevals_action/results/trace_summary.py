@@ -33,6 +33,7 @@ def summary_of(trace: Trace) -> TraceSummary:
         output_tokens=trace.output_tokens,
         total_tokens=(trace.input_tokens or 0) + (trace.output_tokens or 0) if both else None,
         cost_usd=trace.cost_usd,
+        cost_source=trace.cost_source,
         duration_ms=trace.duration_ms,
         refused_tools=tuple(dict.fromkeys(refused)),
         hidden_tools=trace.hidden_tools,
@@ -51,6 +52,7 @@ def stored_work(sample: SampleResult) -> Work:
         input_tokens=summary.input_tokens,
         output_tokens=summary.output_tokens,
         cost_usd=summary.cost_usd,
+        cost_source=summary.cost_source,
         duration_ms=summary.duration_ms,
         hidden_tools=summary.hidden_tools,
     )

@@ -51,11 +51,16 @@ def _refuse_batching(value: bool) -> bool:
     return value
 
 
-class _Price(FileModel):
-    """US dollars for a million tokens."""
+_Dollars = Annotated[float, Field(ge=0)]
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
+
+class _Price(FileModel):
+    """US dollars for a million tokens. Cached input costs as much as other input by default."""
+
+    input: _Dollars
+    output: _Dollars
+    cached_input: _Dollars | None = None
+    cache_write: _Dollars | None = None
 
 
 class _Target(FileModel):
@@ -305,7 +310,7 @@ def _read_target(
         max_concurrency=common.max_concurrency,
         retries=common.retries,
         timeout_seconds=common.timeout_seconds,
-        price=Price(common.price.input, common.price.output) if common.price else None,
+        price=Price(**common.price.model_dump()) if common.price else None,
         requests_per_minute=common.requests_per_minute,
         cache_key=common.cache_key,
     )

@@ -112,6 +112,10 @@ class ProviderOptions(FileModel):
         """The vendor's usual variable, if its value is sent because no key is given."""
         return ()
 
+    def priced_model(self) -> str | None:
+        """The model whose price per token is that of the answers, if the definition names it."""
+        return None
+
     def destination(self) -> str:
         """Where a call sends the fields and the key: the origin of a server, else the name of the
         provider. `${{ NAME }}` is resolved."""

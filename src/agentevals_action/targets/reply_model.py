@@ -40,6 +40,8 @@ def _none_if_invalid(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 IfValid = Annotated[Item | None, WrapValidator(_none_if_invalid)]
 #: A number of tokens; unknown is not zero.
 Tokens = IfValid[Annotated[int, Field(ge=0)]]
+#: US dollars; unknown is not zero.
+Dollars = IfValid[Annotated[float, Field(ge=0)]]
 
 
 def at(*steps: str) -> Any:
@@ -48,11 +50,20 @@ def at(*steps: str) -> Any:
 
 
 class ModelReply(ReplyModel):
-    """The reply of a model: the numbers of tokens, which each format has at other paths."""
+    """The reply of a model: its name and the numbers of tokens, which each format has at other
+    paths, and the cost, which OpenRouter states."""
 
+    model: IfValid[str] = None
     input_tokens: Tokens = None
     output_tokens: Tokens = None
     cached_tokens: Tokens = None
+    cache_write_tokens: Tokens = None
+    cache_write_1h_tokens: Tokens = None
+    cost: Dollars = at("usage", "cost")
+    # With a key of the user's own, `cost` is the fee of the router alone:
+    # https://openrouter.ai/docs/use-cases/usage-accounting
+    is_own_key: IfValid[bool] = at("usage", "is_byok")
+    upstream_cost: Dollars = at("usage", "cost_details", "upstream_inference_cost")
 
     def trace(self, messages: Sequence[Message]) -> Trace:
         """The trace of a call that answered with these messages."""
@@ -63,7 +74,16 @@ class ModelReply(ReplyModel):
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            cache_write_1h_tokens=self.cache_write_1h_tokens,
+            model=self.model,
+            cost_usd=self._cost(),
         )
+
+    def _cost(self) -> float | None:
+        if self.cost is None or not self.is_own_key:
+            return self.cost
+        return None if self.upstream_cost is None else self.cost + self.upstream_cost
 
 
 def validate_reply(model: type[Model], data: Any, name: str) -> Model:

@@ -135,6 +135,19 @@ def test_execution_metrics__each_limit_is_a_hit_or_a_miss() -> None:
     )
 
 
+def test_cost__states_where_it_is_from_or_what_to_write() -> None:
+    known = Trace((), cost_usd=0.25, cost_source="price table 2026-01-02")
+    assert run("cost", {"budget": 0.5}, known).hits == (
+        "cost: 0.25 USD, at most 0.5 USD asked (source: price table 2026-01-02)",
+    )
+    unknown = Trace((), cost_hint="write the target's `price`: the model is unknown")
+    for kind, limit in (("cost", "budget"), ("execution_metrics", "max_cost_usd")):
+        assert run(kind, {limit: 0.5}, unknown).misses == (
+            "cost: unknown, at most 0.5 USD asked; "
+            "write the target's `price`: the model is unknown",
+        )
+
+
 def test_execution_metrics__exploration_is_unknown_without_a_call() -> None:
     assert run("execution_metrics", {"target_exploration_ratio": 0}, calling()).score == 0
 

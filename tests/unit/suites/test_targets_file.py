@@ -78,7 +78,7 @@ def test_fields__of_all_targets(tmp_path: Path) -> None:
   max_concurrency: 3
   retries: 0
   timeout_seconds: 1.5
-  price: {input: 1, output: 2.5}
+  price: {input: 1, output: 2.5, cached_input: 0.1, cache_write: 1.5}
 - name: default
   extends: base
   max_concurrency: 5
@@ -97,7 +97,7 @@ def test_fields__of_all_targets(tmp_path: Path) -> None:
     )
     assert (target.timeout_seconds, target.price, target.variables) == (
         1.5,
-        Price(1, 2.5),
+        Price(1, 2.5, cached_input=0.1, cache_write=1.5),
         ("KEY",),
     )
     assert (target.is_model, suite.targets.targets["judge"].is_model) == (False, True)

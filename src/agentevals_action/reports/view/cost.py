@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agentevals_action.formatting import NOISE, cost, plural, step
+from agentevals_action.formatting import NOISE, cost, distinct, plural, step
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
 from agentevals_action.model.review import Review
 
@@ -81,22 +81,25 @@ def compare_amounts(
 
 @dataclass(frozen=True)
 class Spending:
-    """The cost of a run in US dollars (None if no reply states its cost), and its replies."""
+    """The cost of a run in US dollars (None if no reply has a known cost) with the sources of the
+    known costs, and its replies."""
 
     cost_usd: float | None
     replies: int
     cached: int
     unpriced: int
+    sources: tuple[str, ...] = ()
 
     def sentence(self, subject: str = "this run") -> str:
-        """`This run cost $0.31; 40 of 120 replies came from the cache.`
+        """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
 
         Empty if no cost is known and no reply was cached."""
         parts = []
         if self.cost_usd or (self.cost_usd is not None and not self.unpriced):
             amount = f"${self.cost_usd:,.2f}" if self.cost_usd >= 0.1 else cost(self.cost_usd)
             amount = amount if self.cost_usd else "nothing"
-            parts.append(f"{subject} cost {'at least ' if self.unpriced else ''}{amount}")
+            by = f" (source: {', '.join(sorted(self.sources))})" if self.sources else ""
+            parts.append(f"{subject} cost {'at least ' if self.unpriced else ''}{amount}{by}")
         if self.unpriced and (self.cost_usd or self.cached):
             parts.append(f"the cost of {self._share(self.unpriced)} is unknown")
         if self.cached:
@@ -114,6 +117,7 @@ def spent_by(parts: Iterable[_Part]) -> Spending:
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     return Spending(
         cost_usd=sum(costs) if costs else None,
+        sources=distinct(part.cost_sources for part in parts),
         replies=sum(part.replies for part in parts),
         cached=sum(part.cached_replies for part in parts),
         unpriced=sum(part.unpriced_replies for part in parts),

@@ -120,6 +120,10 @@ class AgentOptions(ProviderOptions):
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
 
+    def priced_model(self) -> str | None:
+        """The model, if it is named."""
+        return self.model
+
     def flags(self) -> Mapping[str, str | None]:
         """The options of the program with their values, if they have one."""
         return {"--model": self.model}

@@ -71,7 +71,8 @@ class _Message(ModelReply):
     input_tokens: Tokens = at("usage", "input_tokens")
     output_tokens: Tokens = at("usage", "output_tokens")
     cached_tokens: Tokens = at("usage", "cache_read_input_tokens")
-    written_tokens: Tokens = at("usage", "cache_creation_input_tokens")
+    cache_write_tokens: Tokens = at("usage", "cache_creation_input_tokens")
+    cache_write_1h_tokens: Tokens = at("usage", "cache_creation", "ephemeral_1h_input_tokens")
 
 
 def read_message(data: Any) -> Trace:
@@ -98,7 +99,7 @@ def read_message(data: Any) -> Trace:
         return trace
     # A price is per input token; the API's `input_tokens` are those after the last cache
     # breakpoint: platform.claude.com/docs/en/build-with-claude/prompt-caching
-    cached = (message.written_tokens or 0) + (message.cached_tokens or 0)
+    cached = (message.cache_write_tokens or 0) + (message.cached_tokens or 0)
     return replace(trace, input_tokens=trace.input_tokens + cached)
 
 

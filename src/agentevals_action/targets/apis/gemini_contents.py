@@ -121,6 +121,7 @@ class _Candidate(_GeminiModel):
 class _GeneratedContent(ModelReply):
     candidates: list[_Candidate] | None = None
     block_reason: IfValid[str] = at("promptFeedback", "blockReason")
+    model: IfValid[str] = at("modelVersion")
     # https://ai.google.dev/api/generate-content#UsageMetadata
     input_tokens: Tokens = at("usageMetadata", "promptTokenCount")  # cached ones included
     output_tokens: Tokens = at("usageMetadata", "candidatesTokenCount")

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import math
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -32,10 +33,12 @@ _IDLE_SECONDS = 60.0  # an unused connection is closed after this time
 
 @dataclass(frozen=True)
 class HttpReply:
-    """A reply with status 2xx and its decoded body."""
+    """A reply with status 2xx and its decoded body. `cost_usd` are the US dollars that a proxy
+    (LiteLLM) states in a header, None without it."""
 
     status: int
     body: bytes
+    cost_usd: float | None = None
 
     def json(self) -> Any:
         """The body as JSON; ValueError if it is not valid JSON."""
@@ -78,9 +81,9 @@ class HttpClient:
         self.service = service
         self._idle: list[httpx.AsyncClient] = []
 
-    async def post(self, path: str, body: Any, timeout: float) -> Any:
-        """Posts a JSON body and returns the JSON reply. Raises as `send` does, and AttemptError if
-        one of them is not valid JSON."""
+    async def post(self, path: str, body: Any, timeout: float) -> tuple[Any, float | None]:
+        """Posts a JSON body and returns the JSON reply, and the cost that it states in a header.
+        Raises as `send` does, and AttemptError if one of them is not valid JSON."""
         try:
             text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         except ValueError as error:
@@ -89,7 +92,7 @@ class HttpClient:
         headers = {"Content-Type": "application/json"}
         reply = await self.send("POST", path, content, timeout, headers)
         try:
-            return reply.json()
+            return reply.json(), reply.cost_usd
         except ValueError as error:
             raise self.reply_error(error) from None
 
@@ -133,7 +136,7 @@ class HttpClient:
         except _UnreadableBody as error:
             raise self.reply_error(error) from None
         if response.is_success:
-            return HttpReply(response.status_code, body)
+            return HttpReply(response.status_code, body, _stated_cost(response))
         raise refusal(self.service, response, body)
 
     async def close(self) -> None:
@@ -171,6 +174,14 @@ class HttpClient:
         if (url.scheme, url.netloc) != (server.scheme, server.netloc):  # it must not get the key
             raise AttemptError("target", f"the URL leads to another server, {host(url)}")
         return url
+
+
+def _stated_cost(response: httpx.Response) -> float | None:
+    try:
+        cost = float(response.headers.get("x-litellm-response-cost", ""))
+    except ValueError:
+        return None
+    return cost if math.isfinite(cost) and cost >= 0 else None
 
 
 class _UnreadableBody(ValueError):

@@ -2,7 +2,7 @@
 them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -78,6 +78,10 @@ class ModelOptions(ProviderOptions):
         """The usual variable for the key, if no key is given."""
         return () if self.api_key else (self.key_variable,)
 
+    def priced_model(self) -> str:
+        """The model itself."""
+        return self.model
+
     def destination(self) -> str:
         """The origin of the server."""
         return origin_of(self.base_url or self.vendor_url)
@@ -122,11 +126,12 @@ class ModelApi(Provider):
 
     async def complete(self, request: Request) -> Trace:
         """One call."""
-        reply = await self._post(self._format.body, request)
+        reply, cost = await self._post(self._format.body, request)
         try:
-            return self._format.read(reply)
+            trace = self._format.read(reply)
         except ValueError as error:
             raise self._client.reply_error(error) from None
+        return trace if cost is None else replace(trace, cost_usd=cost)
 
     async def check(self, request: Request) -> None:
         """The shortest call; an answer that is cut short is an answer."""
@@ -136,7 +141,7 @@ class ModelApi(Provider):
         """Closes the connections."""
         await self._client.close()
 
-    async def _post(self, make_body: MakeBody, request: Request) -> Any:
+    async def _post(self, make_body: MakeBody, request: Request) -> tuple[Any, float | None]:
         try:
             body = make_body(request.messages)
         except (OSError, ValueError) as error:

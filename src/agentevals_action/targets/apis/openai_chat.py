@@ -125,6 +125,7 @@ class _Completion(ModelReply):
     input_tokens: Tokens = at("usage", "prompt_tokens")
     output_tokens: Tokens = at("usage", "completion_tokens")
     cached_tokens: Tokens = at("usage", "prompt_tokens_details", "cached_tokens")
+    cache_write_tokens: Tokens = at("usage", "prompt_tokens_details", "cache_write_tokens")
 
 
 def read_completion(data: Any) -> Trace:

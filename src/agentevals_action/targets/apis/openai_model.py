@@ -93,7 +93,8 @@ class OpenAIModel(ModelApi):
         """The shortest call; an answer that is cut short, even before it begins, is an answer."""
         for limit in self._api_format.limits:
             try:
-                self._read(await self._post(partial(self._limited_body, limit=limit), request))
+                reply, _ = await self._post(partial(self._limited_body, limit=limit), request)
+                self._read(reply)
             except openai_chat.EmptyReply:
                 return
             except (TargetDead, TransientError):

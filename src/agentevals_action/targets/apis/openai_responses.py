@@ -108,6 +108,7 @@ class _Response(ModelReply):
     input_tokens: Tokens = at("usage", "input_tokens")
     output_tokens: Tokens = at("usage", "output_tokens")
     cached_tokens: Tokens = at("usage", "input_tokens_details", "cached_tokens")
+    cache_write_tokens: Tokens = at("usage", "input_tokens_details", "cache_write_tokens")
 
 
 def read_response(data: Any) -> Trace:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.field_errors import describe
-from agentevals_action.model.target import Price, Target
+from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
@@ -23,6 +23,7 @@ from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.rate_limit import RateLimit
 from agentevals_action.targets.calls.retry import Retries
+from agentevals_action.targets.prices.cost import with_cost
 from agentevals_action.targets.variables import missing_error, names_in, resolve
 
 #: Seconds after its time limit until a provider is cancelled: it can report more about a time-out
@@ -96,7 +97,7 @@ class TargetClient:
         keys, secrets = self._keys, connection.shared.secrets
         key = keys.key(target, connection.options, request, secrets) if keys else None
         if key is None or self._cache is None:
-            return _with_cost(await self._call(connection, request), target.price)
+            return with_cost(await self._call(connection, request), target, connection.options)
         # Head and base ask the same at the same moment: the second finds the reply of the first.
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
@@ -104,7 +105,7 @@ class TargetClient:
             if trace is None or not trace.has_answer:
                 trace = await self._call(connection, request)
                 await self._cache.put(key, trace)  # without the cost: the price may change
-            return _with_cost(trace, target.price)
+            return with_cost(trace, target, connection.options)
 
     async def check(self, target: Target, request: Request) -> None:
         """The smallest call that shows whether a target would answer, without retries; raises as
@@ -140,7 +141,8 @@ class TargetClient:
                 raise AttemptError("timeout", f"no answer within {limit:g} s") from None
             except AttemptError as error:
                 if error.spent is not None:  # a failed call is paid for, too
-                    self._budget.add(target.name, _with_cost(error.spent, target.price))
+                    spent = with_cost(error.spent, target, connection.options)
+                    self._budget.add(target.name, spent)
                 raise
             shared.rate_limit.succeeded()
             if trace.duration_ms is not None or trace.cached:  # a replay: that of its call
@@ -163,7 +165,7 @@ class TargetClient:
                 problem = f"the target {target.name} cannot be used: {error}"
                 shared.dead = shared.dead or TargetDead(problem, error.hint)
                 raise shared.dead from None
-        self._budget.add(target.name, _with_cost(trace, target.price))
+        self._budget.add(target.name, with_cost(trace, target, connection.options))
         return trace
 
     def _connect(self, target: Target, request: Request) -> _Connection:
@@ -223,11 +225,3 @@ def resolve_options(target: Target, variables: Mapping[str, str]) -> ProviderOpt
     except ValidationError as error:
         problem = f"the target {target.name} is not valid with its variables filled in: "
         raise AttemptError("configuration", problem + describe(error, resolved)) from None
-
-
-def _with_cost(trace: Trace, price: Price | None) -> Trace:
-    tokens_in, tokens_out = trace.input_tokens, trace.output_tokens
-    if trace.cost_usd is not None or price is None or tokens_in is None or tokens_out is None:
-        return trace
-    dollars = (tokens_in * price.input + tokens_out * price.output) / 1_000_000
-    return replace(trace, cost_usd=dollars)

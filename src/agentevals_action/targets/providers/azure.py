@@ -90,6 +90,10 @@ class Azure(ProviderOptions):
         """The usual variable for the key, if no key is given."""
         return () if self.api_key else (self.key_variable,)
 
+    def priced_model(self) -> str:
+        """The deployment, which often has the name of its model."""
+        return self.deployment
+
     def destination(self) -> str:
         """The origin of the resource's API."""
         return origin_of(self.url)

@@ -23,3 +23,6 @@ class CopilotCli(AgentOptions):
     )
 
     command: Command = "copilot"
+
+    def priced_model(self) -> None:
+        """None: Copilot is paid for in requests, not in tokens."""

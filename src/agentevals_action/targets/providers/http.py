@@ -4,6 +4,7 @@ at a path of the reply."""
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
@@ -200,10 +201,12 @@ class _Connected(Provider):
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
             if options.output_path is None:
-                return read_reply(reply.body.decode("utf-8-sig", "replace"))
-            return _read_at(reply.json(), options.output_path)
+                trace = read_reply(reply.body.decode("utf-8-sig", "replace"))
+            else:
+                trace = _read_at(reply.json(), options.output_path)
         except ValueError as error:
             raise self._client.reply_error(error) from None
+        return trace if reply.cost_usd is None else replace(trace, cost_usd=reply.cost_usd)
 
     async def close(self) -> None:
         """Closes the connections."""

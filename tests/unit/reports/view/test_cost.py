@@ -77,6 +77,11 @@ def test_against__a_sum_that_lacks_samples_is_at_least_that_and_no_share_of_anyt
             "This run cost $0.31; 40 of 120 replies came from the cache.",
         ),
         (Spending(0.0123, 120, 0, 0), "This run cost $0.0123."),
+        (
+            Spending(0.0123, 120, 0, 7, ("reply", "price table 2026-01-02")),
+            "This run cost at least $0.0123 (source: price table 2026-01-02, reply); the cost of "
+            "7 of 120 replies is unknown.",
+        ),
         (Spending(1234.5, 1, 0, 0), "This run cost $1,234.50."),
         (
             Spending(0.0, 120, 120, 0),

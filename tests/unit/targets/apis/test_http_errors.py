@@ -39,7 +39,7 @@ def test_post__a_body_there_and_one_back() -> None:
     with OpenAIServer(script=[HI]) as server:
         assert post(
             server.url, {"ä": ["\ud800", 1.5]}, path="a/b%20c?d=e", headers={"X-Key": "k"}
-        ) == {"said": "hi"}
+        ) == ({"said": "hi"}, None)
     (received,) = server.requests
     assert (received.path, received.body) == ("/v1/a/b%20c?d=e", {"ä": ["?", 1.5]})
     assert (received.headers["content-type"], received.headers["x-key"]) == (

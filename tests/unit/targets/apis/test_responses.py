@@ -106,7 +106,7 @@ def test_read_response__text_and_usage() -> None:
         "summary": [{"type": "summary_text", "text": "hm"}],
     }
     trace = read_response(response(reasoning, output_message("hi"), usage=RESPONSES_USAGE))
-    assert trace == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3)
+    assert trace == Trace((Message("assistant", "hi"),), (), 1, 11, 7, 3, cache_write_tokens=0)
 
 
 @pytest.mark.parametrize(

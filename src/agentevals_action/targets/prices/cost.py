@@ -1,0 +1,54 @@
+"""The cost of an answer: as the reply states it, else by the target's price, else by the table."""
+
+import math
+from dataclasses import replace
+
+from agentevals_action.formatting import quoted
+from agentevals_action.model.target import Price, Target
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.base import ProviderOptions
+from agentevals_action.targets.prices.table import find_price, price_table
+
+_NO_TOKENS = "the reply states neither tokens nor its cost"
+_NO_MODEL = "write the target's `price`: the model is unknown"
+
+
+def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
+    """The trace with its cost and where that is from, or with what to write if it is unknown.
+
+    In the table, the name that the reply gives comes before the name in the target: it has the
+    version, and names the model behind an alias of a proxy."""
+    if trace.cost_usd is not None:
+        return replace(trace, cost_source=trace.cost_source or "reply")
+    names = [name for name in (trace.model, options.priced_model()) if name]
+    prices = (find_price(name) for name in names)
+    price = target.price or next(filter(None, prices), None)
+    cost = None if price is None else cost_of(trace, price)
+    if cost is not None:
+        source = "price of the target" if target.price else price_table().name
+        return replace(trace, cost_usd=cost, cost_source=source)
+    hint = f"write the target's `price`: that of {quoted(names[0])} is unknown" if names else ""
+    has_tokens = trace.input_tokens is not None and trace.output_tokens is not None
+    return replace(trace, cost_hint=(hint or _NO_MODEL) if has_tokens else _NO_TOKENS)
+
+
+def cost_of(trace: Trace, price: Price) -> float | None:
+    """The cost of a trace in US dollars; None if its tokens are unknown.
+
+    How the input of several calls is distributed is unknown: their mean decides about `long`."""
+    total, written = trace.input_tokens, trace.cache_write_tokens or 0
+    if total is None or trace.output_tokens is None:
+        return None
+    calls = trace.llm_call_count or math.inf
+    if price.long and price.long_above is not None and total > price.long_above * calls:
+        price = price.long
+    read, hour = trace.cached_tokens or 0, min(trace.cache_write_1h_tokens or 0, written)
+    write = price.input if price.cache_write is None else price.cache_write
+    millionths = (
+        max(total - read - written, 0) * price.input
+        + read * (price.input if price.cached_input is None else price.cached_input)
+        + (written - hour) * write
+        + hour * (write if price.cache_write_1h is None else price.cache_write_1h)
+        + trace.output_tokens * price.output
+    )
+    return millionths / 1_000_000
