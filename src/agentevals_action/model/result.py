@@ -78,7 +78,7 @@ class TraceSummary:
     output_tokens: int | None = None
     total_tokens: int | None = None
     cost_usd: float | None = None
-    cost_source: str = ""
+    cost_source: str = Field(default="", exclude_if=lambda source: not source)
     duration_ms: float | None = None
     refused_tools: tuple[str, ...] = ()
     hidden_tools: tuple[str, ...] = ()
