@@ -19,6 +19,8 @@ _LOCAL_SECONDS = 120.0
 _NETWORK_SECONDS = 300.0
 #: Files of each side among which renames with changes are detected; unchanged ones always are.
 _RENAME_LIMIT = 3000
+#: Objects that one command names, which must fit on a command line.
+_OBJECTS_PER_FETCH = 1000
 #: Commits that `ancestry` reads at most, those of merged branches included.
 _ANCESTRY_LIMIT = 2_000
 
@@ -66,7 +68,7 @@ class Listing:
 
 class GitRepository:
     """The repository that contains `path`. `token` is sent to `server_url` alone, in a header;
-    only calls that fetch get it.
+    only calls that fetch get it, and no other call uses the network.
 
     Every method raises GitError if git is missing, there is no repository with a working tree, or
     git fails."""
@@ -104,8 +106,8 @@ class GitRepository:
         return Path(os.fsdecode(folder.removesuffix(b"\n")))
 
     @cached_property
-    def _fetches_on_demand(self) -> bool:
-        """Whether any command may fetch: the clone is partial (`filter` of actions/checkout)."""
+    def _is_partial(self) -> bool:
+        """Whether files or folders of commits may be missing (`filter` of actions/checkout)."""
         names = self._call("config", "--get-regexp", "--name-only", r"^remote\..*\.promisor$")
         return names.returncode == 0
 
@@ -174,7 +176,12 @@ class GitRepository:
         options = ["--name-status", "-z", "--find-renames", "--no-ext-diff", "--no-relative"]
         options += [f"-l{_RENAME_LIMIT}", "--ignore-submodules=dirty"]
         revisions = (base,) if head is None else (base, head)
-        found = _parse_name_status(self._read("diff", *options, *revisions, "--", network=True))
+        command = ("diff", *options, *revisions, "--")
+        for revision in revisions:
+            self._need_tree(revision)
+        if self._is_partial and self._call(*command).returncode != 0:
+            self._fetch_objects(self._renamable(revisions))
+        found = _parse_name_status(self._read(*command))
         if head is not None:
             return found
         known = {file.path for file in found}
@@ -195,8 +202,9 @@ class GitRepository:
 
     def links_and_submodules(self, sha: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Paths of the symbolic links and of the submodules of a commit, relative to the root."""
+        self._need_tree(sha)
         found: dict[bytes, list[str]] = {b"120000": [], b"160000": []}
-        for entry in self._read("ls-tree", "-r", "-z", sha, network=True).split(b"\0"):
+        for entry in self._read("ls-tree", "-r", "-z", sha).split(b"\0"):
             about, _, name = entry.partition(b"\t")
             if (mode := about[:6]) in found:
                 found[mode].append(os.fsdecode(name))
@@ -228,13 +236,41 @@ class GitRepository:
     def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
         self._read("cat-file", "-e", f"{sha}^{{commit}}")
-        done = self._call("cat-file", "blob", f"{sha}:{path}", network=True)
+        self._need_tree(sha)
+        done = self._call("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
+        if done.returncode != 0:
+            return None
+        blob = done.stdout.decode("ascii").strip()
+        if self._is_partial and self._call("cat-file", "-e", blob).returncode != 0:
+            self._fetch_objects([blob])
+        done = self._call("cat-file", "blob", blob)
         return done.stdout if done.returncode == 0 else None
 
     def add_worktree(self, folder: Path, sha: str) -> None:
         """Checks a commit out in a new folder, on no branch."""
         options = ("--quiet", "--detach", "--force")
         self._read("worktree", "add", *options, str(folder), sha, network=True)
+
+    def _need_tree(self, sha: str) -> None:
+        """Fetches the folders of a commit that a partial clone lacks."""
+        if self._is_partial and self._call("ls-tree", "-r", "--name-only", sha).returncode != 0:
+            headers = [line.partition(" ") for line in self._commit_headers(sha)]
+            self._fetch_objects([value for name, _, value in headers if name == "tree"])
+
+    def _renamable(self, revisions: Sequence[str]) -> Sequence[str]:
+        """The ids of the files that only one side of a change has: git reads them to detect renames
+        with changes."""
+        options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AD")
+        output = self._read("diff", *options, "--no-ext-diff", *revisions, "--").split(b"\0")
+        ids = {one.decode("ascii") for line in output[::2] for one in line.split(b" ")[2:4]}
+        return [one for one in sorted(ids) if one.strip("0")]
+
+    def _fetch_objects(self, ids: Sequence[str]) -> None:
+        """Fetches objects that a partial clone lacks, as git itself does."""
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        for start in range(0, len(ids), _OBJECTS_PER_FETCH):
+            part = ids[start : start + _OBJECTS_PER_FETCH]
+            self._read("fetch", *options, "--filter=blob:none", "origin", *part, network=True)
 
     def _names(self, *arguments: str) -> tuple[str, ...]:
         return tuple(os.fsdecode(name) for name in self._read(*arguments).split(b"\0") if name)
@@ -251,7 +287,7 @@ class GitRepository:
         timeout = _NETWORK_SECONDS if network else _LOCAL_SECONDS
         cwd = cwd or self.root
         # Git with a token in its environment is a target for other programs of its user.
-        sends_token = network and (arguments[0] == "fetch" or self._fetches_on_demand)
+        sends_token = network and (arguments[0] == "fetch" or self._is_partial)
         environment = self._environment(network, sends_token)
         try:
             return process.call(
@@ -280,6 +316,8 @@ class GitRepository:
             if _PASSED_ON.fullmatch(name) or (network and _PROXIES.fullmatch(name)):
                 environment[name] = value
         environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+        if not network:  # in a partial clone git would fetch; before 2.44 the first has no effect
+            environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
         config = [*_CONFIG, *(self._authorization() if sends_token and self.token else ())]
         environment["GIT_CONFIG_COUNT"] = str(len(config))
         for number, (key, value) in enumerate(config):

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -303,3 +304,88 @@ def test_token__without_one_the_checkouts_own_is_used(made: Repository) -> None:
 
 def test_token__is_in_no_representation(made: Repository) -> None:
     assert "ghs_new" not in repr(GitRepository(made.path, token="ghs_new"))
+
+
+#: Starts the real git and notes its command, and whether its environment holds the token.
+RECORDING_GIT = """\
+#!/bin/sh
+command=$1
+case "$1" in --*) command=$2 ;; esac
+case "$(env)" in *{basic}*) with=token ;; *) with=none ;; esac
+echo "$command $with" >> {log}
+exec {git} "$@"
+"""
+#: Serves the origin of a clone, and notes the same.
+RECORDING_ORIGIN = """\
+#!/bin/sh
+case "$(env)" in *{basic}*) with=token ;; *) with=none ;; esac
+echo "connection $with" >> {log}
+exec {git} upload-pack "$@"
+"""
+
+
+def recorded(tmp_path: Path, clone: Repository) -> tuple[GitRepository, Path]:
+    """The repository of a clone, and the file that lists its calls of git and its connections."""
+    git, log, token = shutil.which("git"), tmp_path / "calls", "ghs_new"
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    (tmp_path / "bin").mkdir()
+    for path, text in (
+        (tmp_path / "bin/git", RECORDING_GIT),
+        (tmp_path / "origin-program", RECORDING_ORIGIN),
+    ):
+        path.write_text(text.format(basic=basic, log=log, git=git))
+        path.chmod(0o755)
+    clone.git("config", "remote.origin.uploadpack", str(tmp_path / "origin-program"))
+    environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    return GitRepository(clone.path, token=token, environ=environ), log
+
+
+def test_token__only_calls_that_fetch_get_it(tmp_path: Path) -> None:
+    request = pull_request(tmp_path / "origin", {"a": "1"}, {"a": "2"}, {"b": "1"})
+    clone = request.checkout(tmp_path / "workspace", request.merge)
+    repository, log = recorded(tmp_path, clone)
+    repository.fetch(request.main)
+    repository.changed_files(request.main, request.merge)
+    repository.links_and_submodules(request.main)
+    repository.show(request.main, "a")
+    repository.listing()
+    repository.uncommitted()
+    repository.add_worktree(tmp_path / "tree", request.main)
+    assert set(log.read_text().splitlines()) == {
+        *("fetch token", "connection token"),
+        *(
+            f"{name} none"
+            for name in ("rev-parse", "diff", "ls-tree", "cat-file", "ls-files", "status")
+        ),
+        *("worktree none", "config none"),
+    }
+
+
+@pytest.mark.parametrize("objects", ["blob:none", "tree:0"])
+def test_partial_clone__what_is_missing_is_fetched_before_it_is_read(
+    tmp_path: Path, objects: str
+) -> None:
+    origin = Repository.create(
+        tmp_path / "origin", {"old.py": LONG, "config.yaml": "a: 1\n", "docs/more.md": "x"}
+    )
+    base = origin.head()
+    head = origin.commit("renamed", {"old.py": None, "src/new.py": f"{LONG}more\n"})
+    origin.git("config", "uploadpack.allowFilter", "true")
+    options = ("--quiet", "--no-checkout", f"--filter={objects}")
+    origin.git("clone", *options, f"file://{origin.path}", str(tmp_path / "clone"))
+    repository, log = recorded(tmp_path, Repository(tmp_path / "clone"))
+
+    assert repository.changed_files(base, head) == (ChangedFile("src/new.py", "renamed", "old.py"),)
+    assert repository.links_and_submodules(base) == ((), ())
+    assert repository.show(base, "config.yaml") == b"a: 1\n"
+    assert repository.show(base, "nothing.yaml") is None
+    calls = set(log.read_text().splitlines())
+    assert {call for call in calls if call.endswith(" token")} == {
+        "fetch token",
+        "connection token",
+    }
+    assert "connection none" not in calls
+    # Nothing is fetched twice, and what is there needs no origin.
+    origin.path.rename(tmp_path / "gone")
+    repository.changed_files(base, head)
+    assert repository.show(base, "config.yaml") == b"a: 1\n"
