@@ -308,3 +308,15 @@ def test_review__a_changed_agent_is_no_edit(repository: Repository) -> None:
     summary = json.loads((repository.path / "agentevals-report/summary.json").read_text())
     assert summary["suites"][0]["edits"] == []
     assert "changed." not in done.out.split("\n\n")[0]
+
+
+def test_review__a_helper_that_a_judge_imports_selects_the_suite_alone(
+    repository: Repository,
+) -> None:
+    repository.commit("lax", {"evals/lib/rules.py": LAX})
+    out, _ = review(repository)
+    assert "changed: evals/lib/rules.py (imported by a judge)" in out
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("none", {"evals/lib/other.py": "x = 1\n"})
+    done = command.run(repository.path, "list", "--base", "HEAD~1")
+    assert "the change affects no suite" in done.out, done.err

@@ -20,7 +20,7 @@ from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.terminal import printable
 from agentevals_action.review import base_tree
-from agentevals_action.review.change import describe_change
+from agentevals_action.review.change import describe_change, imported_by_judges
 from agentevals_action.review.selection import select_suites
 from agentevals_action.system.git import GitRepository
 
@@ -58,7 +58,8 @@ def _affected(loaded: LoadedSuites, revision: str) -> dict[str, tuple[str, ...]]
     rules = loaded.settings.watch_rules
     links = repository.links_and_submodules(job.head_sha)[0] if rules else ()
     change = describe_change(files, (repository.root,), links)
-    change = replace(change, everything=job.select == "all")
+    imported = imported_by_judges(loaded.suites)
+    change = replace(change, everything=job.select == "all", imported=imported)
     found = select_suites(loaded.suites, change, rules)
     affected = {selection.path: selection.reasons for selection in found.selections}
     return affected | {suite.path: ("affected, and invalid",) for suite in found.broken}

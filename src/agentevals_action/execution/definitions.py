@@ -10,8 +10,20 @@ from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.execution.fingerprint import NAMING, Fingerprints
 from agentevals_action.model.edits import EvaluatorDefinition, TargetDefinition, TestDefinition
 from agentevals_action.model.result import Fingerprint
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.suite import Evaluator, NamedFile, Suite, Test
 from agentevals_action.model.target import Target
+
+
+def imported_files(suite: Suite) -> tuple[NamedFile, ...]:
+    """The files of the repository that the suite's judges import or name, besides those that the
+    suite names."""
+    paths = (
+        path.relative_to(suite.root).as_posix()
+        for evaluator in suite.programs
+        if isinstance(options := evaluator.options, CodeJudge)
+        for path in options.imported_files(_absolute_files(suite, evaluator), suite.root)
+    )
+    return tuple(NamedFile(path, "imported by a judge") for path in dict.fromkeys(paths))
 
 
 class Definitions:
@@ -129,7 +141,7 @@ class Definitions:
         options = evaluator.options
         if not isinstance(options, CodeJudge):
             return {}
-        files = tuple(suite.root / file.path for file in evaluator.files)
+        files = _absolute_files(suite, evaluator)
         key = (suite.root, evaluator.location.path, files, options)
         if key not in self._imported:
             self._imported[key] = options.imported_files(files, suite.root)
@@ -137,6 +149,10 @@ class Definitions:
             path.relative_to(suite.root).as_posix(): self._fingerprints.content(path)
             for path in self._imported[key]
         }
+
+
+def _absolute_files(suite: Suite, evaluator: Evaluator) -> tuple[Path, ...]:
+    return tuple(suite.root / file.path for file in evaluator.files)
 
 
 def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Iterator[tuple[str, Evaluator]]:

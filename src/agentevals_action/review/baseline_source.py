@@ -1,8 +1,9 @@
 """The source of base's results: the one that the input `baseline` names, or all in their order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from agentevals_action.baselines.ancestry import Ancestry, GitHistory
@@ -15,9 +16,11 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaselineInfo
+from agentevals_action.model.review import ChangedFile
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.change import describe_change
+from agentevals_action.review.change import describe_change, imported_by_judges
 from agentevals_action.review.run_sides import Sides
+from agentevals_action.review.selection import Change
 from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -68,9 +71,12 @@ def _sources(
     ancestry = Ancestry(info.commit or "", (GitHistory(repository), *((past,) if past else ())))
     rules = settings.watch_rules
     links = repository.links_and_submodules(info.commit)[0] if rules and info.commit else ()
-    changed_since = ChangedSince(
-        tree.suites, rules, ancestry.changes, lambda files: describe_change(files, (root,), links)
-    )
+    imported = cache(lambda: imported_by_judges(tree.suites.values()))
+
+    def describe(files: Sequence[ChangedFile]) -> Change:
+        return replace(describe_change(files, (root,), links), imported=imported())
+
+    changed_since = ChangedSince(tree.suites, rules, ancestry.changes, describe)
     fresh = Freshness(datetime.now(UTC), settings.baseline_max_age)
 
     def from_branch() -> Baseline:

@@ -2,14 +2,16 @@
 about their paths."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import GitError
+from agentevals_action.execution.definitions import imported_files
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.review import ChangedFile
+from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.selection import Change, list_paths, useless_rules
 from agentevals_action.settings import Settings
@@ -24,26 +26,31 @@ def find_change(
     head_sha: str,
     base: Base,
     checkout: Checkout,
-    suites: Sequence[str],
+    suites: Sequence[Suite | BrokenSuite],
     settings: Settings,
 ) -> tuple[Change, tuple[str, ...]]:
     """The changed files with what base knows about them (a file that only base's suites reference
     affects them, too), and notices: lists that differ, rules of `watch` that match nothing.
-    `checkout` and `suites` (paths) are those of head."""
+    `checkout` and `suites` are those of head."""
     files, notices = _changed_files(repository, host, job, head_sha, base)
     rules = settings.watch_rules
     links, submodules = repository.links_and_submodules(head_sha) if rules else ((), ())
     roots = (repository.root, *((base.root,) if base.root else ()))
     renamed = {file.paths[1]: file.path for file in files or () if len(file.paths) > 1}
     base_suites = tuple(suite.path for suite in base.suites)
+    on_base = imported_by_judges(base.suites) if files else {}
     change = replace(
         describe_change(files, roots, links),
         everything=job.select == "all",
         base_suites=base_suites,
-        base_files={renamed.get(suite.path, suite.path): suite.files for suite in base.suites},
+        base_files={
+            renamed.get(suite.path, suite.path): (*on_base.get(suite.path, ()), *suite.files)
+            for suite in base.suites
+        },
+        imported=imported_by_judges(suites) if files else {},
     )
     folders = (*submodules, *(link for link in links if (repository.root / link).is_dir()))
-    known = (*suites, *base_suites)
+    known = (*(suite.path for suite in suites), *base_suites)
     return change, (*notices, *useless_rules(rules, checkout.files or (), folders, change, known))
 
 
@@ -76,6 +83,13 @@ def _changed_files(
 
 def _all_paths(files: Sequence[ChangedFile]) -> set[str]:
     return {path for file in files for path in file.paths}
+
+
+def imported_by_judges(
+    suites: Iterable[Suite | BrokenSuite],
+) -> Mapping[str, Sequence[NamedFile]]:
+    """The files that judges import, by the path of the suite: a change of one affects the suite."""
+    return {suite.path: imported_files(suite) for suite in suites if isinstance(suite, Suite)}
 
 
 def describe_change(

@@ -199,9 +199,8 @@ def _read_decisive(
         for path in repository.uncommitted()
         if not (repository.root / path).is_relative_to(workspace.report)
     )
-    paths = tuple(suite.path for suite in suites)
     change, change_notices = find_change(
-        repository, request.host, job, head_sha, base, checkout, paths, settings
+        repository, request.host, job, head_sha, base, checkout, suites, settings
     )
     template, template_notices = choose_template(settings, workspace.folder, job, repository, base)
     selected = select_suites(suites, change, settings.watch_rules)

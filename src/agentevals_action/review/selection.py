@@ -36,7 +36,8 @@ class Change:
     """A change: `files` is None if they are unknown, `everything` if all suites run anyway.
 
     `base_suites` are the paths of the suites on base, if known. `base_files` are the files that the
-    suites reference there, by the suite's path on head.
+    suites reference there, by the suite's path on head. `imported` are the files that the programs
+    of suites import or name, by the suite's path.
 
     `links` are the changed paths that are symbolic links on either side, with their targets.
     `folders` are those that contain files which git does not list: submodules, and links to
@@ -46,6 +47,7 @@ class Change:
     everything: bool = False
     base_suites: Sequence[str] | None = None
     base_files: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
+    imported: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     folders: Collection[str] = ()
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -124,8 +126,8 @@ def _reasons(
     suite: Suite | BrokenSuite, change: Change, watch: Sequence[WatchRule]
 ) -> dict[str, str]:
     """Why each changed file affects the suite, by the file's path."""
-    files = (*change.base_files.get(suite.path, ()), *suite.files)
-    roles = {file.path: file.role for file in files}
+    by_name = (*change.base_files.get(suite.path, ()), *suite.files)
+    roles = {file.path: file.role for file in (*change.imported.get(suite.path, ()), *by_name)}
     folders = {PurePosixPath(path).parent for path in roles}
     judges = {str(folder) for folder in folders if folder.name == "judges"}
     reasons = {}

@@ -263,3 +263,10 @@ def test_describe_uncovered__documentation_needs_no_suite(path: str) -> None:
 
 def test_describe_uncovered__a_deleted_suite_is_listed_as_gone() -> None:
     assert describe_uncovered(modified("a/EVAL.yaml"), SelectedSuites(gone=("a/EVAL.yaml",))) == ""
+
+
+def test_select_suites__what_a_judge_imports_on_either_side() -> None:
+    helper = NamedFile("lib/rules.py", "imported by a judge")
+    change = Change(modified("lib/rules.py"), imported={"evals/EVAL.yaml": (helper,)})
+    found = select_suites((suite("evals/EVAL.yaml"), suite("other/EVAL.yaml")), change)
+    assert reasons(found) == {"evals/EVAL.yaml": ("changed: lib/rules.py (imported by a judge)",)}
