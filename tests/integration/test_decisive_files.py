@@ -62,6 +62,21 @@ def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
     assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
 
 
+def test_judge__that_the_agent_changes_and_restores_is_noticed(tmp_path: Path) -> None:
+    agent = (
+        "import pathlib\n"
+        "for name in ('EVAL.yaml', 'judges/check.py'):\n"
+        "    path = pathlib.Path(name)\n    before = path.read_bytes()\n"
+        "    path.write_bytes(b'x')\n    path.write_bytes(before)\n"
+        "print('good')\n"
+    )
+    made = change(tmp_path, agent)
+    done = review(made)
+    assert done.code == 3, done.out + done.err
+    (result,) = results(made)
+    assert "was changed and restored by a program while the test ran" in result["error"]["message"]
+
+
 def test_prompt__that_the_agent_replaces_by_a_link_is_not_read(tmp_path: Path) -> None:
     """Attack: the action can read files that the agent cannot, and would send them to it."""
     secret, received = tmp_path / "secret.txt", tmp_path / "received.txt"
@@ -133,6 +148,22 @@ def test_sparse_checkout__that_hides_a_suite_is_an_error(tmp_path: Path, local: 
     assert done.code == 2, done.out + done.err
     assert "evals/EVAL.yaml: this file is tracked by git and is not on disk" in done.out + done.err
     assert "git sparse-checkout disable" in done.out + done.err
+
+
+@pytest.mark.parametrize("hidden", ["config.yaml", "targets.yaml"])
+def test_sparse_checkout__that_hides_a_configuration_is_an_error(
+    tmp_path: Path, hidden: str
+) -> None:
+    """Attack: no suite is found without its pattern, and the check is green."""
+    config = "eval_patterns: [checks/*.yaml]\n"
+    files = {".agentv/config.yaml": config, "checks/one.yaml": SUITE, "agent.txt": "1"}
+    made = change(tmp_path, "print('bad')", files)
+    made.git("sparse-checkout", "set", "--no-cone", "/*", f"!/.agentv/{hidden}")
+    done = review(made)
+    assert done.code == 2, done.out + done.err
+    assert (
+        f".agentv/{hidden}: this file is tracked by git and is not on disk" in done.err + done.out
+    )
 
 
 def test_sparse_checkout__outside_of_what_is_searched_is_none_of_ours(tmp_path: Path) -> None:

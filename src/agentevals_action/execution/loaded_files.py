@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import AttemptError
@@ -25,7 +25,7 @@ _ADVICE = (
 
 #: Device, inode, size, and the times of the last change of the content and of the entry. A program
 #: can set the first time, and not the second one.
-_State = tuple[int, int, int, int, int]
+State = tuple[int, int, int, int, int]
 
 
 class LoadedFiles:
@@ -41,7 +41,7 @@ class LoadedFiles:
         self.digests: dict[Path, str] = {}
         self._names: dict[Path, str] = {}
         #: The last seen state, and whether the content was the recorded one then.
-        self._seen: dict[Path, tuple[_State | None, bool]] = {}
+        self._seen: dict[Path, tuple[State | None, bool]] = {}
         #: By the root of the tree, which the copies have the same paths in.
         self._copies: dict[Path, Path] = {}
         self._shared: dict[tuple[Path, str], tuple[Path, ...]] = {}
@@ -115,15 +115,25 @@ class LoadedFiles:
                 return copy
         return path
 
-    async def check(self, suite: Suite, test: Test) -> None:
-        """Raises AttemptError when a file that a test depends on is not as it was recorded."""
-        paths = [path for path in self._files_of(suite, test) if path in self.digests]
-        if all(self._seen[path] == (_state(path), True) for path in paths):
+    def states(self, suite: Suite, test: Test) -> Mapping[Path, State | None]:
+        """The states of the files that a test depends on, for `check`."""
+        paths = (path for path in self._files_of(suite, test) if path in self.digests)
+        return {path: _state(path) for path in paths}
+
+    async def check(self, suite: Suite, test: Test, before: Mapping[Path, State | None]) -> None:
+        """Raises AttemptError when a file that a test depends on is not as it was recorded, or not
+        as it was `before` the attempt: a program may change it and restore it."""
+        now = self.states(suite, test)
+        if before == now and all(self._seen[path] == (now[path], True) for path in now):
             return
-        for path in paths:
+        for path, state in now.items():
+            problem = ""
             if await asyncio.to_thread(self._is_changed, path):
-                problem = f"{self._names[path]} was changed by a program after it was loaded"
-                raise AttemptError("configuration", problem, _ADVICE)
+                problem = "changed by a program after it was loaded"
+            elif before.get(path, state) != state:
+                problem = "changed and restored by a program while the test ran"
+            if problem:
+                raise AttemptError("configuration", f"{self._names[path]} was {problem}", _ADVICE)
 
     def changed(self) -> tuple[str, ...]:
         """The names of the files that are not as they were recorded."""
@@ -159,7 +169,7 @@ class LoadedFiles:
                     yield block.path
 
 
-def _state(path: Path) -> _State | None:
+def _state(path: Path) -> State | None:
     try:
         facts = path.stat()
     except OSError:

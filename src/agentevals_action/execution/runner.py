@@ -14,7 +14,7 @@ from time import monotonic
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
-from agentevals_action.execution.loaded_files import LoadedFiles
+from agentevals_action.execution.loaded_files import LoadedFiles, State
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
@@ -184,12 +184,14 @@ class Runner:
         if sample.test.problem:
             problem = f"a file of this test was changed after it was loaded: {sample.test.problem}"
             raise AttemptError("configuration", problem)
+        before = self._loaded.states(sample.suite, sample.test)
         if sample.test.workspace is None:
-            return await self._grade(sample, Work(await self._call_agent(sample)))
+            return await self._grade(sample, Work(await self._call_agent(sample)), before)
         attempt = await sample.workspaces.enter(sample.suite, sample.test, sample.number)
         try:
             trace = await self._call_agent(sample, attempt.path)
-            result = await self._grade(sample, Work(trace, attempt.path, await attempt.diff()))
+            work = Work(trace, attempt.path, await attempt.diff())
+            result = await self._grade(sample, work, before)
         except Exception:
             await attempt.leave(failed=True)
             raise
@@ -237,7 +239,13 @@ class Runner:
     def _timeout(self, sample: _Sample) -> float:
         return sample.test.timeout_seconds or sample.suite.timeout_seconds or self._options.timeout
 
-    async def _grade(self, sample: _Sample, work: Work) -> SampleResult:
+    async def _grade(
+        self, sample: _Sample, work: Work, before: Mapping[Path, State | None] | None = None
+    ) -> SampleResult:
+        """The scores of an agent's work; `before` are the states of the test's files before it."""
+        if before is None:
+            before = self._loaded.states(sample.suite, sample.test)
+
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
             return (await self._call_judge(sample, _judge(sample, evaluator), messages)).output
 
@@ -256,7 +264,7 @@ class Runner:
             copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
-        await self._loaded.check(sample.suite, sample.test)
+        await self._loaded.check(sample.suite, sample.test, before)
         return sample_result(work, results, sample.tally)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:

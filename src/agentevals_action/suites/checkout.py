@@ -12,7 +12,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites.catalog import Catalog
-from agentevals_action.suites.find import find_suites
+from agentevals_action.suites.find import find_suites, hidden_configurations
 from agentevals_action.suites.load import load_suite
 from agentevals_action.system.git import GitRepository
 from agentevals_action.targets import providers
@@ -96,13 +96,16 @@ def suite_paths(
 
 
 def _search(checkout: Checkout, below: Path, settings: Settings) -> tuple[str, ...]:
-    """Attack: a sparse checkout, or a program, hides a suite of both sides, and it is taken for no
-    suite."""
-    found = find_suites(checkout.root, below, settings.suites, checkout.files, checkout.missing)
-    if hidden := [path for path in found if path in checkout.missing]:
+    """Attack: a sparse checkout, or a program, hides a suite of both sides, or the configuration
+    that finds it, and it is taken for no suite."""
+    patterns, missing = settings.suites, checkout.missing
+    found = find_suites(checkout.root, below, patterns, checkout.files, missing)
+    hidden = [path for path in found if path in missing]
+    hidden += hidden_configurations(checkout.root, below, patterns, missing)
+    if hidden:
+        verb = plural(len(hidden), "is", "are")
         raise InvalidInput(
-            f"{counted(len(hidden), 'suite')} of the commit {plural(len(hidden), 'is', 'are')} not "
-            "on disk",
+            f"{counted(len(hidden), 'file')} of the commit that suites need {verb} not on disk",
             "check out the whole repository (`git sparse-checkout disable`, no `sparse-checkout` "
             "of actions/checkout), or exclude them by `suites` or `working-directory`",
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],

@@ -25,6 +25,7 @@ from agentevals_action.system.regular_files import is_present, read_regular
 
 #: The folder of configuration and targets, and the name of the configuration.
 FOLDER, CONFIG = ".agentv", "config.yaml"
+_CONFIGURATIONS = frozenset({"config", "targets"})
 #: Suites by their names; `dataset.yaml` only with tests, or with a `dataset.jsonl` next to it.
 DEFAULT_PATTERNS = (
     "**/EVAL.yaml",
@@ -120,6 +121,26 @@ def find_suites(
     )
 
 
+def hidden_configurations(
+    root: Path, below: Path, patterns: Sequence[str], missing: Collection[str]
+) -> tuple[str, ...]:
+    """The files in `.agentv` folders that apply to the suites below a folder and must be on disk,
+    but are `missing`: without them, other suites are found, or these get other targets."""
+    root, below = root.resolve(), below.resolve()
+    excluded = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    adds_patterns = len(excluded) == len(patterns)
+    found = []
+    for path in sorted(missing):
+        folder = (root / path).parent.parent
+        if PurePosixPath(path).parent.name != FOLDER or (root / path).stem not in _CONFIGURATIONS:
+            continue
+        is_excluded = any(path_patterns.matches(path, pattern) for pattern in excluded)
+        is_searched = adds_patterns and folder.is_relative_to(below) and not is_excluded
+        if below.is_relative_to(folder) or is_searched:
+            found.append(path)
+    return tuple(found)
+
+
 def _is_hidden(path: str, missing: Collection[str]) -> bool:
     """Whether a suite, or the rows of a `dataset.yaml`, must be on disk and is not."""
     rows = PurePosixPath(path).with_suffix(".jsonl").as_posix()
@@ -173,7 +194,7 @@ def _is_chosen(path: str, inside: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
-    if not is_present(file) or (file.parent.name == FOLDER and file.stem in ("config", "targets")):
+    if not is_present(file) or (file.parent.name == FOLDER and file.stem in _CONFIGURATIONS):
         return False
     is_named = any(PurePosixPath(pattern).name == _DATASET for pattern in patterns)
     if file.name != _DATASET or is_named:
