@@ -4,11 +4,14 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,9 @@ TOKEN = "ghs_localtesttoken0123456789"
 
 # A cold build takes its libraries and git from their registries.
 pytestmark = [pytest.mark.container, pytest.mark.timeout(600)]
+
+
+Process = subprocess.Popen[str]
 
 
 def docker(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -141,8 +147,10 @@ def served(folder: Path) -> Iterator[str]:
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=trusting) as daemon:
         assert daemon.stderr is not None
         assert "Ready to rumble" in daemon.stderr.readline()
-        yield f"git://127.0.0.1:{port}"
-        daemon.terminate()
+        try:
+            yield f"git://127.0.0.1:{port}"
+        finally:
+            daemon.terminate()
 
 
 def give_to_the_runner(folder: Path) -> None:
@@ -160,15 +168,15 @@ def example(side: str) -> dict[str, bytes]:
     }
 
 
-def step(
+def step_words(
     image: str,
     workspace: Path,
     event: Path,
     server: GitHubServer,
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """One step of a workflow on a pull request, as the runner runs it."""
+) -> list[str]:
+    """The command of one step of a workflow on a pull request, as the runner runs it."""
     given = [f"--input={name}={value}" for name, value in inputs.items()]
     given += [f"--env={name}={value}" for name, value in (variables or {}).items()]
     words = [
@@ -179,15 +187,26 @@ def step(
         f"--event={event}",
         f"--api-url={server.url}",
     ]
-    done = subprocess.run(
-        [*words, "--network=host", f"--image={image}", *given],
-        capture_output=True,
+    return [*words, "--network=host", f"--image={image}", *given]
+
+
+def step(
+    words: Sequence[str],
+    on_start: Callable[[Process], None] = lambda _: None,
+    path: str = os.environ["PATH"],
+) -> dict[str, Any]:
+    """Runs a step to its end; `on_start` is called when it has been started."""
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return {**json.loads(done.stdout), "log": done.stderr}
+        env={**os.environ, "PATH": path},
+    ) as process:
+        on_start(process)
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return {**json.loads(out), "log": err}
 
 
 def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
@@ -212,7 +231,7 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
         server.add_pull(7, pull.head, pull.main, [file("agent.py"), file("evals/more.jsonl")])
         workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
         give_to_the_runner(workspace.path)
-        done = step(image, workspace.path, event, server, {})
+        done = step(step_words(image, workspace.path, event, server, {}))
 
         assert done["exit"] == 1, done["log"]
         assert (
@@ -281,13 +300,24 @@ targets:
     }
 
 
-def step_of(
+@dataclass(frozen=True)
+class Prepared:
+    """A step on a pull request that is ready to run, and the modes in its checkout before it."""
+
+    words: Sequence[str]
+    workspace: Path
+    before: Mapping[str, tuple[int, int, int]]
+    server: GitHubServer
+
+
+@contextmanager
+def prepared(
     image: str,
     tmp_path: Path,
     files: Mapping[str, str],
     inputs: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
-) -> tuple[dict[str, Any], Path, Mapping[str, tuple[int, int, int]]]:
+) -> Iterator[Prepared]:
     """A step on a pull request that changes the suite; the files are on both sides."""
     changed = {"EVAL.yaml": files["EVAL.yaml"] + "# changed\n"}
     pull = pull_request(tmp_path / "origin", files, changed)
@@ -301,17 +331,54 @@ def step_of(
         workspace.git("remote", "set-url", "origin", f"{address}/origin/.git")
         workspace.git("config", "http.https://github.com/.extraheader", CREDENTIAL)
         give_to_the_runner(workspace.path)
-        with socket.socket(socket.AF_UNIX) as docker_socket:
-            before = modes(workspace.path)
-            docker_socket.bind(os.path.relpath(workspace.path / "docker.sock"))
-            os.chown(workspace.path / "docker.sock", 0, 999)
-            (workspace.path / "docker.sock").chmod(0o660)
-            docker_socket.listen()
-            done = step(
-                image, workspace.path, event, server, {"baseline": "rerun", **inputs}, variables
-            )
-        (workspace.path / "docker.sock").unlink()
-    return done, workspace.path, before
+        inputs = {"baseline": "rerun", **inputs}
+        words = step_words(image, workspace.path, event, server, inputs, variables)
+        yield Prepared(words, workspace.path, modes(workspace.path), server)
+
+
+@contextmanager
+def listening(path: Path, group: int, mode: int) -> Iterator[None]:
+    """A socket of root that accepts connections."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(path))
+        os.chown(path, 0, group)
+        path.chmod(mode)
+        listener.listen()
+        yield
+    path.unlink()
+
+
+def step_of(
+    image: str,
+    tmp_path: Path,
+    files: Mapping[str, str],
+    inputs: Mapping[str, str],
+    variables: Mapping[str, str] | None = None,
+) -> tuple[dict[str, Any], Path, Mapping[str, tuple[int, int, int]]]:
+    """Runs such a step with a Docker socket in the checkout, and one that every user may write
+    where the runner mounts its own."""
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
+    path = with_docker_socket(tmp_path / "bin", sockets / "docker.sock")
+    with (
+        prepared(image, tmp_path, files, inputs, variables) as ready,
+        listening(ready.workspace / "docker.sock", 999, 0o660),
+        listening(sockets / "docker.sock", 0, 0o666),
+    ):
+        done = step(ready.words, path=path)
+    return done, ready.workspace, ready.before
+
+
+def with_docker_socket(folder: Path, mounted: Path) -> str:
+    """A PATH whose `docker run` mounts a socket, as the runner does."""
+    folder.mkdir()
+    program, volume = folder / "docker", f"{mounted}:/var/run/docker.sock"
+    program.write_text(
+        f'#!/bin/sh\ntest "$1" != run || {{ shift; set -- run -v {volume} "$@"; }}\n'
+        f'exec {shutil.which("docker")} "$@"\n'
+    )
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
 
 
 def check_restored(workspace: Path, before: Mapping[str, tuple[int, int, int]]) -> None:
@@ -352,7 +419,7 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert sorted(workspace.glob("found-*.txt")) == []
     assert done["outputs"].keys() == {*OUTPUTS}
     assert done["env"] == {}
-    assert "holds a credential" in done["log"]
+    assert "credentials are in .git/config" in done["log"]
 
 
 WORK = """\
@@ -400,6 +467,41 @@ def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
     names = ("rights", "docker_socket", "runner_files", "other_tree", "system_files")
     assert [name for name in names if f"{name}: " not in text] == []
     assert "isolation: none" in done["log"]
+
+
+WAITING = """\
+set -eu
+test -e go.txt || { touch started.txt; sleep 600; }
+echo safe
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_checkout__is_restored_after_a_signal_or_by_the_next_run(
+    image: str, tmp_path: Path, number: str
+) -> None:
+    files = {**suite_of('["true"]', "[sh, agent.sh]", '["true"]'), "agent.sh": WAITING}
+    inputs = {"baseline": "none", "cache-dir": ".cache/agentevals"}
+    with prepared(image, tmp_path, files, inputs) as ready:
+
+        def send_signal(process: Process) -> None:
+            while not (ready.workspace / "started.txt").exists() and process.poll() is None:
+                time.sleep(0.1)
+            containers = docker("ps", "-q", "--filter", f"volume={ready.workspace}").stdout.split()
+            docker("kill", "--signal", number, *containers)
+
+        done = step(ready.words, send_signal)
+        (check,) = ready.server.check_runs
+        if number == "SIGKILL":
+            assert CREDENTIAL not in (ready.workspace / ".git/config").read_text()
+            (ready.workspace / "go.txt").touch()
+            done = step(ready.words)
+            assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+        else:
+            assert done["exit"] == 128 + signal.Signals[number], done["log"]
+            assert (check.status, check.conclusion) == ("completed", "cancelled")
+    check_restored(ready.workspace, ready.before)
+    assert list(ready.workspace.glob(".git/agentevals-*")) == []
 
 
 def test_isolation__user_where_it_is_not_possible_is_invalid(image: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from agentevals_action.github.events import Event, JobOptions, job_for
 from agentevals_action.review import base_tree
+from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from tests.support import hold_worktree
 from tests.support.repositories import PullRequest, pull_request
@@ -180,6 +181,19 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
         made.path,
     )
     assert owned_by_root(made.path) == []
+
+
+@as_root
+def test_restore_owner__of_a_folder_that_is_deeper_than_the_stack_of_python(tmp_path: Path) -> None:
+    """Attack: an agent leaves such a folder, and the checkout keeps the owner of the agent."""
+    os.chown(tmp_path, USER, GROUP)
+    (tmp_path / "other").mkdir()
+    script = "import os\nfor name in ['top', *'d' * 3000]: os.mkdir(name); os.chdir(name)"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    base_tree.restore_owner([tmp_path], tmp_path)
+    found = subprocess.run(["find", ".", "-user", "0"], cwd=tmp_path, capture_output=True)
+    assert found.stdout == b""
+    temp_dirs.remove_folder(tmp_path / "top")
 
 
 @as_root

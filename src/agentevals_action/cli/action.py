@@ -198,8 +198,8 @@ class _Gate:
     def _isolation(self) -> Iterator[Isolation]:
         """The users of the programs that run, which exist within the block."""
         workspace, settings = self.workspace, self.workspace.settings
-        warn_of_credentials(self.repository, self.isolates)
         if not self.isolates:
+            warn_of_credentials(self.repository)
             yield NO_ISOLATION
             return
         folders = (

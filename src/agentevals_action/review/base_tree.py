@@ -17,6 +17,7 @@ from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import BASE_UID, HEAD_UID, ChildUser
 from agentevals_action.system.protection import give_worktree
+from agentevals_action.system.tree_files import walk_open
 
 #: Prefix of the folders of base worktrees, in the folder for temporary files and in
 #: `.git/worktrees`.
@@ -203,21 +204,24 @@ def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
             raise ValueError(f"{path} lies outside the workspace {workspace}")
         if not os.path.lexists(resolved):
             continue
-        _change_owner(resolved, owner, None)
-        # fwalk uses open folders, so that a folder that is replaced by a link leads nowhere.
-        for _, folders, files, descriptor in os.fwalk(resolved, follow_symlinks=False):
-            for name in (*folders, *files):
-                _change_owner(name, owner, descriptor)
+        _change_owner(resolved, owner, None, resolved.lstat())
+        if not resolved.is_dir() or resolved.is_symlink():
+            continue
+        for _, folder, entries in walk_open(resolved):
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # a process may delete its files
+                    facts = entry.stat(follow_symlinks=False)
+                    _change_owner(entry.name, owner, folder, facts)
 
 
-def _change_owner(name: str | Path, owner: os.stat_result, folder: int | None) -> None:
-    with contextlib.suppress(FileNotFoundError):  # a process that is ending may delete its files
-        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        # A file with a second name may belong to somebody outside the workspace.
-        shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
-        is_root = facts.st_uid == 0 != owner.st_uid
-        if facts.st_uid in (HEAD_UID, BASE_UID) or (is_root and not shared):
-            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+def _change_owner(
+    name: str | Path, owner: os.stat_result, folder: int | None, facts: os.stat_result
+) -> None:
+    # A file with a second name may belong to somebody outside the workspace.
+    shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+    is_root = facts.st_uid == 0 != owner.st_uid
+    if facts.st_uid in (HEAD_UID, BASE_UID) or (is_root and not shared):
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _short(sha: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.formatting import joined
 from agentevals_action.system import stored_credentials, temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
@@ -24,13 +25,18 @@ from agentevals_action.system.isolation import (
     Isolation,
     end_processes,
 )
+from agentevals_action.system.stored_credentials import StoredConfig
+from agentevals_action.system.tree_files import walk_open
 
 log = logging.getLogger(__name__)
 
 _PREFIX = "agentevals-users-"
-#: In `.git`: the original modes and groups, and the original configuration files beside theirs.
-_RECORD = "agentevals-restore.json"
-_ORIGINAL, _COPY = ".agentevals-original", ".agentevals-copy"
+#: In `.git`, which programs of the tests cannot write: the original modes and groups, and the
+#: original configuration files, numbered. A link that a change put beside one would be followed.
+_RECORD, _ORIGINAL = "agentevals-restore.json", "agentevals-original-"
+_COPY = "agentevals-copy-"
+#: Configuration files in a warning; the others are counted.
+_NAMED = 5
 #: Folders that GitHub's runner mounts into containers, and variables that name files in them.
 _MOUNTS = ("home", "workflow", "file_commands", "runner_temp")
 _COMMAND_FILES = ("OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY", "EVENT_PATH")
@@ -77,20 +83,34 @@ def _as_invalid_input() -> Iterator[None]:
         raise InvalidInput(f"the checkout cannot be protected: {error}", advice) from error
 
 
-def warn_of_credentials(repository: GitRepository, isolates: bool) -> None:
-    """Logs which configuration files of the repository hold credentials."""
-    for path in stored_credentials.config_files(repository.metadata):
-        found = stored_credentials.find_credentials(path, _GIT_ENVIRONMENT)
-        names = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name, _ in found))
-        if names:
-            readers = "cannot" if isolates else "can"
-            log.warning(
-                "%s holds a credential (%s), which the programs of the tests %s read; "
-                "set `persist-credentials: false` for actions/checkout",
-                path.relative_to(repository.metadata.parent),
-                names,
-                readers,
-            )
+def warn_of_credentials(repository: GitRepository) -> None:
+    """Logs which configuration files of a checkout without protection hold credentials."""
+    try:
+        found = _stored_configs(repository.root, repository.metadata)
+    except OSError as error:
+        log.warning("whether the checkout holds credentials is not known: %s", error)
+    else:
+        _warn_of(found, repository.root, "can")
+
+
+def _stored_configs(root: Path, metadata: Path) -> list[StoredConfig]:
+    return stored_credentials.find_configs(root, metadata, _GIT_ENVIRONMENT)
+
+
+def _warn_of(configs: Sequence[StoredConfig], root: Path, readers: str) -> None:
+    if not configs:
+        return
+    names = [
+        f"{os.path.relpath(config.path, root)} ({', '.join(dict.fromkeys(config.names))})"
+        for config in configs
+    ]
+    left = len(names) - _NAMED
+    log.warning(
+        "credentials are in %s, which the programs of the tests %s read; "
+        "set `persist-credentials: false` for actions/checkout",
+        joined([*names[:_NAMED], *([f"{left} more"] if left > 0 else [])]),
+        readers,
+    )
 
 
 def _is_own_folder(path: Path, root: Path) -> bool:
@@ -118,15 +138,15 @@ def give_tree(
     names = {str(path) for path in kept}
     # Of what stays, a folder is entered only if another path that stays is in it.
     closed = {one for one in names if not any(each.startswith(f"{one}/") for each in names)}
-    for path, folders, files, descriptor in os.fwalk(tree, follow_symlinks=False):
-        for name in (*folders, *files):
-            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+    for path, descriptor, entries in walk_open(tree):
+        for entry in entries:
+            facts = entry.stat(follow_symlinks=False)
             # A file with a second name may belong to somebody outside the tree.
             shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
             given = facts.st_uid in owners and facts.st_ctime >= since and not shared
-            if given and f"{path}/{name}" not in names:
-                os.chown(name, user.uid, user.uid, dir_fd=descriptor, follow_symlinks=False)
-        folders[:] = [name for name in folders if f"{path}/{name}" not in closed]
+            if given and f"{path}/{entry.name}" not in names:
+                os.chown(entry.name, user.uid, user.uid, dir_fd=descriptor, follow_symlinks=False)
+        entries[:] = [entry for entry in entries if f"{path}/{entry.name}" not in closed]
 
 
 def give_new_files(isolation: Isolation, since: float) -> None:
@@ -163,28 +183,23 @@ def _lock(
         # Base's user passes through the checkout to `.git`, and to nothing else.
         if mode & 0o007 and is_plain and not path.is_symlink() and path not in isolation.kept:
             changes[path] = (-1, mode & ~0o007)
-    changes |= dict.fromkeys(_mounts(environ, root), (-1, 448))
-    configs = {
-        path: digest
-        for path in stored_credentials.config_files(metadata)
-        if (
-            digest := stored_credentials.copy_without(
-                path, path.with_name(path.name + _COPY), _GIT_ENVIRONMENT
-            )
-        )
+    changes |= dict.fromkeys((*_mounts(environ, root), *_open_socket_folders()), (-1, 0o700))
+    configs = _stored_configs(root, metadata)
+    _warn_of(configs, root, "cannot")
+    copies = [metadata / f"{_COPY}{number}" for number in range(len(configs))]
+    digests = {
+        str(config.path): config.copy_to(copy, _GIT_ENVIRONMENT)
+        for config, copy in zip(configs, copies, strict=True)
     }
-    _write_record(metadata, changes, configs)
-    for path in configs:
-        path.rename(original := path.with_name(path.name + _ORIGINAL))
+    _write_record(metadata, changes, digests)
+    for number, (config, copy) in enumerate(zip(configs, copies, strict=True)):
+        config.path.rename(original := metadata / f"{_ORIGINAL}{number}")
         os.chown(original, 0, 0)
         original.chmod(0o600)
-        path.with_name(path.name + _COPY).rename(path)
+        copy.rename(config.path)
     for path, (group, mode) in changes.items():
         os.chown(path, -1, group)
         path.chmod(mode)
-    for path in _SOCKETS:
-        if path.exists() and path.stat().st_mode & stat.S_IWOTH:
-            log.warning("every user may write %s: programs of the tests can use Docker", path)
 
 
 def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
@@ -198,15 +213,30 @@ def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
     return {one for one in resolved - shared if not root.is_relative_to(one)}
 
 
+def _open_socket_folders() -> set[Path]:
+    """The folders of Docker sockets that every user may write, as on some machines of one's own.
+    The mode of the socket is that of the machine's, and is not changed; a folder that is mounted,
+    too, stays open."""
+    found = set()
+    for path in _SOCKETS:
+        if path.exists() and path.stat().st_mode & stat.S_IWOTH:
+            folder = path.resolve().parent
+            if folder.stat().st_dev == Path("/").stat().st_dev:
+                found.add(folder)
+            else:
+                log.warning("every user may write %s: programs of the tests can use Docker", path)
+    return found
+
+
 def _write_record(
-    metadata: Path, changes: Mapping[Path, tuple[int, int]], configs: Mapping[Path, str]
+    metadata: Path, changes: Mapping[Path, tuple[int, int]], configs: Mapping[str, str]
 ) -> None:
     modes = {
         str(path): [facts.st_gid, stat.S_IMODE(facts.st_mode)]
         for path in changes
         for facts in (path.lstat(),)
     }
-    text = json.dumps({"modes": modes, "configs": {str(path): configs[path] for path in configs}})
+    text = json.dumps({"modes": modes, "configs": configs})
     descriptor = os.open(metadata / _RECORD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
@@ -220,8 +250,9 @@ def _restore(metadata: Path) -> None:
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for name, (group, mode) in record["modes"].items():
         _restore_mode(Path(name), group, mode)
-    for name, digest in record["configs"].items():
-        _restore_config(Path(name), digest)
+    for number, (name, digest) in enumerate(record["configs"].items()):
+        (metadata / f"{_COPY}{number}").unlink(missing_ok=True)
+        _restore_config(Path(name), digest, metadata / f"{_ORIGINAL}{number}")
     path.unlink()
 
 
@@ -242,16 +273,13 @@ def _restore_mode(path: Path, group: int, mode: int) -> None:
         os.close(descriptor)
 
 
-def _restore_config(config: Path, digest: str) -> None:
-    """Restores a configuration file, unless another program has changed it in the meantime."""
-    original, copy = (
-        config.with_name(config.name + _ORIGINAL),
-        config.with_name(config.name + _COPY),
-    )
-    copy.unlink(missing_ok=True)
+def _restore_config(config: Path, digest: str, original: Path) -> None:
+    """Restores a configuration file, unless another program has changed it in the meantime. A link
+    that a program put above it is not followed."""
     if not original.exists():
         return
-    if config.exists() and stored_credentials.digest(config) != digest:
+    is_there = config.resolve() == config and config.parent.is_dir()
+    if not is_there or (config.exists() and stored_credentials.digest(config) != digest):
         original.unlink()
         log.warning("%s was changed during a run: its credentials are not restored", config)
         return

@@ -2,6 +2,7 @@
 and output files that are written completely or not at all."""
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -20,6 +21,7 @@ WRITE_ADVICE = (
     "and run again"
 )
 _GIT = ".git"
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 #: How a copy treats a link that leads out of the folder: it fails, omits the link, or copies it.
 Links = Literal["refuse", "drop", "keep"]
@@ -62,6 +64,53 @@ def walk(folder: Path, git: bool = False) -> Iterator[TreeEntry]:
                 yield entry
                 if entry.is_folder:
                     waiting.append(entry.path)
+
+
+def walk_open(folder: Path) -> Iterator[tuple[str, int, list["os.DirEntry[str]"]]]:
+    """The folders below and with an absolute folder, each before those in it: its path, a
+    descriptor, and its entries, from which the caller may remove folders that are not entered.
+
+    A tree of any depth takes one descriptor. No link is followed; OSError if another program moves
+    a folder meanwhile.
+
+    Attack: `os.fwalk` fails on a folder 1,000 levels deep, which an agent leaves."""
+    current, path = os.open(folder, _FOLDER_FLAGS), str(folder)
+    above: list[tuple[str, tuple[int, int], list[str]]] = []
+    try:
+        while True:
+            with os.scandir(current) as found:
+                entries = list(found)
+            yield path, current, entries
+            names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+            above.append((path, _identity(current), names))
+            path = ""
+            while not path:
+                parent, _, names = above[-1]
+                if names:
+                    name = names.pop()
+                    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed
+                        current, path = _exchanged(current, name), f"{parent}/{name}"
+                    continue
+                above.pop()
+                if not above:
+                    return
+                current = _exchanged(current, "..")
+                if _identity(current) != above[-1][1]:
+                    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), above[-1][0])
+    finally:
+        os.close(current)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    facts = os.fstat(descriptor)
+    return facts.st_dev, facts.st_ino
+
+
+def _exchanged(descriptor: int, name: str) -> int:
+    """Opens a folder below an open one, which is closed."""
+    opened = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
+    os.close(descriptor)
+    return opened
 
 
 def list_folder(folder: Path, path: str) -> Iterator[TreeEntry]:

@@ -112,5 +112,37 @@ def test_file_access_as__has_the_rights_of_the_user(user: ChildUser, tmp_path: P
     assert secret.read_text() == "x"
 
 
+#: Starts threads, which count like processes and need less memory, until the system refuses one.
+THREADS = """\
+import os, threading
+threading.stack_size(65536)
+end, number = threading.Event(), 0
+try:
+    while number < 5000:
+        threading.Thread(target=end.wait).start()
+        number += 1
+except RuntimeError:
+    pass
+print(number, flush=True)
+os._exit(0)
+"""
+
+
+@as_root
+def test_restrict_children__a_user_has_a_limited_number_of_processes(user: ChildUser) -> None:
+    """Attack: an agent starts processes until the machine has none left for the action."""
+    script = (
+        "import sys; from tests.unit.system.test_isolation import *\n"
+        "isolation.restrict_children(); user = ChildUser(HEAD_UID, Path('/'), Path('/'))\n"
+        "words = ('/usr/bin/python3', '-c', THREADS)\n"
+        "ran = process.run(words, cwd=Path('/'), environment={}, timeout=60, user=user)\n"
+        "print(asyncio.run(ran).stdout)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert 0 < int(done.stdout) <= isolation.MAX_PROCESSES, done.stderr
+
+
 def test_find_obstacle__outside_of_the_image() -> None:
     assert isolation.find_obstacle({}) == "the action does not run in its own container"

@@ -1,0 +1,170 @@
+"""A checkout during a run with isolation: which credentials its programs can read, and what is left
+of it after the run, also after a signal and by the next run after a kill."""
+
+import asyncio
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.review import base_tree
+from agentevals_action.system import process
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import ChildUser
+from agentevals_action.system.protection import protected_checkout, warn_of_credentials
+from tests.support.repositories import Repository
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to users")
+
+SECRET = "dG9rZW4tb2YtdGhlLWpvYg=="
+HEADER = f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {SECRET}\n'
+RUNNER = 1001
+HOLDER = """
+import sys
+from pathlib import Path
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.protection import protected_checkout
+from agentevals_action.system.signals import interruptible
+with interruptible(), protected_checkout(GitRepository(Path(sys.argv[1])), [], {}):
+    print("protected", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def made() -> Iterator[Repository]:
+    """A checkout of the runner's user in a folder that every user can reach, with a credential in
+    each configuration file that git reads there."""
+    folder = Path(tempfile.mkdtemp(prefix="test-protection-"))
+    folder.chmod(0o755)
+    repository = Repository.create(folder / "checkout", {"agent.py": "1", "ci/agent.py": "1"})
+    include = (
+        '[include]\n\tpath = own.inc\n[includeIf "gitdir:/"]\n\tpath = ../ci/job.inc\n'
+        f"\tpath = {folder}/outside.inc\n"
+    )
+    for name, text in {
+        ".git/config": HEADER + include,
+        ".git/config.worktree": HEADER,
+        ".git/own.inc": f"{HEADER}[user]\n\tname = Ada\n[include]\n\tpath = deeper.inc\n",
+        ".git/deeper.inc": HEADER,
+        "ci/job.inc": HEADER,
+        ".git/modules/sub/config": HEADER,
+        ".git/modules/sub/modules/deep/config.worktree": HEADER,
+        "second/.git/config": f"{HEADER}[user]\n\temail = ada@example.org\n",
+    }.items():
+        path = repository.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(text)
+    for path in (repository.path, *repository.path.rglob("*")):
+        os.chown(path, RUNNER, 127, follow_symlinks=False)
+    yield repository
+    shutil.rmtree(folder)
+
+
+def state(made: Repository) -> dict[str, tuple[int, int, int, bytes]]:
+    """Mode, owner, group and content of everything in the checkout."""
+    return {
+        str(path): (*facts[0:1], *facts[4:6], path.read_bytes() if path.is_file() else b"")
+        for path in (made.path, *made.path.rglob("*"))
+        if path.suffix != ".lock" and path.name != "index"
+        for facts in (path.lstat(),)
+    }
+
+
+def output_of(user: ChildUser | None, folder: Path, script: str) -> str:
+    ran = process.run(
+        ("sh", "-c", script),
+        cwd=folder,
+        environment={"PATH": os.environ["PATH"]},
+        timeout=60,
+        user=user,
+    )
+    return asyncio.run(ran).stdout
+
+
+READ_ALL = "find . -type f -exec cat {} + 2> /dev/null"
+
+
+def test_protected_checkout__no_configuration_of_git_holds_a_credential(
+    made: Repository, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = state(made)
+    with protected_checkout(GitRepository(made.path), [], {}) as users:
+        assert output_of(None, made.path, READ_ALL).count(SECRET) == 8
+        for user in (users.head, users.base):
+            assert SECRET not in output_of(user, made.path, READ_ALL)
+            assert SECRET not in output_of(user, made.path / ".git", READ_ALL)
+        # The rest is in effect, and what a program could write is not.
+        settings = output_of(users.head, made.path, "git config --list; cat second/.git/config")
+        assert "user.name=Ada" in settings
+        assert "ada@example.org" in settings
+        assert "job.inc" not in settings
+    base_tree.restore_owner([made.path], made.path)
+    assert state(made) == before
+    assert ".git/modules/sub/config (extraheader)" in caplog.text
+    assert "and 3 more, which the programs of the tests cannot read" in caplog.text
+
+
+def test_warn_of_credentials__names_those_of_other_repositories(
+    made: Repository, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_credentials(GitRepository(made.path))
+    assert "second/.git/config (extraheader)" in caplog.text
+    assert "which the programs of the tests can read" in caplog.text
+
+
+def test_protected_checkout__a_link_does_not_get_the_credentials(
+    made: Repository, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Attack: a program replaces the folder of a second repository by a link to its own copy."""
+    second, copy = made.path / "second", made.path.parent / "copy"
+    with protected_checkout(GitRepository(made.path), [], {}):
+        shutil.copytree(second, copy)
+        shutil.rmtree(second)
+        second.symlink_to(copy)
+    assert SECRET not in (copy / ".git/config").read_text()
+    assert "second/.git/config was changed during a run" in caplog.text
+    assert not [*(made.path / ".git").glob("agentevals-*")]
+
+
+def holder(made: Repository) -> "subprocess.Popen[str]":
+    """A process that protects the checkout until its standard input ends."""
+    words = [sys.executable, "-c", HOLDER, str(made.path)]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "protected\n"
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_protected_checkout__is_restored_after_a_signal(
+    made: Repository, number: signal.Signals
+) -> None:
+    before = state(made)
+    with holder(made) as child:
+        assert state(made) != before
+        child.send_signal(number)
+        child.wait(60)
+    base_tree.restore_owner([made.path], made.path)
+    assert state(made) == before
+
+
+def test_protected_checkout__the_next_run_restores_that_of_a_killed_one(made: Repository) -> None:
+    before = state(made)
+    with holder(made) as child:
+        child.kill()
+        child.wait(60)
+    assert SECRET not in (made.path / ".git/config").read_text()
+    assert stat.S_IMODE((made.path / "ci").stat().st_mode) & 0o007 == 0
+    with protected_checkout(GitRepository(made.path), [], {}) as users:
+        assert SECRET not in output_of(users.head, made.path, READ_ALL)
+    base_tree.restore_owner([made.path], made.path)
+    assert state(made) == before
