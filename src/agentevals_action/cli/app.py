@@ -26,7 +26,7 @@ from agentevals_action.github.workflow_commands import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.system.resources import exhausted
-from agentevals_action.system.signals import interruptible
+from agentevals_action.system.signals import end_process, interruptible
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
 #: The commands in the order of the help text. Each is the `command` of the module with its name.
@@ -83,7 +83,7 @@ def main() -> None:
         exit_code = error.exit_code
     except Exception as error:
         exit_code = _report_closed_stream(error) or _report_exhausted(error) or _report_bug()
-    sys.exit(exit_code)
+    end_process(exit_code)
 
 
 def _run_app() -> int:

@@ -1,11 +1,16 @@
 """SIGINT and SIGTERM as `Interrupted`, in plain code and in an event loop, so that cleanup runs. A
-SIGINT during the cleanup ends the process."""
+SIGINT during the cleanup ends the process, and no thread keeps it from its end."""
 
 import asyncio
+import logging
 import os
 import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -18,6 +23,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Seconds that an event loop has to react to a signal. A call that blocks the loop, as the opening
 #: of a FIFO does, is interrupted after them. GitHub's runner waits 7.5 s before it sends SIGTERM.
 _LOOP_SECONDS = 2.0
+#: Seconds for threads that work on when the event loop ends, and the prefix of their names.
+_WORKER_SECONDS, _WORKER = 2.0, "agentevals-worker"
 
 
 @contextmanager
@@ -31,8 +38,27 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not is_ending():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def is_ending() -> bool:
+    """Whether a signal ends this process: from then on only cleanup is to be done, and quickly.
+    GitHub's runner kills it 10 s after the signal."""
+    return signal.getsignal(signal.SIGINT) is _end
+
+
+def end_process(code: int) -> NoReturn:
+    """Ends the process with an exit code. A thread that `run` left behind does not keep it alive:
+    the interpreter would wait for it."""
+    if any(thread.name.startswith(_WORKER) for thread in threading.enumerate()):
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # closed or full
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -40,12 +66,33 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     raised. If a group of tasks failed only with errors that a user can fix, the first of them is
     raised instead of the group."""
     try:
-        return asyncio.run(_run_until_signal(main))
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            return runner.run(_run_until_signal(main))
     except BaseExceptionGroup as group:
         error = _first(group.subgroup(Interrupted)) or _first_user_error(group)
         if error is not None:
             raise error from group
         raise
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that waits a limited time for the threads of `asyncio.to_thread`. A request
+    that is not answered, or the removal of many files, would delay the end of the run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._workers = ThreadPoolExecutor(thread_name_prefix=_WORKER)
+        self.set_default_executor(self._workers)
+
+    async def shutdown_default_executor(
+        self,
+        timeout: float | None = None,  # noqa: ARG002  # asyncio's signature, 300 s
+    ) -> None:
+        deadline = time.monotonic() + _WORKER_SECONDS
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        for thread in threading.enumerate():
+            if thread.name.startswith(_WORKER):
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _first_user_error(group: BaseExceptionGroup[BaseException]) -> BaseException | None:

@@ -4,19 +4,23 @@ import contextlib
 import fcntl
 import logging
 import os
-import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentevals_action.system import process
+from agentevals_action.system import process, signals
 
 log = logging.getLogger(__name__)
 
 _LOCK = "lock"
-_REMOVAL_SECONDS = 120.0
+#: Seconds until a removal is given up: an agent may leave millions of files. After a signal the run
+#: has to end, and the next run removes the rest.
+_REMOVAL_SECONDS, _ENDING_SECONDS = 60.0, 2.0
+#: Seconds of these in which this process removes the files itself, without starting another one.
+_OWN_SECONDS = 0.5
 
 
 @contextmanager
@@ -63,19 +67,39 @@ def _is_abandoned(folder: Path) -> bool:
     return True
 
 
-def remove_folder(folder: Path) -> None:
-    """Removes a folder that any program may have filled; a remaining folder is logged."""
-    with contextlib.suppress(RecursionError):  # deeper than Python's stack
-        shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
-        with contextlib.suppress(OSError):  # logged below
-            process.call(
-                (*command, "--", str(folder)),
-                cwd=folder.parent,
-                environment={"PATH": os.defpath},
-                timeout=_REMOVAL_SECONDS,
-            )
-    if folder.exists():
-        log.warning("%s could not be removed", folder)
+def remove_folder(folder: Path, seconds: float | None = None) -> None:
+    """Removes a folder that any program may have filled, within `seconds`. What remains is logged;
+    the next run removes it where `locked_folder` made the folder."""
+    if seconds is None:
+        seconds = _ENDING_SECONDS if signals.is_ending() else _REMOVAL_SECONDS
+    deadline = time.monotonic() + seconds
+    # Deeper than Python's stack, or than the number of open files, or without permissions.
+    with contextlib.suppress(RecursionError, OSError):
+        _remove_files(folder, time.monotonic() + min(seconds, _OWN_SECONDS))
+    for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+        left = deadline - time.monotonic()
+        if left > 0 and os.path.lexists(folder):
+            with contextlib.suppress(OSError):  # logged below
+                process.call(
+                    (*command, "--", str(folder)),
+                    cwd=folder.parent,
+                    environment={"PATH": os.defpath},
+                    timeout=left,
+                )
+    if os.path.lexists(folder):
+        log.warning("%s could not be removed within %g s", folder, seconds)
+
+
+def _remove_files(folder: Path, deadline: float) -> None:
+    """Removes a folder, or a part of it until the deadline. OSError."""
+    for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
+        for name in files:
+            if time.monotonic() > deadline:
+                return
+            os.unlink(name, dir_fd=descriptor)
+        for name in folders:
+            try:
+                os.rmdir(name, dir_fd=descriptor)
+            except NotADirectoryError:  # a link to one
+                os.unlink(name, dir_fd=descriptor)
+    folder.rmdir()

@@ -102,6 +102,53 @@ def test_interrupted__a_second_sigint_ends_the_process(program: str) -> None:
         assert child.wait(60) == 130
 
 
+HANGING = """
+import asyncio, sys
+from agentevals_action.errors import Interrupted
+from agentevals_action.system.signals import end_process, interruptible, run
+async def main():
+    print("begun", flush=True)
+    await asyncio.to_thread(open, sys.argv[1])  # a FIFO that nobody writes
+try:
+    with interruptible():
+        run(main())
+except Interrupted as error:
+    print(f"interrupted by {error}")
+    end_process(error.exit_code)
+"""
+
+
+def test_interrupted__a_thread_that_hangs_does_not_keep_the_process(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with started(HANGING, str(tmp_path / "fifo")) as child:
+        child.send_signal(signal.SIGTERM)
+        assert child.stdout.read() == "interrupted by SIGTERM\n"
+        assert child.wait(60) == 143
+
+
+LATE = """
+import sys
+from agentevals_action.errors import Interrupted
+from agentevals_action.system.signals import interruptible
+try:
+    with interruptible():
+        print("begun", flush=True)
+        sys.stdin.read()
+except Interrupted:
+    print("ending", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_interrupted__a_second_sigint_ends_the_process_after_the_tidying_too() -> None:
+    with started(LATE) as child:
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "ending\n"
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+        assert child.stdout.read() == ""
+
+
 BLOCKED = """
 import asyncio, sys
 from agentevals_action.errors import Interrupted

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agentevals_action.system import temp_dirs
 
 PREFIX = "agentevals-test-"
@@ -71,3 +73,20 @@ def test_remove_folder__without_permissions_and_without_following_links(tmp_path
     temp_dirs.remove_folder(tmp_path / "top")
     assert list(tmp_path.iterdir()) == [outside]
     assert outside.stat().st_mode & 0o777 == 0o500
+
+
+def test_remove_folder__gives_up_when_its_time_is_over_and_the_next_run_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Attack: an agent writes so many files that their removal outlasts the time to end a run."""
+    left = tmp_path / f"{PREFIX}left"
+    for folder in range(20):
+        (left / str(folder)).mkdir(parents=True)
+        for name in range(20):
+            (left / str(folder) / str(name)).touch()
+    (left / "lock").touch()
+    temp_dirs.remove_folder(left, 0.0)
+    assert (left / "19").is_dir()
+    assert f"{left} could not be removed within 0 s" in caplog.text
+    with temp_dirs.locked_folder(PREFIX, tmp_path) as folder:
+        assert list(tmp_path.iterdir()) == [folder]
