@@ -65,7 +65,7 @@ def problems(files: LoadedFiles, suite: Suite) -> dict[str, str]:
     found = {}
     for test in suite.tests:
         try:
-            asyncio.run(files.check(suite, test))
+            asyncio.run(files.check(suite, test, files.states(suite, test)))
             found[test.id] = ""
         except AttemptError as error:
             found[test.id] = str(error)

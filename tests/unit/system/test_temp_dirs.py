@@ -80,10 +80,10 @@ def test_remove_folder__gives_up_when_its_time_is_over_and_the_next_run_goes_on(
 ) -> None:
     """Attack: an agent writes so many files that their removal outlasts the time to end a run."""
     left = tmp_path / f"{PREFIX}left"
-    for folder in range(20):
-        (left / str(folder)).mkdir(parents=True)
+    for number in range(20):
+        (left / str(number)).mkdir(parents=True)
         for name in range(20):
-            (left / str(folder) / str(name)).touch()
+            (left / str(number) / str(name)).touch()
     (left / "lock").touch()
     temp_dirs.remove_folder(left, 0.0)
     assert (left / "19").is_dir()
