@@ -49,8 +49,8 @@ _WORKSPACE: Schema = {
     "if": {"type": "object"},
     "then": {"$ref": "#/definitions/Workspace"},
 }
-#: A path: neither empty nor a glob.
-_PATH: Schema = {"minLength": 1, "pattern": r"^[^*?\[]*$"}
+#: A path, or the glob of several.
+_PATH: Schema = {"minLength": 1}
 #: The fields with short forms, by model.
 _SHORT_FORMS: Mapping[type[FileModel], Mapping[str, Schema]] = {
     schema_models.Suite: {

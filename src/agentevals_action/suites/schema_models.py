@@ -134,7 +134,8 @@ class Suite(FileModel):
     workspace: WorkspaceOrPath = None
     """The folder that the agent works in, or the path of a YAML file that describes it."""
     tests: Any = None
-    """The tests: a list of tests and paths, or the path of a YAML or JSONL file."""
+    """The tests: a list of tests and paths, or one path: of a YAML or JSONL file, a glob of such
+    files, or a folder with a `case.yaml` in each folder inside."""
 
     @field_validator("name")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from io import BufferedReader, RawIOBase
 from itertools import groupby, takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
@@ -26,6 +26,8 @@ MAX_ROW = 10_000_000
 #: Bytes of a JSONL file that is read once and whose tests stay in memory, like those of YAML.
 _IN_MEMORY = 100_000
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl"
+#: In a folder of tests: the file of each test, by preference, and its workspace.
+_CASE_FILES, _TEMPLATE = ("case.yaml", "case.yml"), "workspace"
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,40 @@ class Sources:
         self._findings.error(location, problem, advice)
         return ()
 
+    def _cases(self, path: Path, location: Location, folder: Folder) -> Iterator[Source]:
+        """The test in the `case.yaml` of each folder inside a folder, as in AgentV."""
+        inside = sorted(each for each in path.iterdir() if each.is_dir())
+        files = {each: _case_file(each) for each in inside}
+        if not any(files.values()):
+            problem = f"no folder in {folder.relative(path)} has a {_CASE_FILES[0]}"
+            raise ValueError(problem)
+        for each, file in files.items():
+            if file is None:
+                problem = f"{folder.relative(each)} has no {_CASE_FILES[0]}, so it is no test"
+                self._findings.warn(location, problem, "write one, or remove the folder")
+                continue
+            case = folder.file(f"/{folder.relative(file)}")
+            self.files[NamedFile(folder.relative(case), "test file")] = None
+            try:
+                data = _read_case(case, each, folder)
+            except Unreadable as error:
+                self._findings.unreadable(error)
+                continue
+            yield Listed(((data, data.location),), replace(folder, path=case.parent))
+
+    def _matching(self, text: str, location: Location, folder: Folder) -> Iterator[Source]:
+        """The tests in the files that a glob matches, in the order of their paths."""
+        parts = PurePosixPath(text.removeprefix("file://")).parts
+        number = next(index for index, part in enumerate(parts) if _is_glob(part))
+        start = folder.resolve(str(PurePosixPath(*parts[:number])))
+        pattern = str(PurePosixPath(*parts[number:]))
+        paths = sorted(path for path in start.glob(pattern) if path.is_file())
+        if not paths:
+            raise ValueError(f"no file matches {text!r}")
+        for path in paths:
+            inside = folder.file(f"/{os.path.relpath(path, folder.root)}")
+            yield from self.file(inside, folder, location)
+
     def _of_list(self, values: Items, folder: Folder) -> Iterator[Source]:
         wanted = takewhile(lambda one: not self._findings.are_enough(one[1]), values.located())
         for is_path, entries in groupby(wanted, lambda one: isinstance(one[0], str)):
@@ -179,16 +215,41 @@ class Sources:
                 yield from self._reference(text, location, folder)
 
     def _reference(self, text: str, location: Location, folder: Folder) -> tuple[Source, ...]:
-        advice = "name each file"
         try:
             path = folder.resolve(text)
             if path.is_dir():
-                problem = f"{text!r} is a directory, which `tests` does not accept"
-            elif any(sign in text for sign in "*?["):
-                problem = f"{text!r} is a glob, which `tests` does not accept"
-            else:
-                return self.file(folder.file(text), folder, location)
+                return tuple(self._cases(path, location, folder))
+            if _is_glob(text) and not path.exists():
+                return tuple(self._matching(text, location, folder))
+            return self.file(folder.file(text), folder, location)
         except (OSError, ValueError) as error:
-            problem, advice = str(error), "name a file of tests, from the folder of this one"
-        self._findings.error(location, problem, advice)
+            advice = "name a file of tests, from the folder of this one"
+            self._findings.error(location, str(error), advice)
         return ()
+
+
+def _is_glob(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
+def _case_file(folder: Path) -> Path | None:
+    return next((path for name in _CASE_FILES if (path := folder / name).is_file()), None)
+
+
+def _read_case(file: Path, inside: Path, folder: Folder) -> Map:
+    """The test in the file of a folder `inside`: its id is by default the folder's name, and its
+    workspace a copy of the folder `workspace` there."""
+    source = folder.relative(file)
+    data = read_yaml_file(file, source)
+    if not isinstance(data, Map):
+        location = data.location if isinstance(data, Items) else Location(source)
+        problem = f"this test is {describe_value(data)}"
+        raise Unreadable(Diagnostic(location, problem, "write one object, without a hyphen before"))
+    start = (data.start, data.start)
+    if "id" not in data:
+        data.put("id", inside.name, start)
+    if "workspace" not in data and (inside / _TEMPLATE).is_dir():
+        template = Map(source, data.start)
+        template.put("template", f"/{folder.relative(inside / _TEMPLATE)}", start)
+        data.put("workspace", template, start)
+    return data

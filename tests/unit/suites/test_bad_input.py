@@ -335,13 +335,13 @@ CASES: dict[str, tuple[Files, str]] = {
         suite(EVALUATOR + "{type: is_json, preprocessors: [x]}"),
         "EVAL.yaml:6:25: `preprocessors` of AgentV is not supported; let the agent return the text that is scored",
     ),
-    "folder in `tests`": (
+    "folder without tests in `tests`": (
         suite("name: suite\ntests: [./]"),
-        "EVAL.yaml:2:9: './' is a directory, which `tests` does not accept; name each file",
+        "EVAL.yaml:2:9: no folder in . has a case.yaml; name a file of tests, from the folder of this one",
     ),
-    "glob in `tests`": (
-        suite("name: suite\ntests: '*.yaml'"),
-        "EVAL.yaml:2:8: '*.yaml' is a glob, which `tests` does not accept; name each file",
+    "glob that matches nothing": (
+        suite("name: suite\ntests: '*.jsonl'"),
+        "EVAL.yaml:2:8: no file matches '*.jsonl'; name a file of tests, from the folder of this one",
     ),
     "negated type": (
         suite(EVALUATOR + "{type: not-contains, value: x}"),
@@ -386,7 +386,8 @@ BEYOND_A_SCHEMA = {
     "missing prompt",
     "missing file of a message",
     "path that leaves the repository",
-    "folder in `tests`",
+    "folder without tests in `tests`",
+    "glob that matches nothing",
     "wrong type in a row",
     "row that is not UTF-8",
     "duplicate key of a row",

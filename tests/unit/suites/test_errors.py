@@ -203,12 +203,12 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "2:8: there is no file './no.yaml' (looked for no.yaml); name a file of tests, from the folder of this one",
     ),
     "glob of tests": (
-        "name: suite\ntests: ['*.yaml']",
-        "2:9: '*.yaml' is a glob, which `tests` does not accept; name each file",
+        "name: suite\ntests: ['*.jsonl']",
+        "2:9: no file matches '*.jsonl'; name a file of tests, from the folder of this one",
     ),
     "folder of tests": (
         "name: suite\ntests: ['./']",
-        "2:9: './' is a directory, which `tests` does not accept; name each file",
+        "2:9: no folder in . has a case.yaml; name a file of tests, from the folder of this one",
     ),
     "other file of tests": (
         "name: suite\ntests: [EVAL.txt]",
