@@ -442,7 +442,9 @@ def test_check__a_script_that_does_not_exist_does_not_answer(tmp_path: Path) -> 
     for name in ("default", "string"):
         assert said[name].startswith(f"there is no file 'gone.py' in {tmp_path}, where the command")
     assert said["program"].startswith("there is no command './gone'")
-    assert all(said[name].startswith("answers") for name in ("good", "shell", "module"))
+    asked = "exists; it was not asked, because it has no `healthcheck`"
+    assert said["good"] == said["module"] == f"the program 'python3' {asked}"
+    assert said["shell"] == f"the program 'cd' {asked}"
 
 
 @pytest.mark.parametrize("execution", ["", "execution: {target: support}\n"])

@@ -30,10 +30,11 @@ class ListedVariable(Record):
 
 
 class ListedCheck(Record):
-    """The result of a check: `duration_ms` if the target answers, otherwise `kind` (as in
-    AttemptError), `problem` and `hint`."""
+    """The result of a check: `duration_ms` if the target answers, `known` in words if it was not
+    asked (`answers` is None), otherwise `kind` (as in AttemptError), `problem` and `hint`."""
 
-    answers: bool
+    answers: bool | None
+    known: str = ""
     kind: str = ""
     problem: str = ""
     hint: str = ""

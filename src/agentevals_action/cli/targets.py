@@ -166,9 +166,11 @@ async def _check(
     try:
         if target.missing:
             raise missing_error(target.missing)
-        await engine.calls.check(one.target, _request(one, timeout))
+        known = await engine.calls.check(one.target, _request(one, timeout))
     except AttemptError as error:
         return ListedCheck(answers=False, kind=error.kind, problem=str(error), hint=error.hint)
+    if known:
+        return ListedCheck(answers=None, known=known)
     return ListedCheck(answers=True, duration_ms=round((monotonic() - started) * 1000, 1))
 
 
@@ -183,7 +185,7 @@ def _request(one: FoundTarget, timeout: float) -> Request:
 
 
 def _exit_code(listed: Sequence[ListedTarget]) -> int:
-    failed = [one.check for one in listed if one.check and not one.check.answers]
+    failed = [one.check for one in listed if one.check and one.check.answers is False]
     if any(check.kind == "configuration" for check in failed):
         return ExitCode.INVALID
     return ExitCode.INCONCLUSIVE if failed else ExitCode.PASSED
@@ -192,10 +194,10 @@ def _exit_code(listed: Sequence[ListedTarget]) -> int:
 def _print_checks(listed: Sequence[ListedTarget]) -> None:
     for one in listed:
         if check := one.check:
-            text = "; ".join(filter(None, (check.problem, check.hint)))
+            text = check.known or "; ".join(filter(None, (check.problem, check.hint)))
             if check.answers:
                 text = f"answers ({(check.duration_ms or 0) / 1000:.2f} s)"
-            console.print_check(check.answers, one.name, text, sys.stdout)
+            console.print_check(check.answers is not False, one.name, text, sys.stdout)
     if left := sum(one.check is None for one in listed):
         targets = f"{left} {plural(left, 'target is', 'targets are')} used by no suite and"
         checked = f"{plural(left, 'was', 'were')} not checked"

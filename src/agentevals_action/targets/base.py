@@ -63,10 +63,11 @@ class Provider(Protocol):
         AttemptError (an error of this test)."""
         ...
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """The smallest call that shows whether the target would answer; raises as `complete`
-        does."""
+        does. What is known in its place if the target was not asked, otherwise empty."""
         await self.complete(request)
+        return ""
 
     async def close(self) -> None:
         """Closes the connections, if there are any."""

@@ -133,9 +133,10 @@ class ModelApi(Provider):
             raise self._client.reply_error(error) from None
         return trace if cost is None else replace(trace, cost_usd=cost)
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """The shortest call; an answer that is cut short is an answer."""
         await self._post(self._format.check_body, request)
+        return ""
 
     async def close(self) -> None:
         """Closes the connections."""

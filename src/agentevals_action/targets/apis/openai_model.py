@@ -89,14 +89,14 @@ class OpenAIModel(ModelApi):
             problem = str(self._client.reply_error(error))
             raise TransientError(problem, limited=error.limited) from None
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """The shortest call; an answer that is cut short, even before it begins, is an answer."""
         for limit in self._api_format.limits:
             try:
                 reply, _ = await self._post(partial(self._limited_body, limit=limit), request)
                 self._read(reply)
             except openai_chat.EmptyReply:
-                return
+                break
             except (TargetDead, TransientError):
                 raise
             except AttemptError as error:
@@ -107,7 +107,8 @@ class OpenAIModel(ModelApi):
                     raise
             except ValueError as error:
                 raise self._client.reply_error(error) from None
-            return
+            break
+        return ""
 
     def _limited_body(self, messages: Sequence[Message], limit: str) -> dict[str, Any]:
         body = self._body(messages)

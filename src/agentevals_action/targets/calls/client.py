@@ -107,14 +107,14 @@ class TargetClient:
                 await self._cache.put(key, trace)  # without the cost: the price may change
             return with_cost(trace, target, connection.options)
 
-    async def check(self, target: Target, request: Request) -> None:
-        """The smallest call that shows whether a target would answer, without retries; raises as
-        `complete` does."""
+    async def check(self, target: Target, request: Request) -> str:
+        """The smallest call that shows whether a target would answer, without retries; returns and
+        raises as the `check` of its provider does."""
         connection = self._connect(target, request)
         limit = _time_limit(target, request)
         try:
             async with asyncio.timeout(limit + GRACE):
-                await connection.provider.check(replace(request, timeout=limit))
+                return await connection.provider.check(replace(request, timeout=limit))
         except TimeoutError:
             raise AttemptError("timeout", f"no answer within {limit:g} s") from None
 

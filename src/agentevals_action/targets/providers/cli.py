@@ -134,11 +134,11 @@ class _Connected(Provider):
         """Ends the workers."""
         await self._workers.close()
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """The healthcheck; without one, looks for the program: the cost of a call is unknown."""
         if self._options.healthcheck is not None:
             await self._check_health(request)
-            return
+            return "its healthcheck succeeds; it was not asked"
         folder, command = agent_command.locate(self._options.command, request, self._options.cwd)
         program = _program(command)
         if isinstance(command, str):  # a shell has its own words (`cd`, `if`) besides programs
@@ -157,6 +157,7 @@ class _Connected(Provider):
                 f"there is no file {script!r} in {folder}, where the command runs",
                 "fix the target's `command`, or set its `cwd` (`/` is the repository's root)",
             )
+        return f"the program {program!r} exists; it was not asked, because it has no `healthcheck`"
 
     async def _run(self, request: Request, scratch: Path, timeout: float) -> process.Completed:
         options = self._options

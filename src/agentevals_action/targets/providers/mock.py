@@ -139,5 +139,6 @@ class _Connected(Provider):
             "add a response with a pattern that does",
         )
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """Always available."""
+        return ""

@@ -78,9 +78,10 @@ class _Connected(Provider):
             raise AttemptError("target", problem + "question", _RERUN)
         return _trace(result, request, name)
 
-    async def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> str:
         """Reads the file."""
         await self._rows(request)
+        return "its file has results"
 
     async def _rows(self, request: Request) -> tuple[Path, _Rows]:
         try:

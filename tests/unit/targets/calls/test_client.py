@@ -240,7 +240,8 @@ class Failing(ProviderOptions):
         error.spent = Trace((), input_tokens=1_000_000, output_tokens=0)
         raise error
 
-    async def check(self, request: Request) -> None: ...
+    async def check(self, request: Request) -> str:
+        return ""
 
     async def close(self) -> None: ...
 
