@@ -50,6 +50,38 @@ def test_watch__of_an_option_takes_precedence(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("head", "edit"),
+    [
+        (None, "it removes `src/**`"),
+        ("watch: docs/**\n", "it removes `src/**`"),
+        ("watch: [src/**, '!src/agent.py']\n", "it adds `!src/agent.py`"),
+    ],
+)
+def test_watch__a_change_cannot_uncover_its_own_files(
+    tmp_path: Path, head: str | None, edit: str
+) -> None:
+    repository = repository_with(tmp_path, "watch: src/**\n")
+    repository.write({"src/agent.py": "changed = 1\n", ".agentevals.yaml": head})
+
+    review = command.run(repository.path, "review", "--base", "HEAD", "--json")
+
+    assert review.code == 0, review.err
+    found = json.loads(review.out)
+    assert [suite["path"] for suite in found["suites"]] == ["evals/EVAL.yaml"]
+    notice = f"the change edits `watch`: {edit}; base's rules hold, too"
+    assert notice in json.dumps(found, ensure_ascii=False)
+
+
+def test_suites__a_change_cannot_hide_one_of_base(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "suites: ['**/*.yaml', '!.agent*/**', '!config/**']\n")
+    repository.write({".agentevals.yaml": "suites: evals/*.yaml\n"})
+
+    review = command.run(repository.path, "review", "--base", "HEAD")
+
+    assert "other/suite.yaml" in review.out
+
+
 def test_suites__of_the_file_are_the_suites(tmp_path: Path) -> None:
     repository = repository_with(tmp_path, "suites: other/*.yaml\n")
 

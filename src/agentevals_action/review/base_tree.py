@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.github.events import Job
+from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
@@ -31,7 +32,7 @@ _SHA_LENGTHS, _SHOWN = (40, 64), 12
 class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
     there is none, or `problem` why an existing one could not be obtained and what to set. `root` is
-    its worktree, `tracked` are the paths and `suites` the suites in it."""
+    its worktree, `tracked` are the paths, `suites` the suites and `watch` the rules in it."""
 
     sha: str | None = None
     time: str | None = None
@@ -40,6 +41,7 @@ class Base:
     root: Path | None = None
     suites: tuple[Suite | BrokenSuite, ...] = ()
     tracked: frozenset[str] = frozenset()
+    watch: tuple[WatchRule, ...] = ()
 
 
 def check_head(repository: GitRepository, job: Job) -> str:

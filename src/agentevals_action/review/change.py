@@ -13,7 +13,12 @@ from agentevals_action.github.events import Job
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.selection import Change, list_paths, useless_rules
+from agentevals_action.review.selection import (
+    Change,
+    describe_removed,
+    list_paths,
+    useless_rules,
+)
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository
@@ -30,8 +35,8 @@ def find_change(
     settings: Settings,
 ) -> tuple[Change, tuple[str, ...]]:
     """The changed files with what base knows about them (a file that only base's suites reference
-    affects them, too), and notices: lists that differ, rules of `watch` that match nothing.
-    `checkout` and `suites` are those of head."""
+    affects them, too), and notices: lists that differ, rules of `watch` that are removed or match
+    nothing. `checkout` and `suites` are those of head."""
     files, notices = _changed_files(repository, host, job, head_sha, base)
     rules = settings.watch_rules
     links, submodules = repository.links_and_submodules(head_sha) if rules else ((), ())
@@ -47,11 +52,14 @@ def find_change(
             renamed.get(suite.path, suite.path): (*on_base.get(suite.path, ()), *suite.files)
             for suite in base.suites
         },
+        base_watch=base.watch,
         imported=imported_by_judges(suites) if files else {},
     )
     folders = (*submodules, *(link for link in links if (repository.root / link).is_dir()))
     known = (*(suite.path for suite in suites), *base_suites)
-    return change, (*notices, *useless_rules(rules, checkout.files or (), folders, change, known))
+    removed = describe_removed(rules, base.watch)
+    useless = useless_rules(rules, checkout.files or (), folders, change, known)
+    return change, (*notices, *filter(None, [removed]), *useless)
 
 
 def _changed_files(

@@ -69,9 +69,11 @@ Suites = Sequence[Suite | BrokenSuite]
 
 @dataclass(frozen=True)
 class _Request:
-    """What is reviewed, and where. `github` is the host if it is GitHub."""
+    """What is reviewed, and where. `inputs` are the settings without those of `.agentevals.yaml`,
+    `github` is the host if it is GitHub."""
 
     job: Job
+    inputs: Settings
     workspace: Workspace
     repository: GitRepository
     host: Host
@@ -109,9 +111,10 @@ def review(
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. `isolation` gives the users of the programs that run. The review contains no
     secrets. Raises AgentEvalsError when nothing can be reviewed."""
-    settings = with_configuration(workspace.settings, repository.root)
+    inputs = workspace.settings
+    settings = with_configuration(inputs, repository.root)
     workspace = replace(workspace, settings=settings)
-    request = _Request(job, workspace, repository, host, github, isolation)
+    request = _Request(job, inputs, workspace, repository, host, github, isolation)
     is_commit = job.event != "local"
     checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
     require_decidable(settings.samples, settings.confirm, settings.alpha)
@@ -326,14 +329,19 @@ def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
 
 
 def _with_suites(request: _Request, base: Base, root: Path) -> Base:
-    """Base with all its suites, none if the working directory is new. Raises InvalidInput."""
+    """Base with all its suites, none if the working directory is new. Raises InvalidInput.
+
+    Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
+    decides which suites base has, and its rules of `watch` hold, too."""
     settings = request.settings
+    with suppress(InvalidInput):  # head's corrects it
+        settings = with_configuration(request.inputs, root)
     if not (root / settings.working_directory).is_dir():
         return base
     environ = request.workspace.environ
     checkout = Checkout.at(root, settings, environ, is_commit=True)
     suites = load_all(checkout, settings, suite_paths(checkout, settings), root, environ)
-    return replace(base, suites=suites, tracked=checkout.tracked)
+    return replace(base, suites=suites, tracked=checkout.tracked, watch=settings.watch_rules)
 
 
 def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:

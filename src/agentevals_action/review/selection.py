@@ -38,6 +38,7 @@ class Change:
     `base_suites` are the paths of the suites on base, if known. `base_files` are the files that the
     suites reference there, by the suite's path on head. `imported` are the files that the programs
     of suites import or name, by the suite's path.
+    `base_watch` are base's rules of `watch`: a change cannot uncover its own files.
 
     `links` are the changed paths that are symbolic links on either side, with their targets.
     `folders` are those that contain files which git does not list: submodules, and links to
@@ -48,6 +49,7 @@ class Change:
     base_suites: Sequence[str] | None = None
     base_files: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
     imported: Mapping[str, Sequence[NamedFile]] = field(default_factory=dict)
+    base_watch: Sequence[WatchRule] = ()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     folders: Collection[str] = ()
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -183,11 +185,22 @@ def _watched(
     for path in file.paths:
         is_folder = path in change.folders
         if any(
-            rule_for(watch, name, suite.path, is_folder)
+            rule_for(rules, name, suite.path, is_folder)
             for name in (path, *change.aliases.get(path, ()))
+            for rules in (watch, change.base_watch)
         ):
             return f"watch: {printable_path(file.path)}"
     return None
+
+
+def describe_removed(watch: Sequence[WatchRule], base_watch: Sequence[WatchRule]) -> str:
+    """The sentence about rules of base's `watch` that head lacks, and exclusions that it adds;
+    empty if there are none."""
+    removed = [str(rule) for rule in base_watch if rule not in watch and not rule.excludes]
+    added = [str(rule) for rule in watch if rule not in base_watch and rule.excludes]
+    edits = [f"removes {list_paths(removed)}"] if removed else []
+    edits += [f"adds {list_paths(added)}"] if added else []
+    return f"the change edits `watch`: it {joined(edits)}; base's rules hold, too" if edits else ""
 
 
 def useless_rules(

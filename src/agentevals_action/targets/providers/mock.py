@@ -139,6 +139,6 @@ class _Connected(Provider):
             "add a response with a pattern that does",
         )
 
-    async def check(self, request: Request) -> str:
+    async def check(self, request: Request) -> str:  # noqa: ARG002  # of the interface
         """Always available."""
         return ""
