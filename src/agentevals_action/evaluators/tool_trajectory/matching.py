@@ -1,8 +1,9 @@
 """Comparison of the agent's tool calls with those expected, by mode."""
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -86,19 +87,26 @@ def fits(expected: Expectation, call: ToolCall, default: ArgsMatch | None = None
     compared that the item has. A call without arguments has `{}`."""
     if call.name != expected.tool:
         return False
+    compared = _compared(expected, call, default)
+    return compared is not None and all(_same(*values) for values in compared.values())
+
+
+def _compared(
+    expected: Expectation, call: ToolCall, default: ArgsMatch | None
+) -> Mapping[str, tuple[Any, Any]] | None:
+    """The arguments that are compared by name, as given and as expected (MISSING: on one side
+    only); None if the call's arguments have no names."""
     how = expected.args_match or default or "superset"
     args, given = expected.args, {} if call.arguments is None else call.arguments
     if args == "any" or how == "ignore":
-        return True
+        return {}
     if not isinstance(given, Mapping):
-        return False
+        return None
     if isinstance(how, tuple):
-        names = [name for name in how if argument(args, name) is not MISSING]
-        return all(_same(argument(args, name), argument(given, name)) for name in names)
-    if how == "exact" and given.keys() != args.keys():
-        return False
-    compared = given if how == "subset" else args
-    return all(_same(args.get(name, MISSING), given.get(name, MISSING)) for name in compared)
+        paired = {name: (argument(given, name), argument(args, name)) for name in how}
+        return {name: values for name, values in paired.items() if values[1] is not MISSING}
+    names = {"exact": {**given, **args}, "subset": given}.get(how, args)
+    return {name: (given.get(name, MISSING), args.get(name, MISSING)) for name in names}
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -118,6 +126,16 @@ class Plan:
         """Whether a call is the expected one, and was made."""
         return not call.refused and fits(expected, call, self.args_match)
 
+    def nearest(self, expected: Expectation, calls: Iterable[ToolCall]) -> str:
+        """The arguments of the call of the expected tool that is most like it, and those expected,
+        both without what is the same; empty if the tool was not called."""
+        found = [
+            _difference(expected, call, self.args_match)
+            for call in calls
+            if call.name == expected.tool and not call.refused
+        ]
+        return min(found, key=lambda one: one[0], default=(0, ""))[1]
+
     def is_refused(self, expected: Expectation, calls: Sequence[ToolCall]) -> bool:
         """Whether the expected call was refused."""
         return any(call.refused and fits(expected, call, self.args_match) for call in calls)
@@ -136,6 +154,22 @@ class Plan:
             ]
             for item in self.expected
         ]
+
+
+def _difference(
+    expected: Expectation, call: ToolCall, default: ArgsMatch | None
+) -> tuple[float, str]:
+    """The number of arguments in which a call of the expected tool differs, and what they are."""
+    compared = _compared(expected, call, default)
+    if compared is None:
+        return math.inf, f"with {shown(call.arguments)}, expected {shown(expected.args)}"
+    different = {name: values for name, values in compared.items() if not _same(*values)}
+    given, wanted = (
+        {name: values[side] for name, values in different.items() if values[side] is not MISSING}
+        for side in (0, 1)
+    )
+    text = f"with {shown(given or call.arguments or {})}, expected {shown(wanted or expected.args)}"
+    return len(different), text
 
 
 def _in_time(item: Expectation, call: ToolCall) -> bool | None:
@@ -214,15 +248,29 @@ def _tally_items(
     plan: Plan, calls: Sequence[ToolCall], pairs: Pairs, why: Callable[[Expectation], str]
 ) -> _Tally:
     tally = _Tally()
+    others = [call for index, call in enumerate(calls) if index not in pairs]
     for item, index in zip(plan.expected, pairs, strict=True):
         call = None if index is None else calls[index]
         called = item.describe()
-        tally.add(
-            call is not None,
-            f"called {called}" if call else f"did not call {called}{why(item)}",
-        )
+        if call is not None:
+            text = f"called {called}"
+        elif reason := why(item):
+            text = f"did not call {called}{reason}"
+        elif nearest := plan.nearest(item, others):
+            text = f"called {quoted(item.tool)} {nearest}"
+        else:
+            text = f"did not call {called}; {_called(calls)}"
+        tally.add(call is not None, text)
         tally.add_duration(item, call)
     return tally
+
+
+def _called(calls: Iterable[ToolCall]) -> str:
+    """The names of the tools that were called, in order, repeated calls counted."""
+    names = (f"{call.name} (refused)" if call.refused else call.name for call in calls)
+    groups = ((name, len(list(same))) for name, same in itertools.groupby(names))
+    words = [f"{name} ({_times(count)})" if count > 1 else name for name, count in groups]
+    return f"called {quoted(', '.join(words))}" if words else "called no tool"
 
 
 def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
@@ -232,9 +280,7 @@ def _any_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     def why(item: Expectation) -> str:
         if any(plan.fits(item, call) for call in calls):
             return " often enough"
-        if plan.is_refused(item, calls):
-            return _REFUSED
-        return " (only with other arguments)" if counts[item.tool] else ""
+        return _REFUSED if plan.is_refused(item, calls) else ""
 
     tally = _tally_items(plan, calls, best_assignment(plan.values(calls)), why)
     for tool, least in plan.minimums.items():
@@ -255,7 +301,7 @@ def _in_order(plan: Plan, calls: Sequence[ToolCall]) -> Score:
     pairs = best_subsequence(values)
     if None in pairs and None not in best_assignment(values):
         order = ", ".join(quoted(item.tool) for item in plan.expected)
-        miss = f"all the expected tools were called, but not in the order {order}"
+        miss = f"all the expected tools were called, but not in the order {order}; {_called(calls)}"
         return Score(0.0, misses=(miss,))
 
     def why(item: Expectation) -> str:
@@ -280,6 +326,8 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
             arguments = f" with {shown(call.arguments or {})}" if call.name == item.tool else ""
             refused = " (refused)" if call.refused else ""
             text = f"is {quoted(call.name)}{arguments}{refused}, expected {wanted}"
+            if nearest := plan.nearest(item, [call]):
+                text = f"is {quoted(item.tool)} {nearest}"
         tally.add(same, f"call {number} {text}")
         tally.add_duration(item, call if same else None)
     if more := calls[len(plan.expected) :]:
@@ -293,22 +341,27 @@ def _exact(plan: Plan, calls: Sequence[ToolCall]) -> Score:
 
 
 def _subset(plan: Plan, calls: Sequence[ToolCall]) -> Score:
-    tally, allowed, other = _Tally(), Counter[str](), Counter[str]()
+    tally, allowed, other = _Tally(), Counter[str](), dict[str, list[ToolCall]]()
     refused = Counter(call.name for call in calls if call.refused)
     for call in calls:
         if call.refused:
             continue
         items = [item for item in plan.expected if plan.fits(item, call)]
-        (allowed if items else other)[call.name] += 1
-        if items:
+        if not items:
+            other.setdefault(call.name, []).append(call)
+        else:
+            allowed[call.name] += 1
             # If several items allow a call, the most favourable duration limit counts.
             tally.add_duration(min(items, key=lambda item: _strictness(item, call)), call)
-    names = {item.tool for item in plan.expected}
     for tool, count in allowed.items():
         tally.add(True, f"{quoted(tool)} is allowed (called {_times(count)})", count)
-    for tool, count in other.items():
-        why = "is allowed with other arguments only" if tool in names else "is not allowed"
-        tally.add(False, f"{quoted(tool)} {why} (called {_times(count)})", count)
+    for tool, made in other.items():
+        nearest = next(filter(None, (plan.nearest(item, made) for item in plan.expected)), "")
+        why = "is allowed with other arguments only" if nearest else "is not allowed"
+        given = f"with {shown(made[0].arguments)}" if made[0].arguments else ""
+        details = ", ".join(filter(None, [f"called {_times(len(made))}", nearest or given]))
+        text = f"{quoted(tool)} {why} ({details})"
+        tally.add(False, text, len(made))
     for tool, count in refused.items():
         tally.add(False, f"{quoted(tool)} was refused ({_times(count)})", count)
     if not calls:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.evaluators.tool_trajectory import matching
+from agentevals_action.formatting import redacting
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import ToolCall
 
@@ -103,12 +104,12 @@ def test_misses__say_why() -> None:
     scored = score("any_order", expected, [call("a", n=2), call("b")])
     assert scored.hits == ('called "b"',)
     assert scored.misses == (
-        'did not call "a" with {"n": 1} (only with other arguments)',
+        'called "a" with {"n": 2}, expected {"n": 1}',
         'did not call "b" often enough',
-        'did not call "c"',
+        'did not call "c"; called "a, b"',
     )
     assert score("in_order", "ab", "ba").misses == (
-        'all the expected tools were called, but not in the order "a", "b"',
+        'all the expected tools were called, but not in the order "a", "b"; called "b, a"',
     )
     assert score("exact", "ab", "ba").misses == (
         'call 1 is "b", expected "a"',
@@ -117,13 +118,14 @@ def test_misses__say_why() -> None:
     assert score("exact", "a", "abb").misses == ('2 more calls than expected: "b"',)
     assert score("exact", "ab", "a").misses == ('call 2 is missing, expected "b"',)
     assert score("exact", [item("a", args={"n": 1})], [call("a", n=2)]).misses == (
-        'call 1 is "a" with {"n": 2}, expected "a" with {"n": 1}',
+        'call 1 is "a" with {"n": 2}, expected {"n": 1}',
     )
     assert score(
-        "subset", [item("a", args={"n": 1})], [call("a", n=2), call("x"), call("x")]
+        "subset", [item("a", args={"n": 1})], [call("a", n=2), call("x"), call("x"), call("y", n=3)]
     ).misses == (
-        '"a" is allowed with other arguments only (called once)',
+        '"a" is allowed with other arguments only (called once, with {"n": 2}, expected {"n": 1})',
         '"x" is not allowed (called 2 times)',
+        '"y" is not allowed (called once, with {"n": 3})',
     )
 
 
@@ -212,7 +214,10 @@ def test_duration__unknown_is_a_warning_and_no_miss(mode: str) -> None:
 def test_duration__of_a_call_that_was_not_made_is_a_miss() -> None:
     scored = score("any_order", [item("a", max_duration_ms=100), item("b")], "b")
     assert scored.value == 1 / 3
-    assert scored.misses == ('did not call "a"', 'no such call of "a" took at most 100 ms')
+    assert scored.misses == (
+        'did not call "a"; called "b"',
+        'no such call of "a" took at most 100 ms',
+    )
 
 
 def test_duration__goes_to_the_item_that_asks_for_it() -> None:
@@ -363,7 +368,7 @@ def test_refused__does_not_count_for_minimums() -> None:
 
 def test_refused__other_arguments_are_not_the_expected_call() -> None:
     result = score("any_order", [item("a", args={"n": 1})], [refused("a", n=2)])
-    assert result.misses == ('did not call "a" with {"n": 1}',)
+    assert result.misses == ('did not call "a" with {"n": 1}; called "a (refused)"',)
 
 
 def test_refused__more_calls_than_expected() -> None:
@@ -386,3 +391,55 @@ def test_hidden__minimums_are_unknown_and_what_is_allowed_is_not() -> None:
     assert not least.known
     allowed = matching.Plan("subset", (item("Bash"), item("Read")))
     assert matching.score_calls(allowed, (call("Bash"),), ("Read",)).value == 1
+
+
+@pytest.mark.parametrize("mode", ["any_order", "in_order", "superset"])
+def test_misses__show_what_was_called_and_what_differs(mode: str) -> None:
+    expected = item("refund", args={"order": 7, "amount": 9.5})
+    made = [call("refund", order=8, amount=1), call("refund", order=7, amount=100, note="x" * 200)]
+    scored = score(mode, [expected], [call("look_up"), *made])
+    assert scored.misses == ('called "refund" with {"amount": 100}, expected {"amount": 9.5}',)
+
+
+@pytest.mark.parametrize(
+    ("how", "arguments", "miss"),
+    [
+        ("exact", {"a": 1, "b": 2}, '{"b": 2}, expected {"a": 1}'),
+        ("exact", {}, '{}, expected {"a": 1}'),
+        ("superset", {"b": 2}, '{"b": 2}, expected {"a": 1}'),
+        ("subset", {"a": 1, "b": 2}, '{"b": 2}, expected {"a": 1}'),
+        (["a"], {"a": 2, "b": 2}, '{"a": 2}, expected {"a": 1}'),
+    ],
+)
+def test_misses__show_the_arguments_that_were_compared(
+    how: Any, arguments: dict[str, Any], miss: str
+) -> None:
+    scored = score(
+        "any_order", [item("t", args={"a": 1}, args_match=how)], [call("t", **arguments)]
+    )
+    assert scored.misses == (f'called "t" with {miss}',)
+
+
+def test_misses__show_arguments_that_have_no_names() -> None:
+    scored = score("any_order", [item("t", args={"a": 1})], [ToolCall("t", "raw")])
+    assert scored.misses == ('called "t" with "raw", expected {"a": 1}',)
+
+
+def test_misses__a_call_that_is_another_expected_one_is_not_shown() -> None:
+    expected = [item("t", args={"a": 1}), item("t", args={"a": 2})]
+    scored = score("any_order", expected, [call("t", a=1)])
+    assert scored.misses == ('did not call "t" with {"a": 2}; called "t"',)
+
+
+def test_misses__name_the_calls_in_order_and_count_repeated_ones() -> None:
+    scored = score("any_order", "x", "aaba")
+    assert scored.misses == ('did not call "x"; called "a (2 times), b, a"',)
+    assert score("any_order", "x", "").misses == ('did not call "x"; called no tool',)
+
+
+def test_misses__lose_secrets_before_they_are_cut() -> None:
+    """A cut leaves most of a key, which nothing recognizes any more."""
+    key = "sk-" + "k" * 90
+    with redacting(lambda text: text.replace(key, "***")):
+        scored = score("any_order", [item("t", args={"a": 1})], [call("t", a=key)])
+    assert scored.misses == ('called "t" with {"a": "***"}, expected {"a": 1}',)
