@@ -3,12 +3,14 @@
 import asyncio
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.workers import Ended, Open, Program, Worker, Workers
@@ -16,7 +18,7 @@ from agentevals_action.targets.agents.command import CommandRunner, describe_end
 from agentevals_action.targets.apis.openai_chat import chat_messages
 from agentevals_action.targets.base import Request
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.reply_envelope import read_reply
+from agentevals_action.targets.replies.envelope import read_reply
 from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _SHOWN = 200  # characters of a line that is not an answer
@@ -61,7 +63,7 @@ class Answers:
             raise self.error(ended, _errors(worker)) from None
         if answer.error is not None:
             raise self._runner.error(answer.error, answer.traceback or _errors(worker))
-        return self._trace(answer.reply, seconds, _errors(worker))
+        return self._trace(answer.reply, request.messages, seconds, _errors(worker))
 
     def error(self, ended: Ended, output: str) -> AttemptError:
         """The error of a worker that ended, with the last lines of its output."""
@@ -84,11 +86,12 @@ class Answers:
             raise self._runner.error(problem, worker.errors)
         return answer
 
-    def _trace(self, reply: Any, seconds: float, output: str) -> Trace:
+    def _trace(self, reply: Any, question: Sequence[Message], seconds: float, output: str) -> Trace:
         if reply is None:
             raise self._runner.error("the answer is empty (null)", output)
         try:
-            trace = read_reply(reply if isinstance(reply, str) else json.dumps(reply))
+            text = reply if isinstance(reply, str) else json.dumps(reply)
+            trace = read_reply(text, question)
         except ValueError as error:
             raise self._runner.error(str(error), output) from None
         if trace.duration_ms is None:

@@ -163,6 +163,7 @@ def _of_object(value: Any, inside: bool) -> Any:
 def _openai_run(run: Any) -> dict[str, Any]:
     """The items of a run, which contain no tokens, and its usage, which does (0: unknown)."""
     usage = run.context_wrapper.usage
+    model = run.last_agent.model
     tokens = {
         "input": usage.input_tokens,
         "output": usage.output_tokens,
@@ -173,6 +174,7 @@ def _openai_run(run: Any) -> dict[str, Any]:
         "output": _text(run.final_output),
         "token_usage": tokens if usage.input_tokens else None,
         "llm_call_count": usage.requests or None,
+        "model": model if isinstance(model, str) else getattr(model, "model", None),
     }
 
 

@@ -4,7 +4,6 @@ https://platform.claude.com/docs/en/api/messages
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.suite import Message, Role, ToolCall
@@ -63,7 +62,9 @@ class _Block(ReplyModel):
     content: Any = None
 
 
-class _Message(ModelReply):
+class AssistantMessage(ModelReply):
+    """A message of the model."""
+
     content: list[_Block]
     stop_reason: IfValid[str] = None
     category: IfValid[str] = at("stop_details", "category")
@@ -74,11 +75,32 @@ class _Message(ModelReply):
     cache_write_tokens: Tokens = at("usage", "cache_creation_input_tokens")
     cache_write_1h_tokens: Tokens = at("usage", "cache_creation", "ephemeral_1h_input_tokens")
 
+    @property
+    def text(self) -> str:
+        """Its text, without its thinking."""
+        return "".join(block.text or "" for block in self.content if block.type == "text")
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Its tool calls, those of tools that the vendor ran as well; ValueError for one without a
+        name."""
+        return _calls(self.content)
+
+    @property
+    def figures(self) -> ModelReply:
+        """Its tokens; all of its input, as a price is per input token. The API's `input_tokens` are
+        those after the last cache breakpoint:
+        https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+        if self.input_tokens is None:
+            return self
+        tokens = self.input_tokens + (self.cache_write_tokens or 0) + (self.cached_tokens or 0)
+        return self.model_copy(update={"input_tokens": tokens})
+
 
 def read_message(data: Any) -> Trace:
     """The trace of a message without its thinking, with the tools that the vendor ran as tool
     calls; ValueError if it is not a message, was refused or paused, or has no content."""
-    message = validate_reply(_Message, data, "a message")
+    message = validate_reply(AssistantMessage, data, "a message")
     reason = message.stop_reason
     if reason == "refusal":
         details = (f": {part}" for part in (message.category, message.explanation) if part)
@@ -89,18 +111,11 @@ def read_message(data: Any) -> Trace:
             "the vendor paused the turn before the answer was complete (pause_turn); "
             "limit the use of its tools"
         )
-    text = "".join(block.text or "" for block in message.content if block.type == "text")
-    calls = _calls(message.content)
+    text, calls = message.text, message.calls
     if not text and not calls:
         advice = "; raise `max_tokens` in `config`" if reason == "max_tokens" else ""
         raise ValueError(f"the reply is empty (stop_reason {reason!r}){advice}")
-    trace = message.trace([Message("assistant", text, tool_calls=calls)])
-    if trace.input_tokens is None:
-        return trace
-    # A price is per input token; the API's `input_tokens` are those after the last cache
-    # breakpoint: platform.claude.com/docs/en/build-with-claude/prompt-caching
-    cached = (message.cache_write_tokens or 0) + (message.cached_tokens or 0)
-    return replace(trace, input_tokens=trace.input_tokens + cached)
+    return message.figures.trace([Message("assistant", text, tool_calls=calls)])
 
 
 def _calls(content: Sequence[_Block]) -> tuple[ToolCall, ...]:

@@ -144,7 +144,7 @@ def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
         elif item_type.endswith("_call"):
             if not messages:
                 messages.append(("", []))
-            messages[-1][1].append(_read_call(item_type, item))
+            messages[-1][1].append(read_call(item_type, item))
     return tuple(
         Message("assistant", text, tool_calls=tuple(calls))
         for text, calls in messages
@@ -152,7 +152,8 @@ def _messages(items: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
     )
 
 
-def _read_call(item_type: str, item: Mapping[str, Any]) -> ToolCall:
+def read_call(item_type: str, item: Mapping[str, Any]) -> ToolCall:
+    """The call in an item of a type that ends with `_call`; ValueError if it has no name."""
     call = validate_reply(_CallItem, item, "a response with a valid call")
     if call.name is None and item_type in ("function_call", "custom_tool_call", "mcp_call"):
         raise ValueError(f"a {item_type} of the reply has no name")

@@ -28,7 +28,7 @@ from agentevals_action.targets.agents.answers import Answers
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.reply_envelope import read_reply
+from agentevals_action.targets.replies.envelope import read_reply
 
 _MEGABYTE = 1024**2
 
@@ -116,7 +116,7 @@ class _Connected(Provider):
         if not text.strip():
             raise self._runner.error("the command succeeded without an answer", done.stderr)
         try:
-            return read_reply(text)
+            return read_reply(text, request.messages)
         except ValueError as error:
             raise self._runner.error(str(error), done.stderr) from None
 

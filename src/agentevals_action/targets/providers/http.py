@@ -3,7 +3,7 @@ at a path of the reply."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ from agentevals_action.targets.apis.http_client import HttpClient, check_url, or
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
-from agentevals_action.targets.reply_envelope import read_reply
+from agentevals_action.targets.replies.envelope import read_reply
 from agentevals_action.templating import render_text, render_value, unknown_variables
 
 #: The variables of a template; the expected answer is not one of them.
@@ -201,9 +201,10 @@ class _Connected(Provider):
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
             if options.output_path is None:
-                trace = read_reply(reply.body.decode("utf-8-sig", "replace"))
+                text = reply.body.decode("utf-8-sig", "replace")
+                trace = read_reply(text, request.messages)
             else:
-                trace = _read_at(reply.json(), options.output_path)
+                trace = _read_at(reply.json(), options.output_path, request.messages)
         except ValueError as error:
             raise self._client.reply_error(error) from None
         return trace if reply.cost_usd is None else replace(trace, cost_usd=reply.cost_usd)
@@ -276,7 +277,7 @@ async def _text_body(
     return text, "text/plain; charset=utf-8"
 
 
-def _read_at(data: Any, path: str) -> Trace:
+def _read_at(data: Any, path: str, question: Sequence[Message]) -> Trace:
     """The answer at a path; ValueError, with the fields that exist, if it is missing or null."""
     value = look_up(data, read_path(path))
     if value is MISSING:
@@ -285,7 +286,7 @@ def _read_at(data: Any, path: str) -> Trace:
         raise ValueError(f"the reply's `{path}` is {'null' if value is None else 'empty'}")
     if isinstance(value, str):
         return Trace(messages=(Message("assistant", value),), llm_call_count=1)
-    return read_reply(json.dumps(value, ensure_ascii=False))
+    return read_reply(json.dumps(value, ensure_ascii=False), question)
 
 
 def _existing(data: Any, steps: tuple[str, ...]) -> str:

@@ -46,7 +46,8 @@ class Python(ProviderOptions):
         description="The function, as `package.module:function`, imported from the folder to run "
         "in. It gets the messages (a list of `role` and `content`, as OpenAI's chat format has "
         "them) and, if it has parameters of these names, `test_id`, `conversation_id` and "
-        "`metadata`. It returns a text or an envelope; it may be async."
+        "`metadata`. It returns a text, an envelope, or a framework's messages or result; it may "
+        "be async."
     )
     python: NonEmpty = Field(
         "python3",

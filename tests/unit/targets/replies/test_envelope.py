@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.model.trace import Trace
-from agentevals_action.targets.reply_envelope import read_reply
+from agentevals_action.targets.replies.envelope import read_reply
 
 CALL = {"tool": "search", "input": {"q": "x"}, "duration_ms": 5}
 

@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
-from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.replies.conversations import read_conversation
 from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _ANSWER = frozenset({"output", "text", "messages"})
@@ -38,28 +39,39 @@ class _Envelope(ReplyModel):
     cost_usd: Amount | None = None
     duration_ms: Amount | None = None
     llm_call_count: Count | None = None
+    model: str | None = None
 
 
-def read_reply(text: str) -> Trace:
+def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
-    `messages`) and no other fields than its figures; ValueError if a field has a wrong type."""
+    `messages`) and no other fields than its figures; ValueError if a field has a wrong type. A list
+    is a conversation if it has a known format; the messages of the `question` in it are left
+    out."""
     data = None
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         with contextlib.suppress(ValueError):  # text that only begins like JSON
             data = parse_json(text)
+    if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
+        return trace
     fields = _Envelope.model_fields.keys()
     if not isinstance(data, dict) or _ANSWER.isdisjoint(data) or not data.keys() <= fields:
         return Trace(messages=(Message("assistant", text.rstrip("\r\n")),), llm_call_count=1)
     envelope = validate_reply(_Envelope, data, "a valid envelope")
-    messages, calls = _answer(envelope)
-    usage = envelope.token_usage or _TokenUsage()
+    trace = _answer(envelope, question)
+    usage = envelope.token_usage
+    if usage is not None:
+        trace = replace(
+            trace,
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cached_tokens=usage.cached,
+        )
+    calls = envelope.llm_call_count
     return replace(
-        trace_of(messages),
-        llm_call_count=calls if envelope.llm_call_count is None else envelope.llm_call_count,
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cached_tokens=usage.cached,
-        cost_usd=envelope.cost_usd,
+        trace,
+        llm_call_count=trace.llm_call_count if calls is None else calls,
+        cost_usd=trace.cost_usd if envelope.cost_usd is None else envelope.cost_usd,
+        model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,
     )
 
@@ -77,8 +89,8 @@ def _llm_calls(messages: Sequence[Message]) -> int:
     return sum(message.role == "assistant" for message in messages)
 
 
-def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
-    """The messages, and the number of model calls that they show.
+def _answer(envelope: _Envelope, question: Sequence[Message]) -> Trace:
+    """The messages with their figures, as far as these show them.
 
     A string `output` is the answer after a list of messages; `text` is the answer if the messages
     have none."""
@@ -94,19 +106,23 @@ def _answer(envelope: _Envelope) -> tuple[tuple[Message, ...], int]:
     raw = output if isinstance(output, list) else listed
     if raw is None:
         answer = said or text
-        return ((Message("assistant", answer),), 1) if answer else ((), 0)
-    field = "output" if isinstance(output, list) else "messages"
+        return trace_of([Message("assistant", answer)] if answer else [])
+    trace = read_conversation(raw, question)
+    if trace is None:
+        trace = trace_of(_messages(raw, "output" if isinstance(output, list) else "messages"))
+    last = trace.output
+    final = said or ("" if last else text)
+    if not final or final == last:
+        return trace
+    messages = (*trace.messages, Message("assistant", final))
+    return replace(trace, messages=messages, llm_call_count=max(trace.llm_call_count or 0, 1))
+
+
+def _messages(raw: Sequence[Any], field: str) -> Sequence[Message]:
     read = []
     for index, item in enumerate(raw):
         try:
             read.append(read_message(item))
         except ValueError as error:
             raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
-    messages = tuple(read)
-    last = next(
-        (text_of(message) for message in reversed(messages) if message.role == "assistant"), ""
-    )
-    final = said or ("" if last else text)
-    if not final or final == last:
-        return messages, _llm_calls(messages)
-    return (*messages, Message("assistant", final)), max(_llm_calls(messages), 1)
+    return read

@@ -1,0 +1,1 @@
+"""Replies of commands, services and functions: text, envelopes, conversations."""

@@ -1,0 +1,98 @@
+"""Traces of conversations, in the formats of APIs and frameworks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.targets.replies.formats import FORMATS
+from agentevals_action.targets.replies.formats.base import Turn
+
+Number = TypeVar("Number", int, float)
+
+
+def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
+    """The trace of what an agent added to a conversation; None if the items have no known
+    structure, ValueError if one of them is not valid. `question` are the messages of the test."""
+    if not items or not all(isinstance(item, Mapping) for item in items):
+        return None
+    found = (turns for read in FORMATS.values() if (turns := read(items)) is not None)
+    turns = next(found, None)
+    if turns is None:
+        return None
+    own = turns[_question_end(turns, question) :]
+    messages = tuple(_with_outputs([turn.message for turn in own]))
+    replies = [turn.figures.trace(()) for turn in own if turn.message.role == "assistant"]
+    models = {reply.model for reply in replies}
+    return Trace(
+        messages=messages,
+        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+        llm_call_count=len(replies),
+        input_tokens=_sum([reply.input_tokens for reply in replies]),
+        output_tokens=_sum([reply.output_tokens for reply in replies]),
+        cached_tokens=_sum([reply.cached_tokens for reply in replies]),
+        cache_write_tokens=_sum([reply.cache_write_tokens for reply in replies]),
+        cache_write_1h_tokens=_sum([reply.cache_write_1h_tokens for reply in replies]),
+        cost_usd=_sum([reply.cost_usd for reply in replies]),
+        model=models.pop() if len(models) == 1 else None,
+    )
+
+
+def _question_end(turns: Sequence[Turn], question: Sequence[Message]) -> int:
+    """The index of the first turn that is not part of the question.
+
+    Attack: the conversation of a test contains a call of the expected tool, and an agent that does
+    not call it passes because its framework returns the whole conversation. An agent may leave out
+    earlier messages, or put a message into a text of its own."""
+    asked = [message for message in question if message.role == "user"]
+    users = [index for index, turn in enumerate(turns) if turn.message.role == "user"]
+    if not asked or not users:
+        return 0
+    last, count = _text(asked[-1]), len(asked)
+    if same := [index for index in users if last and last in text_of(turns[index].message)]:
+        users, count = same, sum(last in _text(message) for message in asked)
+    elif any(turn.message.role not in ("system", "user") for turn in turns[: users[0]]):
+        return 0  # it begins with the agent's own messages
+    end = users[min(count, len(users)) - 1] + 1
+    after = question[len(question) - 1 - question[::-1].index(asked[-1]) + 1 :]
+    for message in after:
+        if end == len(turns) or not _is_same(turns[end].message, message):
+            break
+        end += 1
+    return end
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    return one.role == other.role and text_of(one) == _text(other)
+
+
+def _text(message: Message) -> str:
+    """The first text of a message: files and pictures have other forms in a conversation."""
+    if isinstance(message.content, str):
+        return message.content
+    return next((str(block.value) for block in message.content if block.type == "text"), "")
+
+
+def _with_outputs(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages, with the outputs of their calls from the tool messages after them."""
+    outputs: dict[str, str] = {}
+
+    def finish(call: ToolCall) -> ToolCall:
+        output = outputs.pop(call.id, None) if call.id else None
+        return call if output is None or call.output is not None else replace(call, output=output)
+
+    finished = []
+    for message in reversed(messages):
+        if message.role == "tool" and message.tool_call_id:
+            outputs[message.tool_call_id] = text_of(message)
+        finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
+    return finished[::-1]
+
+
+def _sum(values: Sequence[Number | None]) -> Number | None:
+    """The sum; unknown if one of them is."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return sum(known[1:], known[0])

@@ -1,0 +1,91 @@
+"""Messages of pydantic-ai: `result.all_messages_json()`.
+
+https://ai.pydantic.dev/api/messages/
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.targets.apis.openai_chat import decode_arguments
+from agentevals_action.targets.replies.formats.base import (
+    Item,
+    Turn,
+    joined_text,
+    optional_text,
+    output_text,
+)
+from agentevals_action.targets.reply_model import (
+    IfValid,
+    ModelReply,
+    ReplyModel,
+    Tokens,
+    at,
+    validate_reply,
+)
+
+
+class _Part(ReplyModel):
+    part_kind: str
+    content: Any = None
+    tool_name: IfValid[str] = None
+    args: Any = None
+    tool_call_id: IfValid[str] = None
+    tool_kind: IfValid[str] = None
+
+
+class _Entry(ModelReply):
+    kind: str
+    parts: list[_Part]
+    model: IfValid[str] = at("model_name")
+    input_tokens: Tokens = at("usage", "input_tokens")
+    output_tokens: Tokens = at("usage", "output_tokens")
+    cached_tokens: Tokens = at("usage", "cache_read_tokens")
+    cache_write_tokens: Tokens = at("usage", "cache_write_tokens")
+    cache_write_1h_tokens: Tokens = at("usage", "cache_write_1h_tokens")
+
+
+def read(items: Sequence[Item]) -> Sequence[Turn] | None:
+    """The turns of a list of requests and responses with parts."""
+    kinds = ("request", "response")
+    if not all(item.get("kind") in kinds and isinstance(item.get("parts"), list) for item in items):
+        return None
+    entries = [validate_reply(_Entry, item, "a list of messages of pydantic-ai") for item in items]
+    return [turn for entry in entries for turn in _turns(entry)]
+
+
+def _turns(entry: _Entry) -> Iterator[Turn]:
+    if entry.kind == "request":
+        yield from (Turn(_input(part)) for part in entry.parts)
+        return
+    outputs = {part.tool_call_id: part.content for part in entry.parts if _is_return(part)}
+    texts, calls = [], []
+    for part in entry.parts:
+        arguments = decode_arguments(part.args)
+        if part.part_kind == "text":
+            texts.append(joined_text(part.content))
+        elif part.part_kind.endswith("tool-call") and part.tool_kind == "output":
+            # The answer is structured data, which the framework asks for as a call.
+            texts.append(json.dumps(arguments, ensure_ascii=False))
+        elif part.part_kind.endswith("tool-call"):
+            output = outputs.get(part.tool_call_id)
+            calls.append(ToolCall(part.tool_name or "", arguments, output, part.tool_call_id))
+    # A model's call always has input tokens: zero means that the vendor reported none.
+    known = entry.input_tokens != 0
+    message = Message("assistant", "".join(texts), tool_calls=tuple(calls))
+    yield Turn(message, entry if known else ModelReply())
+
+
+def _is_return(part: _Part) -> bool:
+    return part.part_kind.endswith("tool-return")
+
+
+def _input(part: _Part) -> Message:
+    is_answer = _is_return(part) or (part.part_kind == "retry-prompt" and part.tool_name)
+    if is_answer:
+        name, call_id = optional_text(part.tool_name), part.tool_call_id
+        return Message("tool", output_text(part.content), name, call_id)
+    return Message(
+        "system" if part.part_kind == "system-prompt" else "user", joined_text(part.content)
+    )
