@@ -1,11 +1,9 @@
 """An HTTP proxy on the loopback through which one code judge calls targets without their keys."""
 
-import asyncio
-import hmac
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -20,26 +18,24 @@ from agentevals_action.model.field_errors import describe
 from agentevals_action.model.json_values import parse_json
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.suite import Message
+from agentevals_action.system.loopback_server import (
+    HttpAnswer,
+    HttpRequest,
+    LoopbackServer,
+    RefusedRequest,
+    is_token,
+)
 
-#: Bytes of a request's head, and of its body.
-MAX_HEAD, MAX_BODY = 64 * 1024, 10 * 1024 * 1024
+#: Bytes of a request's body.
+MAX_BODY = 10 * 1024 * 1024
 _NAME = 200  # characters of a path or a name that an error quotes
 
-_HOST = "127.0.0.1"
 _METHODS = {"/info": "GET", "/invoke": "POST", "/invokeBatch": "POST"}
 #: Refusals that do not explain the failure of a judge.
 _QUIET = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 
 
-class _RefusedRequest(Exception):
-    """A request that gets an error status; the message is for the client."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-_refuse = partial(_RefusedRequest, HTTPStatus.BAD_REQUEST)
+_refuse = partial(RefusedRequest, HTTPStatus.BAD_REQUEST)
 
 
 class Question(BaseModel):
@@ -80,13 +76,31 @@ class TargetProxy:
         """The variables that the judge's program reads."""
         return {"AGENTV_TARGET_PROXY_URL": self.url, "AGENTV_TARGET_PROXY_TOKEN": self.token}
 
-    async def answer(self, method: str, path: str, body: bytes) -> Mapping[str, Any]:
+    def check(self, request: HttpRequest) -> None:
+        """RefusedRequest for a request without the token."""
+        if not is_token(request.headers.get("authorization", ""), f"Bearer {self.token}"):
+            message = "the bearer token AGENTV_TARGET_PROXY_TOKEN is required"
+            raise RefusedRequest(HTTPStatus.UNAUTHORIZED, message)
+
+    def refuse(self, error: RefusedRequest) -> HttpAnswer:
+        """The answer to a refused request; it is kept if it may explain the failure of a judge."""
+        if error.status not in _QUIET:
+            self.last_error = str(error)
+        unauthorized = error.status is HTTPStatus.UNAUTHORIZED
+        headers = {"WWW-Authenticate": "Bearer"} if unauthorized else {}
+        return HttpAnswer(_encode({"error": str(error)}), status=error.status, headers=headers)
+
+    async def answer_request(self, request: HttpRequest) -> HttpAnswer:
         """The answer to an authorised request."""
+        return HttpAnswer(_encode(await self.answer(request.method, request.path, request.body)))
+
+    async def answer(self, method: str, path: str, body: bytes) -> Mapping[str, Any]:
+        """The object that answers an authorised request."""
         if path not in _METHODS:
             message = f"there is no {cut(path, _NAME)}; known are {', '.join(_METHODS)}"
-            raise _RefusedRequest(HTTPStatus.NOT_FOUND, message)
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, message)
         if method != _METHODS[path]:
-            raise _RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
+            raise RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
         if path == "/info":
             return {
                 "targetName": self.judges.default,
@@ -106,7 +120,7 @@ class TargetProxy:
                     f"there is no target {cut(question.target, _NAME)!r}; known are {known}"
                 )
         if self.calls + len(questions) > self.max_calls:
-            raise _RefusedRequest(
+            raise RefusedRequest(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"the limit of {self.max_calls} calls is reached ({self.calls} made, "
                 f"{len(questions)} asked for); `target.max_calls` raises it",
@@ -122,7 +136,7 @@ class TargetProxy:
             try:
                 trace = await self.judges.ask(question.target or self.judges.default, messages)
             except AttemptError as error:
-                raise _RefusedRequest(HTTPStatus.BAD_GATEWAY, str(error)) from None
+                raise RefusedRequest(HTTPStatus.BAD_GATEWAY, str(error)) from None
             reply: dict[str, Any] = {
                 "rawText": trace.output,
                 "output": wire_messages(trace.messages),
@@ -131,6 +145,11 @@ class TargetProxy:
                 reply["tokenUsage"] = {"input": trace.input_tokens, "output": trace.output_tokens}
             replies.append(reply)
         return replies
+
+
+def _encode(data: Mapping[str, Any]) -> bytes:
+    # ASCII: an answer may hold half of a surrogate pair, which UTF-8 cannot encode.
+    return json.dumps(data).encode("ascii")
 
 
 def _read_body(model: type[Body], body: bytes) -> Body:
@@ -152,91 +171,12 @@ async def target_proxy(judges: Judges, max_calls: int) -> AsyncIterator[TargetPr
 
     AttemptError of kind `evaluator` if no port can be opened."""
     proxy = TargetProxy(judges, max_calls, secrets.token_urlsafe(32))
-    connections: set[asyncio.Task[None]] = set()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(_serve(proxy, reader, writer))
-        connections.add(task)
-        task.add_done_callback(connections.discard)
-        task.add_done_callback(lambda _: writer.transport.abort())
-        if not server.is_serving():
-            task.cancel()
-
-    try:
-        server = await asyncio.start_server(accept, _HOST, 0, limit=MAX_HEAD)
-    except OSError as error:
-        raise AttemptError(
-            "evaluator", f"the judge's target proxy cannot listen on {_HOST}: {error.strerror}"
-        ) from error
-    proxy.url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
-    try:
-        yield proxy
-    finally:
-        server.close()
-        for task in connections:
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
-
-
-async def _serve(
-    proxy: TargetProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """Answers the one request of a connection. A slow client needs no time limit: all connections
-    end with the judge."""
-    # The client may disconnect: nobody waits for the answer.
-    with suppress(ConnectionError, asyncio.IncompleteReadError):
-        headers = "Content-Type: application/json\r\nConnection: close\r\n"
+    server = LoopbackServer(proxy.check, proxy.answer_request, proxy.refuse, MAX_BODY)
+    async with AsyncExitStack() as stack:
         try:
-            method, path, body = await _read_request(proxy.token, reader, writer)
-            status, data = HTTPStatus.OK, await proxy.answer(method, path, body)
-        except _RefusedRequest as error:
-            status, data = error.status, {"error": str(error)}
-            if status is HTTPStatus.UNAUTHORIZED:
-                headers += "WWW-Authenticate: Bearer\r\n"
-            if status not in _QUIET:
-                proxy.last_error = str(error)
-        # ASCII: an answer may hold half of a surrogate pair, which UTF-8 cannot encode.
-        content = json.dumps(data).encode("ascii")
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{headers}"
-        writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode("ascii") + content)
-        await writer.drain()
-        # A connection that is closed with unread bytes is reset, and the client loses the answer.
-        writer.write_eof()
-        while await reader.read(MAX_HEAD):
-            pass
-
-
-async def _read_request(
-    token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> tuple[str, str, bytes]:
-    """Method, path without query, and body of an authorised request."""
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    except asyncio.LimitOverrunError:
-        raise _RefusedRequest(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"the head is longer than {MAX_HEAD} bytes"
-        ) from None
-    first, *lines = head.split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise _refuse("this is not an HTTP/1.1 request")
-    pairs = (line.partition(":") for line in lines if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    if "transfer-encoding" in headers:
-        message = "a chunked body is not supported; send a Content-Length"
-        raise _RefusedRequest(HTTPStatus.LENGTH_REQUIRED, message)
-    length = headers.get("content-length", "0")
-    if not (length.isascii() and length.isdigit()):
-        raise _refuse("Content-Length is not a valid number")
-    if len(length) > len(str(MAX_BODY)) or int(length) > MAX_BODY:
-        message = f"the body is longer than {MAX_BODY} bytes"
-        raise _RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-    if headers.get("expect", "").lower() == "100-continue":
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        await writer.drain()
-    body = await reader.readexactly(int(length))
-    given = headers.get("authorization", "")
-    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        message = "the bearer token AGENTV_TARGET_PROXY_TOKEN is required"
-        raise _RefusedRequest(HTTPStatus.UNAUTHORIZED, message)
-    return words[0], words[1].partition("?")[0], body
+            proxy.url = await stack.enter_async_context(server.listen())
+        except OSError as error:
+            raise AttemptError(
+                "evaluator", f"the judge's target proxy cannot listen: {error.strerror}"
+            ) from error
+        yield proxy

@@ -16,13 +16,13 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.code_judge.target_proxy import (
     MAX_BODY,
-    MAX_HEAD,
     TargetProxy,
     target_proxy,
 )
 from agentevals_action.model.result import EvaluatorResult
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
+from agentevals_action.system.loopback_server import MAX_HEAD
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases
 
@@ -218,6 +218,11 @@ def raw(
     )
 
 
+def chunked(token: str, body: bytes) -> bytes:
+    head = f"POST /invoke HTTP/1.1\r\nAuthorization: Bearer {token}\r\n"
+    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + body
+
+
 def exchange(make: Callable[[str], bytes]) -> tuple[int, dict[str, Any]]:
     """Status and body of what a proxy says to bytes made with its token."""
 
@@ -278,11 +283,23 @@ def test_proxy__without_its_token_is_401(
         (lambda token: raw("GET", "/", token=token), 404),
         (lambda token: raw("GET", "/invoke", token=token), 405),
         (lambda token: raw("POST", "/info", token=token), 405),
+        (lambda token: chunked(token, b'11\r\n{"question": "a"}\r\n0\r\n\r\n'), 200),
+        (
+            lambda token: chunked(
+                token, b'8;x=y\r\n{"questi\r\n9\r\non": "a"}\r\n0\r\nA: b\r\n\r\n'
+            ),
+            200,
+        ),
+        (lambda token: chunked(token, b"-1\r\n"), 400),
+        (lambda token: chunked(token, b"1\r\nab\r\n"), 400),
+        (lambda token: chunked(token, b"x" * (MAX_HEAD + 99)), 400),
+        (lambda token: chunked(token, b"%x\r\n" % (MAX_BODY + 1)), 413),
+        (lambda token: chunked(token, b"FFFFFFFFF\r\n"), 400),
         (
             lambda token: raw(
-                "POST", "/invoke", token=token, headers={"Transfer-Encoding": "chunked"}
+                "POST", "/invoke", token=token, headers={"Transfer-Encoding": "gzip, chunked"}
             ),
-            411,
+            501,
         ),
         (lambda token: raw("POST", "/invoke", token=token, headers={"Content-Length": "-1"}), 400),
         (
