@@ -12,6 +12,10 @@ from http import HTTPStatus
 MAX_HEAD = 64 * 1024
 
 _HOST = "127.0.0.1"
+#: Turns of the event loop in which it accepts a connection that waits in the socket's queue.
+_ACCEPT_TURNS = 10
+#: Bodies that are read at once: a child with many connections would fill the memory.
+_READERS = 4
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,8}")
 
 
@@ -59,6 +63,7 @@ class LoopbackServer:
     refuse: Callable[[RefusedRequest], HttpAnswer]
     max_body: int
     _connections: set[asyncio.Task[None]] = field(default_factory=set)
+    _reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS))
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[str]:
@@ -85,10 +90,9 @@ class LoopbackServer:
     async def settle(self, seconds: float) -> None:
         """Waits until the requests that were sent are answered, up to `seconds`: another process
         may hold a connection open."""
-        # A connection in the queue of the socket is accepted by the loop's next turns.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                for _ in range(2):
+                for _ in range(_ACCEPT_TURNS):
                     await asyncio.sleep(0)
                 while self._connections:
                     await asyncio.wait(self._connections)
@@ -126,14 +130,17 @@ class LoopbackServer:
         if request.headers.get("expect", "").lower() == "100-continue":
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             await writer.drain()
-        coding = request.headers.get("transfer-encoding")
-        if coding is None:
-            body = await reader.readexactly(self._length(request.headers))
-        elif coding.lower() == "chunked":
-            body = await self._read_chunks(reader)
-        else:
-            raise RefusedRequest(HTTPStatus.NOT_IMPLEMENTED, "send a Content-Length")
+        async with self._reading:
+            body = await self._read_body(request.headers, reader)
         return HttpRequest(request.method, request.path, request.headers, body)
+
+    async def _read_body(self, headers: Mapping[str, str], reader: asyncio.StreamReader) -> bytes:
+        coding = headers.get("transfer-encoding")
+        if coding is None:
+            return await reader.readexactly(self._length(headers))
+        if coding.lower() != "chunked":
+            raise RefusedRequest(HTTPStatus.NOT_IMPLEMENTED, "send a Content-Length")
+        return await self._read_chunks(reader)
 
     def _length(self, headers: Mapping[str, str]) -> int:
         length = headers.get("content-length", "0")

@@ -3,16 +3,14 @@ answer comes out by file or standard output. With `serve` the command stays: it 
 from each line and answers with a line."""
 
 import asyncio
+import contextlib
 import os
 import re
 import shlex
-import stat
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -25,9 +23,12 @@ from agentevals_action.system.programs import missing_script
 from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import placeholders
 from agentevals_action.targets.agents.answers import Answers
+from agentevals_action.targets.agents.call_files import CallFiles, call_files, needs_folder
 from agentevals_action.targets.agents.health import Command, Healthcheck, check_url_answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
+from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, MAX_TOTAL, SpanReceiver
+from agentevals_action.targets.otel.span_trace import add_trace, without_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
 _MEGABYTE = 1024**2
@@ -41,8 +42,9 @@ class Cli(ProviderOptions):
 
     command: Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
-        "{PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt "
-        "it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
+        "{PROMPT_FILE}, {OUTPUT_FILE}, {TRACE_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one "
+        "for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard "
+        "output."
     )
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
@@ -57,6 +59,11 @@ class Cli(ProviderOptions):
         "JSON object with `call`, `prompt`, `messages`, `test_id`, `conversation_id`, `metadata` "
         "and `workspace`; it answers with one line, `{call, reply}` or `{call, error}`.",
     )
+    trace: Literal["otel"] | None = Field(
+        None,
+        description="`otel`: the tool calls, tokens and durations are read from OpenTelemetry "
+        "spans, which the agent sends to OTEL_EXPORTER_OTLP_ENDPOINT or writes to {TRACE_FILE}.",
+    )
     healthcheck: Healthcheck | None = Field(
         None,
         description="A command that must succeed, or a URL that must answer, once before the "
@@ -64,7 +71,7 @@ class Cli(ProviderOptions):
     )
 
     @model_validator(mode="after")
-    def _check_serve(self) -> Self:
+    def _check_placeholders(self) -> Self:
         used = [name for name in placeholders.NAMES if placeholders.uses(self.command, name)]
         if self.serve and (used or "files_format" in self.model_fields_set):
             field = f"{{{used[0]}}}" if used else "`files_format`"
@@ -72,6 +79,12 @@ class Cli(ProviderOptions):
                 f"with `serve` the command gets its prompts on standard input, and {field} has no "
                 "meaning; leave it out"
             )
+        if self.serve and self.trace:
+            raise ValueError(
+                "`trace` needs a process for each sample, which `serve` has not; leave one out"
+            )
+        if self.trace is None and placeholders.uses(self.command, "TRACE_FILE"):
+            raise ValueError("`{TRACE_FILE}` is not read; add `trace: otel`")
         return self
 
     def connect(self, context: ProviderContext) -> Provider:
@@ -98,21 +111,39 @@ class _Connected(Provider):
         self._options = options
         self._runner = agent_command.CommandRunner(options.env, context)
         self._workers, self._answers = context.workers, Answers(self._runner, context.workers)
+        self._content_variables = {
+            name: value for name, value in CONTENT_VARIABLES.items() if name not in context.allowed
+        }
         self._lock = asyncio.Lock()
         self._is_healthy = False
         self._failed_check: TargetDead | None = None
 
     async def complete(self, request: Request) -> Trace:
-        command = self._options.command
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + request.timeout
+        deadline = asyncio.get_running_loop().time() + request.timeout
         await self._check_health(request)
         if self._options.serve:
             return await self._ask_worker(request)
-        with _scratch_folder(self._runner.scratch, command) as (folder, descriptor):
-            done = await self._run(request, folder, max(deadline - loop.time(), 0))
-            in_file = placeholders.uses(command, "OUTPUT_FILE")
-            text = _read_output(descriptor) if in_file else done.stdout
+        with call_files(self._runner.scratch, self._options.command) as files:
+            if self._options.trace is None:
+                return await self._answer(request, files, deadline)
+            return await self._traced_answer(request, files, deadline)
+
+    async def _answer(
+        self,
+        request: Request,
+        files: CallFiles,
+        deadline: float,
+        variables: Mapping[str, str] | None = None,
+    ) -> Trace:
+        remaining = max(deadline - asyncio.get_running_loop().time(), 0)
+        done = await self._run(request, files, remaining, variables or {})
+        text = done.stdout
+        if placeholders.uses(self._options.command, "OUTPUT_FILE"):
+            data = files.read("OUTPUT_FILE", process.OUTPUT_LIMIT)
+            if data is None:
+                problem = "the command succeeded, but did not write {OUTPUT_FILE}"
+                raise AttemptError("target", problem)
+            text = data.decode("utf-8", "replace")
         if not text.strip():
             raise self._runner.error("the command succeeded without an answer", done.stderr)
         try:
@@ -133,6 +164,26 @@ class _Connected(Provider):
     async def close(self) -> None:
         """Ends the workers."""
         await self._workers.close()
+
+    async def _traced_answer(self, request: Request, files: CallFiles, deadline: float) -> Trace:
+        """The answer with the trace of the agent's spans. A failed call is paid for, too."""
+        receiver = SpanReceiver()
+        try:
+            async with receiver.listen():
+                variables = {**self._content_variables, **receiver.environment}
+                reply = await self._answer(request, files, deadline, variables)
+        except AttemptError as error:
+            with contextlib.suppress(AttemptError):  # the first error is the cause
+                error.spent = await self._read_trace(receiver, files)
+            raise
+        trace = await self._read_trace(receiver, files)
+        return add_trace(reply, trace) if trace else without_trace(reply, receiver.refused)
+
+    async def _read_trace(self, receiver: SpanReceiver, files: CallFiles) -> Trace | None:
+        lines = b""
+        if placeholders.uses(self._options.command, "TRACE_FILE"):
+            lines = files.read("TRACE_FILE", MAX_TOTAL) or b""
+        return await receiver.trace(lines)
 
     async def check(self, request: Request) -> str:
         """The healthcheck; without one, looks for the program: the cost of a call is unknown."""
@@ -159,32 +210,38 @@ class _Connected(Provider):
             )
         return f"the program {program!r} exists; it was not asked, because it has no `healthcheck`"
 
-    async def _run(self, request: Request, scratch: Path, timeout: float) -> process.Completed:
+    async def _run(
+        self, request: Request, files: CallFiles, timeout: float, extra: Mapping[str, str]
+    ) -> process.Completed:
         options = self._options
         folder, command = agent_command.locate(options.command, request, options.cwd)
-        prompt_file = scratch / "prompt.txt"
+        prompt_file = files.path("PROMPT_FILE")
         by_file = placeholders.uses(command, "PROMPT_FILE")
         try:
             prompt = prompt_text(request.messages)
             uses_files = placeholders.uses(command, "FILES")
-            paths = placeholders.attached_files(request.messages, scratch) if uses_files else ()
+            paths = (
+                placeholders.attached_files(request.messages, files.folder) if uses_files else ()
+            )
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         if by_file:
             prompt_file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
-        if _uses_folder(command):
-            give_folder(scratch, self._runner.isolation.user_of(request.root))
+        if needs_folder(command):
+            give_folder(files.folder, self._runner.isolation.user_of(request.root))
         stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
         values = {
             "PROMPT": prompt,
             "PROMPT_FILE": str(prompt_file),
-            "OUTPUT_FILE": str(scratch / "output.txt"),
+            "OUTPUT_FILE": str(files.path("OUTPUT_FILE")),
+            "TRACE_FILE": str(files.path("TRACE_FILE")),
             "EVAL_ID": request.eval_id,
             "ATTEMPT": str(request.attempt),
         }
         words, variables = _fill(
             command, values, placeholders.file_words(options.files_format, paths)
         )
+        variables = {**extra, **variables}
         done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
         if done.timed_out:
             problem = f"no answer within {request.timeout:g} s"
@@ -237,6 +294,7 @@ class _Connected(Provider):
             "PROMPT": "",
             "PROMPT_FILE": os.devnull,
             "OUTPUT_FILE": os.devnull,
+            "TRACE_FILE": os.devnull,
             "EVAL_ID": "healthcheck",
             "ATTEMPT": "0",
         }
@@ -272,11 +330,6 @@ def _program(command: str | Sequence[str]) -> str:
     return next(programs, "sh")
 
 
-def _uses_folder(command: str | Sequence[str]) -> bool:
-    names = ("PROMPT_FILE", "OUTPUT_FILE", "FILES")
-    return any(placeholders.uses(command, name) for name in names)
-
-
 def _words(command: str | Sequence[str]) -> Sequence[str]:
     """The words of a command; only `sh` for a script of several commands, which may change the
     folder."""
@@ -289,43 +342,3 @@ def _words(command: str | Sequence[str]) -> Sequence[str]:
     except ValueError:
         return ["sh"]
     return list(dropwhile(lambda word: "=" in word, words)) or ["sh"]
-
-
-@contextmanager
-def _scratch_folder(
-    parent: Path | None, command: str | Sequence[str]
-) -> Iterator[tuple[Path, int]]:
-    """A folder for the files of a call, and its descriptor, which stays valid if the agent replaces
-    the folder; only the parent if the command uses no files."""
-    if not _uses_folder(command):
-        yield parent or Path(tempfile.gettempdir()), -1
-        return
-    with tempfile.TemporaryDirectory(
-        prefix="agentevals-", dir=parent, ignore_cleanup_errors=True
-    ) as folder:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            yield Path(folder), descriptor
-        finally:
-            os.close(descriptor)
-
-
-def _read_output(folder: int) -> str:
-    """The text in the command's output file. The command can put anything there: only a regular
-    file is read, and no link is followed."""
-    try:
-        file = os.open("output.txt", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    except FileNotFoundError:
-        problem = "the command succeeded, but did not write {OUTPUT_FILE}"
-        raise AttemptError("target", problem) from None
-    except OSError as error:
-        raise AttemptError("target", f"{{OUTPUT_FILE}} cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise AttemptError("target", "{OUTPUT_FILE} is not a regular file")
-    with os.fdopen(file, "rb") as stream:
-        data = stream.read(process.OUTPUT_LIMIT + 1)
-    if len(data) > process.OUTPUT_LIMIT:
-        problem = f"{{OUTPUT_FILE}} is over {process.OUTPUT_LIMIT // _MEGABYTE} MB"
-        raise AttemptError("target", problem)
-    return data.decode("utf-8", "replace")

@@ -1,0 +1,2 @@
+"""Traces of child processes through OpenTelemetry: spans are received or read, and become a
+trace."""

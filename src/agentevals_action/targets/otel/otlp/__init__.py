@@ -1,0 +1,1 @@
+"""OTLP, the protocol of OpenTelemetry: requests and files as spans."""

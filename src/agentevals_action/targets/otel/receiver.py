@@ -1,0 +1,161 @@
+"""The receiver of one sample's spans: an HTTP server on the loopback, to which the exporter of the
+child process sends them."""
+
+import asyncio
+import secrets
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.trace import Trace
+from agentevals_action.system.loopback_server import (
+    HttpAnswer,
+    HttpRequest,
+    LoopbackServer,
+    RefusedRequest,
+    is_token,
+)
+from agentevals_action.targets.otel.otlp.spans import SpanReader
+from agentevals_action.targets.otel.span_trace import read_trace
+
+#: Bytes of a request's body, decompressed, and of all bodies of a sample. The Collector's limit of
+#: a request is 20 MB.
+MAX_BODY, MAX_TOTAL = 20 * 1024 * 1024, 64 * 1024 * 1024
+#: Seconds to wait, after the end of the child, for the requests that it has sent.
+_SETTLE = 1.0
+_HEADER = "x-agentevals-token"
+_TRACES, _IGNORED = "/v1/traces", ("/v1/metrics", "/v1/logs")
+_TYPES = {"application/x-protobuf": True, "application/json": False}
+_MEGABYTE = 1024**2
+
+#: Variables that the agent sees unless the workflow passes others on: the spans contain the
+#: messages, and no attribute is left out (a message can be several, and the limit is 128).
+CONTENT_VARIABLES: Mapping[str, str] = {
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "100000",
+}
+
+
+@dataclass
+class SpanReceiver:
+    """The spans of one sample. `environment` are the variables that lead an exporter here;
+    `refused` counts requests without the token, which are those of other processes."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    url: str = ""
+    refused: int = 0
+    #: Why the trace is not complete; empty if it is.
+    problem: str = ""
+    _bodies: list[tuple[bool, bytes]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables of the child process."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
+            "OTEL_EXPORTER_OTLP_HEADERS": f"{_HEADER}={self.token}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_METRICS_EXPORTER": "none",
+            "OTEL_LOGS_EXPORTER": "none",
+        }
+
+    async def trace(self, lines: bytes = b"") -> Trace | None:
+        """The trace of the spans that were received, and of those in a file of JSON lines; None if
+        there are none. Complete after `listen`. AttemptError of kind `target` if spans are missing
+        in it or are not valid."""
+
+        def read() -> Trace | None:
+            reader = SpanReader()
+            for is_protobuf, body in self._bodies:
+                (reader.read_protobuf if is_protobuf else reader.read_json)(body)
+            reader.read_lines(lines)
+            return read_trace(reader.spans)
+
+        if self.problem:
+            raise _incomplete(self.problem)
+        try:
+            return await asyncio.to_thread(read)
+        except ValueError as error:
+            raise _incomplete(str(error)) from None
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncIterator[None]:
+        """Listens on a free port of the loopback while the child process runs. At the end, the
+        requests that the child sent before its own end are awaited for a second.
+
+        AttemptError of kind `target` if no port can be opened."""
+        server = LoopbackServer(self.check, self.answer, self.refuse, MAX_BODY)
+        async with AsyncExitStack() as stack:
+            try:
+                self.url = await stack.enter_async_context(server.listen())
+            except OSError as error:
+                problem = f"the receiver of its spans cannot listen: {error.strerror}"
+                raise AttemptError("target", problem) from error
+            try:
+                yield
+            finally:
+                await server.settle(_SETTLE)
+
+    def check(self, request: HttpRequest) -> None:
+        """RefusedRequest without the token of this sample."""
+        if not is_token(request.headers.get(_HEADER, ""), self.token):
+            self.refused += 1
+            raise RefusedRequest(HTTPStatus.UNAUTHORIZED, f"the header {_HEADER} is required")
+
+    def refuse(self, error: RefusedRequest) -> HttpAnswer:
+        """The answer to a refused request. Spans that are refused are missing in the trace."""
+        if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND):
+            self.problem = self.problem or str(error)
+        return HttpAnswer(str(error).encode("ascii", "replace"), "text/plain", error.status)
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Keeps the body of a request for traces. It is read after the end of the child: reading
+        does not delay the exporter, for which the child may wait."""
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        is_protobuf = _TYPES.get(content_type)
+        if request.path not in (_TRACES, *_IGNORED):
+            raise RefusedRequest(HTTPStatus.NOT_FOUND, f"there is only {_TRACES}")
+        if request.path == _TRACES:
+            if is_protobuf is None:
+                message = f"a request has the content type {content_type[:100]!r}"
+                raise RefusedRequest(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
+            body = _decompressed(request)
+            if sum(len(one) for _, one in self._bodies) + len(body) > MAX_TOTAL:
+                message = f"there are more than {MAX_TOTAL // _MEGABYTE} MB of spans"
+                raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+            self._bodies.append((is_protobuf, body))
+        return HttpAnswer(b"" if is_protobuf else b"{}", content_type or "application/json")
+
+
+def _incomplete(problem: str) -> AttemptError:
+    return AttemptError(
+        "target",
+        f"the OpenTelemetry trace of the agent is not complete: {problem}",
+        "export fewer or smaller spans, or remove `trace`",
+    )
+
+
+def _decompressed(request: HttpRequest) -> bytes:
+    """The body; a bomb is read up to the limit alone."""
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        return request.body
+    if encoding not in ("gzip", "deflate"):
+        message = f"a request has the content encoding {encoding[:100]!r}"
+        raise RefusedRequest(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
+    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 32)  # of both formats, by the header
+    try:
+        body = decompressor.decompress(request.body, MAX_BODY + 1)
+    except zlib.error as error:
+        raise RefusedRequest(HTTPStatus.BAD_REQUEST, f"a body is not {encoding}: {error}") from None
+    if len(body) > MAX_BODY:
+        message = f"a body is longer than {MAX_BODY} bytes when decompressed"
+        raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    if not decompressor.eof or decompressor.unused_data:
+        raise RefusedRequest(HTTPStatus.BAD_REQUEST, f"a body is not one {encoding} stream")
+    return body

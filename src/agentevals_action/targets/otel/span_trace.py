@@ -1,0 +1,339 @@
+"""The trace that the spans of one attempt show."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, takewhile
+from typing import Any, TypeVar
+
+from agentevals_action.model.suite import Message, ToolCall
+from agentevals_action.model.trace import Trace, text_of
+from agentevals_action.targets.agents.stream import add_answer, calls_of
+from agentevals_action.targets.otel.conventions import read_step
+from agentevals_action.targets.otel.conventions.base import Step
+from agentevals_action.targets.otel.otlp.spans import Span
+
+Number = TypeVar("Number", int, float)
+
+#: The name of a sub-agent's messages, as in the streams of command-line agents.
+_SUBAGENT = "subagent"
+_MILLISECOND = 1_000_000  # in nanoseconds
+#: Figures that a reply may report itself.
+_FIGURES = (
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "cost_usd",
+    "duration_ms",
+    "model",
+)
+#: Calls with the same answer in which a call is searched: a trace of nothing else would take long.
+_RECENT = 100
+
+
+@dataclass(eq=False)
+class _Node:
+    """A span with a meaning. `parent` is the nearest one around it that has a meaning, too."""
+
+    span: Span
+    step: Step
+    parent: "_Node | None" = None
+    model_children: int = 0
+    in_tool: bool = False
+    in_agent: bool = False
+
+
+@dataclass(eq=False)
+class _Reply:
+    """A message of an agent with its tool calls, and the time of it in nanoseconds."""
+
+    time: int
+    message: Message
+    calls: list[ToolCall]
+
+
+def read_trace(spans: Iterable[Span]) -> Trace | None:
+    """The trace of an attempt; None if no span is the call of a model or a tool, or the run of an
+    agent. Figures that the spans do not contain are None."""
+    spans = sorted(spans, key=lambda span: (span.start, -span.end))
+    nodes = _tree(spans)
+    if not nodes:
+        return None
+    models = _fill_outputs(_model_calls(nodes))
+    tools = _tool_calls(nodes)
+    messages = _messages(models, tools)
+    is_known = bool(tools) or (bool(models) and all(map(_shows_calls, models)))
+    figures = _Figures(models, nodes)
+    cost = figures.total(lambda step: step.cost_usd)
+    names = {node.step.model for node in models}
+    return Trace(
+        messages=messages,
+        tool_calls=calls_of(messages) if is_known else None,
+        llm_call_count=len(models) or None,
+        input_tokens=figures.total(lambda step: step.input_tokens),
+        output_tokens=figures.total(lambda step: step.output_tokens),
+        cached_tokens=figures.total(lambda step: step.cached_tokens, partial=True),
+        cache_write_tokens=figures.total(lambda step: step.cache_write_tokens, partial=True),
+        cost_usd=cost,
+        cost_source="" if cost is None else "OpenTelemetry spans",
+        model=names.pop() if len(names) == 1 else None,  # of several models, no one's price fits
+        duration_ms=_duration(spans, nodes),
+    )
+
+
+class _Figures:
+    """Sums over the calls of models; where these lack a figure, over the outermost agents, whose
+    figures include those of their calls."""
+
+    def __init__(self, models: Sequence[_Node], nodes: Sequence[_Node]) -> None:
+        # A call that failed was not paid for.
+        models = [node for node in models if not node.span.failed or _has_tokens(node.step)]
+        agents = [node for node in nodes if node.step.type == "agent" and not node.in_agent]
+        self._sources = [[node.step for node in source] for source in (models, agents)]
+
+    def total(
+        self, figure: Callable[[Step], Number | None], *, partial: bool = False
+    ) -> Number | None:
+        """The sum of a figure; None if one is missing, or with `partial` if all are."""
+        for steps in self._sources:
+            known = [value for step in steps if (value := figure(step)) is not None]
+            if known and (partial or len(known) == len(steps)):
+                return sum(known)
+        return None
+
+
+def add_trace(reply: Trace, trace: Trace) -> Trace:
+    """The trace of a reply with that of its spans. The reply has the answer, and takes precedence
+    in tokens, cost and duration; the calls are those of the spans."""
+    return replace(
+        reply,
+        messages=add_answer(trace.messages, reply.output),
+        tool_calls=trace.tool_calls,
+        llm_call_count=trace.llm_call_count,
+        **{name: getattr(trace, name) for name in _FIGURES if getattr(reply, name) is None},
+        cost_source=trace.cost_source if reply.cost_usd is None else reply.cost_source,
+    )
+
+
+def without_trace(reply: Trace, refused: int) -> Trace:
+    """The trace of a reply for which no span with a meaning was received. The calls are unknown:
+    an envelope without calls would count as an agent that called nothing. `refused` counts
+    requests without the sample's token."""
+    missing = (
+        "no OpenTelemetry span of a model, tool or agent was received from the agent, so that its "
+        "trace could not be scored"
+    )
+    if refused:
+        missing += f" ({refused} requests without the token of the sample were refused)"
+    missing += (
+        "; check that the agent is instrumented and exports its spans to "
+        "OTEL_EXPORTER_OTLP_ENDPOINT before it ends, or remove `trace: otel`"
+    )
+    return replace(reply, tool_calls=None, llm_call_count=None, missing=missing)
+
+
+def _tree(spans: Sequence[Span]) -> list[_Node]:
+    """The spans with a meaning, outer ones first. Spans around them without one (a chain, an HTTP
+    request) are skipped."""
+    nodes = {span.key: _Node(span, step) for span in spans if (step := read_step(span)).type}
+    parents = {span.key: (span.trace_id, span.parent_id) for span in spans}
+    #: Of spans without a meaning: the key of the nearest node around them, if there is one.
+    owners: dict[tuple[str, str], tuple[str, str] | None] = {}
+    for node in nodes.values():
+        key, path = parents[node.span.key], []
+        while key in parents and key not in nodes and key not in owners:
+            owners[key] = None  # ends a circle of spans
+            path.append(key)
+            key = parents[key]
+        owner = key if key in nodes else owners.get(key)
+        owners |= dict.fromkeys(path, owner)
+        if owner is not None:
+            _attach(node, nodes[owner])
+    return list(nodes.values())
+
+
+def _attach(node: _Node, parent: _Node) -> None:
+    node.parent = parent
+    node.in_tool = parent.in_tool or parent.step.type == "tool"
+    node.in_agent = parent.in_agent or parent.step.type == "agent"
+    parent.model_children += node.step.type == "model"
+
+
+def _model_calls(nodes: Sequence[_Node]) -> list[_Node]:
+    """The calls of models. Two libraries that instrument the same call (a framework and the
+    vendor's client) give two spans, one in the other: they count once, and complete each other."""
+    calls = []
+    for node in nodes:
+        if node.step.type != "model" or node.model_children:
+            continue
+        step, around = node.step, node.parent
+        while around and around.step.type == "model" and around.model_children == 1:
+            step, around = step.filled(around.step), around.parent
+        calls.append(replace(node, step=step))
+    return _merge_twins(calls)
+
+
+def _merge_twins(calls: Sequence[_Node]) -> list[_Node]:
+    """The calls, without those that a second library saw within the time of the first one, and
+    with the same answer: some libraries do not connect their spans to those around them."""
+    merged: list[_Node] = []
+    by_answer: dict[str, list[_Node]] = {}
+    for call in calls:
+        step, span = call.step, call.span
+        answer = repr((step.output, step.input_tokens, step.output_tokens))
+        alike = by_answer.setdefault(answer, [])
+        twin = next(
+            (
+                one
+                for one in islice(reversed(alike), _RECENT)
+                if one.span.scope != span.scope and span.end <= one.span.end
+            ),
+            None,
+        )
+        if twin is None or not step.output:
+            alike.append(call)
+            merged.append(call)
+        else:
+            alike.remove(twin)
+            twin.step = twin.step.filled(step)
+    return merged
+
+
+def _tool_calls(nodes: Sequence[_Node]) -> list[_Node]:
+    """The calls of tools. A span of the same tool in another one is the same call, such as that of
+    an MCP client."""
+    outer: dict[tuple[str, str], _Node] = {}
+    calls: dict[tuple[str, str], _Node] = {}
+    for node in nodes:
+        if node.step.type != "tool" or node.step.tool is None:
+            continue
+        first = outer.get(node.parent.span.key) if node.parent else None
+        if first is not None and first.step.tool == node.step.tool:
+            first.step = first.step.filled(node.step)
+        else:
+            first = calls[node.span.key] = replace(node)
+        outer[node.span.key] = first
+    return list(calls.values())
+
+
+def _fill_outputs(models: Sequence[_Node]) -> list[_Node]:
+    """The calls, with the answers that only the next call's input contains."""
+    filled = list(models)
+    for index, (node, later) in enumerate(pairwise(models)):
+        before, after = node.step.input, later.step.input
+        if node.step.output is None and before and after and after[: len(before)] == before:
+            answers = takewhile(lambda each: each.role == "assistant", after[len(before) :])
+            filled[index] = replace(node, step=replace(node.step, output=tuple(answers) or None))
+    return filled
+
+
+def _shows_calls(node: _Node) -> bool:
+    """Whether a call of a model shows the tools that it asks for; not if its content is left
+    out, or was over the limits of the exporter."""
+    output = node.step.output or ()
+    if node.span.is_cut:
+        return False
+    if node.span.failed or any(message.tool_calls for message in output):
+        return True
+    if node.step.finish:
+        return not any("tool" in reason or "function" in reason for reason in node.step.finish)
+    return any(text_of(message) for message in output)
+
+
+def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message, ...]:
+    """The messages of the agent, with the results of the tools. A call of a tool that no message
+    asks for becomes a message of its own."""
+    replies = [
+        _Reply(node.span.end, replace(message, name=_name(node)), list(message.tool_calls))
+        for node in models
+        for message in node.step.output or ()
+        if message.role == "assistant"
+    ]
+    waiting = _Waiting(replies)
+    own = [_own_reply(tool) for tool in tools if not waiting.complete(tool)]
+    results = {
+        message.tool_call_id: text_of(message)
+        for node in reversed(models)
+        for message in node.step.input or ()
+        if message.role == "tool" and message.tool_call_id
+    }
+    return tuple(
+        replace(
+            reply.message,
+            tool_calls=tuple(
+                replace(call, output=results[call.id]) if call.id in results else call
+                for call in reply.calls
+            ),
+        )
+        for reply in sorted((*replies, *own), key=lambda reply: reply.time)
+    )
+
+
+def _name(node: _Node) -> str | None:
+    return _SUBAGENT if node.in_tool else None
+
+
+def _own_reply(node: _Node) -> _Reply:
+    step = node.step
+    call = ToolCall(step.tool or "", step.arguments, step.result, step.call_id, _took(node.span))
+    return _Reply(node.span.start, Message("assistant", "", _name(node)), [call])
+
+
+class _Waiting:
+    """The tool calls that messages ask for and that no span of a tool was found for yet."""
+
+    def __init__(self, replies: Sequence[_Reply]) -> None:
+        self._by_key: dict[tuple[str, str], deque[tuple[_Reply, int]]] = {}
+        self._taken: set[tuple[int, int]] = set()
+        for reply in replies:
+            for position, call in enumerate(reply.calls):
+                for key in _keys(call.id, call.name, call.arguments):
+                    self._by_key.setdefault(key, deque()).append((reply, position))
+
+    def complete(self, tool: _Node) -> bool:
+        """Adds the result and the duration of a tool to the call with its id, else to the first one
+        with its name and arguments, else to the first one with its name. False without one."""
+        step = tool.step
+        for key in _keys(step.call_id, step.tool or "", step.arguments):
+            places = self._by_key.get(key, deque())
+            while places:
+                reply, position = places.popleft()
+                if (id(reply), position) not in self._taken:
+                    self._taken.add((id(reply), position))
+                    reply.calls[position] = replace(
+                        reply.calls[position], output=step.result, duration_ms=_took(tool.span)
+                    )
+                    return True
+        return False
+
+
+def _keys(call_id: str | None, name: str, arguments: Any) -> list[tuple[str, str]]:
+    """The keys of a call, from the most exact one."""
+    by_id = [("id", call_id)] if call_id else []
+    text = json.dumps(arguments, sort_keys=True, default=str)
+    return [*by_id, (name, text), (name, "")]
+
+
+def _took(span: Span) -> float | None:
+    """The duration of a span in milliseconds."""
+    if not 0 < span.start <= span.end:
+        return None
+    return round((span.end - span.start) / _MILLISECOND, 3)
+
+
+def _has_tokens(step: Step) -> bool:
+    return step.input_tokens is not None or step.output_tokens is not None
+
+
+def _duration(spans: Sequence[Span], nodes: Sequence[_Node]) -> float | None:
+    """The time of the agent's run: of the one span around all others, if it is an agent's. The
+    time of the process would contain its start."""
+    keys = {span.key for span in spans}
+    roots = [span for span in spans if (span.trace_id, span.parent_id) not in keys]
+    first = nodes[0]
+    is_around = len(roots) == 1 and first.span is roots[0] and first.step.type == "agent"
+    if not is_around or first.span.end < max(span.end for span in spans):
+        return None
+    return _took(first.span)

@@ -1,0 +1,209 @@
+"""`cli` with `trace: otel`: real processes that export spans over HTTP on the loopback."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.suite import ToolCall
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.otel.otlp.spans import MAX_SPANS, MAX_VALUES
+from agentevals_action.targets.otel.receiver import MAX_BODY, MAX_TOTAL
+from tests.support import cases, targets, traced_agent
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+REFUND = ToolCall("refund", {"order": "A1"}, "refunded A1", "c1", 5.0)
+
+
+def agent(*words: str) -> list[str]:
+    return [sys.executable, str(traced_agent.HERE), *words]
+
+
+def complete(
+    root: Path,
+    command: Any,
+    *prompts: str,
+    timeout: float = 60,
+    allowed: Mapping[str, str] | None = None,
+) -> list[Trace]:
+    """The traces of calls that run at once."""
+    definition = {"provider": "cli", "command": command, "trace": "otel"}
+
+    async def run() -> list[Trace]:
+        provider = targets.options(definition).connect(targets.context(ENVIRONMENT, allowed))
+        requests = [targets.request(root, prompt, timeout=timeout) for prompt in prompts or ["A1"]]
+        return await asyncio.gather(*map(provider.complete, requests))
+
+    return asyncio.run(run())
+
+
+def refused(root: Path, command: Any, **fields: Any) -> AttemptError:
+    with pytest.raises(AttemptError) as caught:
+        complete(root, command, **fields)
+    return caught.value
+
+
+@pytest.mark.parametrize("mode", ["json", "gzip", "twice", "at-exit"])
+def test_complete__spans_become_the_trace(mode: str, tmp_path: Path) -> None:
+    (trace,) = complete(tmp_path, agent(mode))
+    assert trace.tool_calls == (REFUND,)
+    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 50, 14)
+    assert (trace.output, trace.duration_ms, trace.missing) == ("A1", 100.0, "")
+
+
+def test_complete__an_agent_that_ends_before_the_answer_to_its_export(tmp_path: Path) -> None:
+    (trace,) = complete(tmp_path, agent("no-answer-awaited"))
+    assert (trace.output, trace.tool_calls) == ("left", (REFUND,))
+
+
+def test_complete__spans_of_samples_at_once_stay_apart(tmp_path: Path) -> None:
+    orders = [f"A{number}" for number in range(6)]
+    traces = complete(tmp_path, agent("json"), *orders)
+    found = [[call.arguments["order"] for call in trace.tool_calls or ()] for trace in traces]
+    assert found == [[order] for order in orders]
+
+
+def test_complete__a_process_without_the_token_writes_into_no_sample(tmp_path: Path) -> None:
+    (trace,) = complete(tmp_path, agent("stranger"))
+    assert trace.tool_calls is None
+    assert "1 requests without the token of the sample were refused" in trace.missing
+
+
+def test_complete__a_request_of_another_sample_is_refused(tmp_path: Path) -> None:
+    """The first sample leaves its variables in a file, the second one sends with them."""
+    leave = tmp_path / "leave"
+    script = (
+        f"if [ ! -e {leave} ]; then env | grep ^OTEL_ > {leave}; cat > prompt; "
+        f"while [ ! -e {tmp_path}/sent ]; do :; done; cat prompt; "
+        f"else env $(grep HEADERS {leave}) {sys.executable} {traced_agent.HERE} json; "
+        f"touch {tmp_path}/sent; fi"
+    )
+    definition = {"provider": "cli", "command": script, "trace": "otel"}
+
+    async def run() -> list[Trace]:
+        provider = targets.options(definition).connect(targets.context(ENVIRONMENT))
+        request = targets.request(tmp_path, "A1", timeout=60)
+        first = asyncio.create_task(provider.complete(request))
+        while not leave.exists() or not leave.read_text():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        return list(await asyncio.gather(first, provider.complete(request)))
+
+    assert [trace.tool_calls for trace in asyncio.run(run())] == [None, None]
+
+
+def test_complete__without_a_span_the_calls_are_unknown(tmp_path: Path) -> None:
+    envelope = json.dumps({"output": "done", "token_usage": {"input": 1, "output": 2}})
+    (trace,) = complete(tmp_path, ["echo", envelope])
+    assert (trace.tool_calls, trace.llm_call_count, trace.input_tokens) == (None, None, 1)
+    assert "no OpenTelemetry span" in trace.missing
+
+
+def test_evaluate__without_a_span_what_needs_the_trace_could_not_be_scored(tmp_path: Path) -> None:
+    (trace,) = complete(tmp_path, ["echo", "done"])
+    case = cases.case(trace=trace)
+    metrics = {"max_tool_calls": 0}
+    results = [
+        cases.run("tool_trajectory", {"mode": "exact", "expected": []}, case),
+        cases.run("execution_metrics", metrics, case),
+        cases.run("execution_metrics", metrics, case, negate=True),
+        cases.run("contains", {"value": "done"}, case),
+    ]
+    assert [result.score for result in results] == [None, None, None, 1.0]
+    assert all("no OpenTelemetry span" in str(result.error) for result in results[:3])
+
+
+def test_complete__a_file_of_spans(tmp_path: Path) -> None:
+    (trace,) = complete(tmp_path, agent("file", "{TRACE_FILE}"))
+    assert trace.tool_calls == (REFUND,)
+
+
+def test_complete__a_link_in_place_of_the_file_of_spans_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "spans").write_text("{}")
+    error = refused(tmp_path, f"ln -s {tmp_path}/spans {{TRACE_FILE}}; echo done")
+    assert "{TRACE_FILE} cannot be read" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "problem"),
+    [
+        ("b'{'", {}, "Expecting property name"),
+        ("b'\\xff'", {"Content_Type": "application/x-protobuf"}, "it ends within a field"),
+        ("b'not'", {"Content_Encoding": "gzip"}, "a body is not gzip"),
+        ("b'x'", {"Content_Encoding": "br"}, "the content encoding 'br'"),
+        ("b'x'", {"Content_Type": "text/plain"}, "the content type 'text/plain'"),
+        (f"b'x' * ({MAX_BODY} + 1)", {}, "the body is longer than"),
+        (f"b'[' * ({MAX_VALUES} + 1)", {}, f"more than {MAX_VALUES} values"),
+        (
+            f"b'\\n\\0' * ({MAX_VALUES} + 1)",
+            {"Content_Type": "application/x-protobuf"},
+            f"more than {MAX_VALUES} values",
+        ),
+        (
+            f"json.dumps(request(*(span(n, {{}}) for n in range({MAX_SPANS} + 1)))).encode()",
+            {},
+            f"more than {MAX_SPANS} spans",
+        ),
+    ],
+)
+def test_complete__spans_that_cannot_be_read_make_the_trace_incomplete(
+    body: str, headers: Mapping[str, str], problem: str, tmp_path: Path
+) -> None:
+    error = refused(tmp_path, agent("send", body, json.dumps(headers)))
+    assert "the OpenTelemetry trace of the agent is not complete" in str(error)
+    assert problem in str(error)
+
+
+def test_complete__a_bomb_is_not_decompressed(tmp_path: Path) -> None:
+    assert f"longer than {MAX_BODY} bytes when decompressed" in str(
+        refused(tmp_path, agent("bomb"))
+    )
+
+
+def test_complete__all_bodies_together_have_a_limit(tmp_path: Path) -> None:
+    loop = (
+        f"[send(b' ' * {MAX_BODY}) for _ in range({MAX_TOTAL // MAX_BODY})] and b' ' * {MAX_BODY}"
+    )
+    assert "64 MB of spans" in str(refused(tmp_path, agent("send", loop, "{}")))
+
+
+@pytest.mark.parametrize("path", ["/v1/metrics", "/v1/logs"])
+def test_complete__metrics_and_logs_are_accepted_and_not_read(path: str, tmp_path: Path) -> None:
+    code = f"send(b'{{', {path!r}) == 200 and json.dumps(request(*refund_spans('A1'))).encode()"
+    (trace,) = complete(tmp_path, agent("send", code, "{}"))
+    assert trace.tool_calls == (REFUND,)
+
+
+@pytest.mark.parametrize(("mode", "timeout"), [("fails", 60), ("hangs", 5)])
+def test_complete__a_failed_agent_is_paid_for(mode: str, timeout: float, tmp_path: Path) -> None:
+    error = refused(tmp_path, agent(mode), timeout=timeout)
+    assert isinstance(error.spent, Trace)
+    assert (error.spent.input_tokens, error.spent.output_tokens) == (50, 14)
+
+
+def test_complete__the_workflow_s_variables_take_precedence_for_the_content(
+    tmp_path: Path,
+) -> None:
+    name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+    script = ["sh", "-c", f'echo "${name} $OTEL_EXPORTER_OTLP_ENDPOINT"']
+    allowed = {name: "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://elsewhere"}
+    assert complete(tmp_path, script)[0].output.startswith("SPAN_ONLY http://127.0.0.1:")
+    assert complete(tmp_path, script, allowed=allowed)[0].output.startswith("true http://127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"command": "agent {TRACE_FILE}"}, "add `trace: otel`"),
+        ({"command": "agent", "trace": "zipkin"}, "otel"),
+        ({"command": "agent", "trace": "otel", "serve": True}, "leave one out"),
+    ],
+)
+def test_options__refused(fields: Mapping[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        targets.options({"provider": "cli", **fields})
