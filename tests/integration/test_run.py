@@ -434,3 +434,26 @@ def test_run__another_model_by_another_variable_is_another_agent(folder: Path) -
         results = list(read_results(folder / "agentevals-report/results.jsonl"))
         digests.append({result.fingerprint.agent for result in results if result.fingerprint})
     assert digests[0] == digests[2] != digests[1]
+
+
+def test_own_type__its_program_scores_the_answer(tmp_path: Path) -> None:
+    Repository.create(
+        tmp_path / "own",
+        {
+            ".agentv/targets.yaml": "- {name: default, provider: mock}\n",
+            ".agentv/assertions/polite.ts": "grep -q please && echo '{\"score\": 1}' "
+            "|| echo '{\"score\": 0}'\n",
+            "evals/EVAL.yaml": "name: suite\ntests:\n"
+            "  - {id: good, input: Come in please., assert: [{type: polite}]}\n"
+            "  - {id: bad, input: Come in., assert: [{type: polite}]}\n",
+            "bin/bun": '#!/bin/sh\ntest "$1" = run && exec sh "$2"\n',
+        },
+    )
+    (tmp_path / "own/bin/bun").chmod(0o755)
+
+    env = {"PATH": f"{tmp_path / 'own/bin'}:{os.environ['PATH']}"}
+    done = command.run(tmp_path / "own", "run", env=env)
+
+    assert done.code == 1, done.err
+    results = read_results(tmp_path / "own/agentevals-report/results.jsonl")
+    assert {each.eval_id: each.score for each in results} == {"good": 1, "bad": 0}

@@ -256,6 +256,12 @@ def is_like_suite(data: Map) -> bool:
     return any(key in EVALUATOR_LISTS or nearest(key, spellings, 0.75) for key in data)
 
 
+def is_like_test(data: Map) -> bool:
+    """Whether an object is meant as a test: it has a question, or what scores its answer."""
+    own = ("input", "criteria", "expected_output", "rubrics")
+    return any(key in EVALUATOR_LISTS or TEST.canonical.get(key) in own for key in data)
+
+
 def tests_key(data: Map) -> str | None:
     """The key of a suite's tests as its author spelled it."""
     return next((key for key in data if SUITE.canonical.get(key) == "tests"), None)

@@ -1,5 +1,7 @@
 """Reads the evaluators of a suite: validates them by type, names them, and orders them."""
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,6 +24,10 @@ from agentevals_action.system.paths import Folder
 
 #: Characters of a name that is made from type and value.
 _GENERATED_NAME = 40
+
+#: Where a repository keeps programs for types of its own, and the suffixes of their files.
+_ASSERTIONS, _ASSERTION_SUFFIXES = ".agentv/assertions", (".ts", ".js", ".mts", ".mjs")
+_FILE_NAME = re.compile(r"\w[\w.-]*")
 
 Types = Mapping[str, type[base.EvaluatorOptions]]
 
@@ -76,6 +82,7 @@ class EvaluatorReader:
             problem = f"an evaluator is {describe_value(entry)}"
             findings.error(location, problem, "write an object with a `type`")
             return None
+        entry = self._with_program(entry)
         options = _options_of(entry, self.types, findings)
         if options is None:
             return None
@@ -114,6 +121,26 @@ class EvaluatorReader:
         )
         target = data.value_location("target") if "target" in data else None
         return replace(declared, evaluator=evaluator, target_location=target, children=children)
+
+    def _with_program(self, entry: Map) -> Map:
+        """An evaluator of a type of the repository's own, as the program that it stands for: the
+        file `.agentv/assertions/<type>.ts` in the folder or one above it, as AgentV runs it."""
+        written = entry.get("type")
+        if not isinstance(written, str) or dialects.type_key(written) in self.types:
+            return entry
+        if _FILE_NAME.fullmatch(written) is None:
+            return entry
+        inside = self.folder.path.relative_to(self.folder.root)
+        for above in (inside, *inside.parents):
+            for suffix in _ASSERTION_SUFFIXES:
+                path = self.folder.resolve(f"/{above}/{_ASSERTIONS}/{written}{suffix}")
+                if path.is_file():
+                    script = os.path.relpath(path, self.folder.path)
+                    program = entry.without("type")
+                    program.update(type="code-grader", script=["bun", "run", script])
+                    program.setdefault("name", written)
+                    return program
+        return entry
 
     def _read_children(
         self, entry: Map, options: type[base.EvaluatorOptions], data: Map

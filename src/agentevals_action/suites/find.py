@@ -13,7 +13,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty
 from agentevals_action.suites import dialects
 from agentevals_action.suites.files.diagnostics import Findings, Unreadable
-from agentevals_action.suites.files.positions import Map
+from agentevals_action.suites.files.positions import Items, Map
 from agentevals_action.suites.files.yaml_reader import (
     MAX_BYTES,
     read_settings_map,
@@ -102,13 +102,15 @@ def find_suites(
     walks the tree. Tracked files that are `missing` from the disk are found by their names.
     Patterns are matched against a path from the root and from `below`; the last match decides, and
     `!pattern` excludes. If no pattern includes, the default ones and those of `.agentv/config.yaml`
-    precede. InvalidInput when such a configuration cannot be read."""
+    precede, and a list without tests that only they match is no suite. InvalidInput when such a
+    configuration cannot be read."""
     root, below = root.resolve(), below.resolve()
     known = files if files is not None else _walk(root, below)
     paths = sorted(path for path in {*known, *missing} if _is_searched(path))
     chosen = list(patterns)
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths), *chosen]
+    sure = (*DEFAULT_PATTERNS, *patterns)
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
     inside = (
         path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
@@ -118,6 +120,7 @@ def find_suites(
         for path in inside
         if _is_chosen(path, path[len(start) :], chosen)
         and (_is_suite(root / path, root, patterns) or _is_hidden(path, missing))
+        and (_is_chosen(path, path[len(start) :], sure) or not _is_other_list(root / path, root))
     )
 
 
@@ -200,6 +203,20 @@ def _is_suite(file: Path, root: Path, patterns: Sequence[str]) -> bool:
     if file.name != _DATASET or is_named:
         return True
     return is_present(file.with_suffix(".jsonl")) or _has_tests(file, root)
+
+
+def _is_other_list(file: Path, root: Path) -> bool:
+    """Whether a file is a list of something else than tests: `eval_patterns` are wide, and such a
+    file is no suite in any dialect."""
+    if file.suffix.lower() not in YAML_SUFFIXES or not file.resolve().is_relative_to(root):
+        return False
+    try:
+        data = read_yaml_file(file, file.name)
+    except Unreadable:  # reported when it is loaded
+        return False
+    return isinstance(data, Items) and not any(
+        isinstance(item, Map) and dialects.is_like_test(item) for item in data
+    )
 
 
 def _has_tests(file: Path, root: Path) -> bool:

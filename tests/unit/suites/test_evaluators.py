@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agentevals_action.evaluators.code_judge.evaluator import CodeJudge
 from agentevals_action.model.suite import Test
 from tests.support import suites
 
@@ -199,3 +200,42 @@ def test_criteria__beside_a_judge_are_not_told(root: Path) -> None:
     text = "name: suite\ntests: [{id: a, input: q, criteria: c, assert: [{type: is_json}, {type: llm_judge}]}]"
 
     assert suites.load_valid(suites.write(root, {"EVAL.yaml": text})).warnings == ()
+
+
+def test_own_type__is_the_program_in_the_nearest_folder_of_assertions(tmp_path: Path) -> None:
+    files = {
+        ".agentv/assertions/word-count.ts": "",
+        ".agentv/assertions/contains.ts": "a known type takes precedence",
+        "evals/.agentv/assertions/word-count.mjs": "",
+        "evals/deep/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n    assert:\n"
+        "      - {type: word-count, required: true, least: 3}\n"
+        "      - {type: contains, value: x}\n",
+        "evals/deep/.agentv/targets.yaml": suites.TARGETS,
+    }
+    suites.write(tmp_path, files)
+
+    (test,) = suites.load_valid(tmp_path, "evals/deep/EVAL.yaml").tests
+
+    own, known = test.evaluators
+    assert (own.name, own.type, own.config) == ("word-count", "code_judge", {"least": 3})
+    assert isinstance(own.options, CodeJudge)
+    assert list(own.options.script) == ["bun", "run", "../.agentv/assertions/word-count.mjs"]
+    assert [file.path for file in own.files] == ["evals/.agentv/assertions/word-count.mjs"]
+    assert [gate.name for gate in own.gates] == ["word-count"]
+    assert known.type == "contains"
+
+
+@pytest.mark.parametrize("name", ["../../secret", "word_count", "word-counts"])
+def test_own_type__another_name_is_unknown(tmp_path: Path, name: str) -> None:
+    suites.write(
+        tmp_path,
+        {
+            ".agentv/targets.yaml": suites.TARGETS,
+            ".agentv/assertions/word-count.ts": "",
+            "secret.ts": "",
+            "EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{{type: {name}}}]}}]\n",
+        },
+    )
+
+    (error,) = suites.errors(tmp_path)
+    assert f"the evaluator type `{name}` is unknown" in error

@@ -117,6 +117,25 @@ def test_configuration__patterns_add(root: Path, from_git: bool) -> None:
     assert set(found) == {*DEFAULT, "evals/extra.yaml", "a/x/y.yaml"} - {"a/c.eval.yml"}
 
 
+def test_config__a_list_without_tests_is_no_suite(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            ".agentv/config.yaml": "eval_patterns: ['evals/dataset*.yaml']",
+            "evals/dataset.eval.yaml": "- test_id: a\n",
+            "evals/dataset.scores.yaml": "- test_id: a\n  range: {min: 0.3}\n",
+            "evals/dataset.tests.yaml": "- {id: a, input: q}\n",
+            "evals/dataset.object.yaml": "anything: 1\n",
+        },
+    )
+
+    found = find_suites(tmp_path, tmp_path, (), None)
+    assert found == tuple(f"evals/dataset.{name}.yaml" for name in ("eval", "object", "tests"))
+    assert find_suites(tmp_path, tmp_path, ("evals/*.scores.yaml",), None) == (
+        "evals/dataset.scores.yaml",
+    )
+
+
 def test_configuration__above_the_folder_holds_for_it(root: Path) -> None:
     suites.write(root, {".agentv/config.yaml": "eval_patterns: ['evals/*.yaml']"})
 
