@@ -21,6 +21,8 @@ Redact = Callable[[str], str]
 _redact: ContextVar[Redact] = ContextVar("redact", default=str)
 
 _UNITS = ("k", "M", "G")
+#: Paths in a sentence; the others are counted.
+_NAMED = 5
 
 
 def percent(share: float | None) -> str:
@@ -210,3 +212,15 @@ def counted_error_kinds(kinds: Iterable[str]) -> str:
     if len(counts) == 1:
         return error_kind(next(iter(counts)))
     return ", ".join(f"{error_kind(kind)} ({number:,})" for kind, number in counts.most_common())
+
+
+def printable_path(path: str) -> str:
+    """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def list_paths(paths: Sequence[str]) -> str:
+    """Paths in a sentence: the first five in backticks, and the number of the others."""
+    names = [f"`{printable_path(path)}`" for path in paths]
+    left = len(names) - _NAMED
+    return joined([*names[:_NAMED], *([f"{left} more"] if left > 0 else [])])

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.loaded_files import LoadedFiles
@@ -96,8 +97,16 @@ class Engine:
         open_workspaces = functools.partial(
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
+        own = (settings.report_dir, settings.cache_dir)
+        writes = CheckoutWrites(notice, environ, (workspace / name for name in own if name))
         self.runner = Runner(
-            self.calls, options, self.fingerprints.of, open_workspaces, self.loaded
+            self.calls,
+            options,
+            self.fingerprints.of,
+            open_workspaces,
+            self.loaded,
+            notice,
+            writes,
         )
 
     def definitions(self) -> Definitions:

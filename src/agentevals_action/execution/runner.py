@@ -6,7 +6,7 @@ import hashlib
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +14,11 @@ from time import monotonic
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators import base as evaluators
+from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.loaded_files import LoadedFiles, State
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import Workspaces
+from agentevals_action.formatting import quoted
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
@@ -25,7 +27,7 @@ from agentevals_action.results.build import CostTally, error_result, sample_resu
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.resources import exhausted
-from agentevals_action.targets.base import Request
+from agentevals_action.targets.base import ProviderOptions, Request
 from agentevals_action.targets.calls.client import TargetClient
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,8 @@ class _RunningTest:
 class Runner:
     """Runs the tests of head and of base with one limit of concurrency. `fingerprint` computes what
     a result depends on, `open_workspaces` makes the folders that the agents of one run work in. A
-    test whose files are not as they are in `loaded` ends in an error."""
+    test whose files are not as they are in `loaded` ends in an error. `notice` receives sentences
+    about replies; `writes` watches the checkout."""
 
     def __init__(
         self,
@@ -86,8 +89,11 @@ class Runner:
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], Workspaces],
         loaded: LoadedFiles,
+        notice: Callable[[str], None],
+        writes: CheckoutWrites,
     ) -> None:
         self._calls = calls
+        self._notice, self.writes = notice, writes
         self._options = options
         self._fingerprint = fingerprint
         self._open_workspaces = open_workspaces
@@ -134,6 +140,7 @@ class Runner:
                     turn = ordering.turn(_shared_by(sample))
                     tasks.create_task(run_sample(running, sample, turn))
         await workspaces.close()
+        await self.writes.report()
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The stored answers of base, scored by the evaluators of this suite. The agent is not
@@ -208,12 +215,18 @@ class Runner:
             metadata=test.metadata,
             question=sample.fingerprint.question,
         )
+        options = target.options
+        if workspace is None and isinstance(options, ProviderOptions) and options.runs_programs:
+            await self.writes.watch(sample.suite.root)
         try:
-            return sample.tally.add(await self._calls.complete(target, request))
+            trace = sample.tally.add(await self._calls.complete(target, request))
         except AttemptError as error:
             if error.spent is not None:
                 sample.tally.add(error.spent)
             raise
+        for sentence in _about_reply(trace):
+            self._notice(f"the target `{target.name}`: {sentence}")
+        return trace
 
     def _conversation_id(self, sample: _Sample) -> str | None:
         """The id under which an agent knows the conversation. It differs for each run, side and
@@ -321,6 +334,16 @@ def _shared_by(sample: _Sample) -> list[Hashable]:
         suite = sample.suite
         keys.append((suite.root, suite.path, sample.test.conversation_id, sample.number))
     return [key for key in keys if key is not None]
+
+
+def _about_reply(trace: Trace) -> Iterator[str]:
+    yield from trace.warnings
+    refused = dict.fromkeys(call.name for call in trace.tool_calls or () if call.refused)
+    for name in refused:
+        yield (
+            f"the agent was not permitted to call {quoted(name)}; permit it in the target's "
+            "`args`, or expect no such call"
+        )
 
 
 def _judge(sample: _Sample, evaluator: Evaluator) -> Target:

@@ -8,17 +8,13 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import GitError
 from agentevals_action.execution.definitions import imported_files
+from agentevals_action.formatting import list_paths
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.selection import (
-    Change,
-    describe_removed,
-    list_paths,
-    useless_rules,
-)
+from agentevals_action.review.selection import Change, describe_removed, useless_rules
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository

@@ -16,7 +16,7 @@ from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.engine import Engine, open_engine
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.resample import is_deterministic
-from agentevals_action.formatting import plural
+from agentevals_action.formatting import list_paths, plural
 from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
@@ -44,7 +44,6 @@ from agentevals_action.review.selection import (
     Change,
     SelectedSuites,
     describe_uncovered,
-    list_paths,
     select_suites,
 )
 from agentevals_action.review.target_permissions import read_permissions

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from agentevals_action.formatting import joined
+from agentevals_action.formatting import joined, list_paths, printable_path
 from agentevals_action.model.path_patterns import WatchRule, rule_for
 from agentevals_action.model.review import ChangedFile, Selection
 from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
@@ -26,8 +26,6 @@ _DOCUMENTATION = re.compile(
     r"(.*/)?(docs?/.*|[^/]*\.(md|mdx|rst|adoc|txt)|LICENSE[^/]*|\.gitignore|CODEOWNERS)",
     re.IGNORECASE | re.DOTALL,
 )
-#: Paths in a sentence; the others are counted.
-_NAMED = 5
 _UNKNOWN = "the changed files are unknown, so all suites run"
 
 
@@ -258,15 +256,3 @@ def _describe(file: ChangedFile) -> str:
         return f"renamed: {printable_path(old)} → {printable_path(file.path)}"
     verb = file.status if file.status in ("added", "removed") else "changed"
     return f"{verb}: {printable_path(file.path)}"
-
-
-def printable_path(path: str) -> str:
-    """A path as text; bytes that are not UTF-8 appear as `\\xff`."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def list_paths(paths: Sequence[str]) -> str:
-    """Paths in a sentence: the first five in backticks, and the number of the others."""
-    names = [f"`{printable_path(path)}`" for path in paths]
-    left = len(names) - _NAMED
-    return joined([*names[:_NAMED], *([f"{left} more"] if left > 0 else [])])

@@ -80,6 +80,7 @@ class ProviderOptions(FileModel):
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its
     replies, so that they can be cached. `deterministic`: it always answers the same, at no cost.
     `key_variable` is the vendor's usual variable for a key, `vendor_url` the vendor's own address.
+    `runs_programs`: a call runs a program in the workspace, or in the checkout without one.
     `aliases` are other names of the provider, `spellings` those of fields."""
 
     provider: ClassVar[str]
@@ -87,6 +88,7 @@ class ProviderOptions(FileModel):
     is_model: ClassVar[bool] = False
     is_defined: ClassVar[bool] = False
     deterministic: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
     key_variable: ClassVar[str] = ""
     vendor_url: ClassVar[str] = ""
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {}

@@ -102,6 +102,7 @@ class Product:
 class AgentOptions(ProviderOptions):
     """The common fields of these agents' targets."""
 
+    runs_programs: ClassVar[bool] = True
     product: ClassVar[Product]
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "command": ("executable", "binary"),

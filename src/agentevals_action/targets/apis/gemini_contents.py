@@ -31,7 +31,6 @@ from agentevals_action.targets.reply_model import (
 #: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
 FOREIGN_CALL = "skip_thought_signature_validator"
 _UNSIGNED = re.compile(r"(?:.*/)?gemini-[12]\b")
-_COMPLETED = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
 _STOPPED = {
     "SAFETY": "it may violate the safety policies",
     "RECITATION": "it may be a recitation of a source",
@@ -141,7 +140,8 @@ def read_content(data: Any) -> Trace:
     calls = _calls(parts)
     if not text and not calls:
         advice = "; raise `maxOutputTokens` in `config`" if reason == "MAX_TOKENS" else ""
-        raise ValueError(f"the reply is empty (finishReason {reason!r}){advice}")
+        details = f": {candidate.finish_message}" if candidate.finish_message else ""
+        raise ValueError(f"the reply is empty (finishReason {reason!r}){details}{advice}")
     trace = reply.trace([Message("assistant", text, tool_calls=calls)])
     tokens_in, tokens_out = reply.input_tokens, reply.output_tokens
     # Thoughts are paid as output, the results of the vendor's own tools as input.
@@ -159,10 +159,10 @@ def _candidate(reply: _GeneratedContent) -> _Candidate:
         raise ValueError("the reply is not generated content: `candidates[0]` is missing")
     candidate = reply.candidates[0]
     reason = candidate.finish_reason
-    if reason not in _COMPLETED:
-        details = candidate.finish_message or _STOPPED.get(str(reason), "")
-        problem = f"the vendor stopped the reply ({reason})"
-        raise ValueError(f"{problem}: {details}" if details else problem)
+    # The vendor adds reasons: content with one that is not known is an answer.
+    if details := _STOPPED.get(str(reason)):
+        details = candidate.finish_message or details
+        raise ValueError(f"the vendor stopped the reply ({reason}): {details}")
     return candidate
 
 

@@ -38,6 +38,7 @@ class Cli(ProviderOptions):
     """An agent behind a command."""
 
     provider: ClassVar[str] = "cli"
+    runs_programs: ClassVar[bool] = True
     spellings: ClassVar[Mapping[str, tuple[str, ...]]] = {"files_format": ("attachments_format",)}
 
     command: Command = Field(

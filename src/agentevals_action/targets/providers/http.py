@@ -285,7 +285,7 @@ def _read_at(data: Any, path: str, question: Sequence[Message]) -> Trace:
     if value is None or value == "":
         raise ValueError(f"the reply's `{path}` is {'null' if value is None else 'empty'}")
     if isinstance(value, str):
-        return Trace(messages=(Message("assistant", value),), llm_call_count=1)
+        return Trace(messages=(Message("assistant", value),))
     return read_reply(json.dumps(value, ensure_ascii=False), question)
 
 

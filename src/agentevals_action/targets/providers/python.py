@@ -41,6 +41,7 @@ class Python(ProviderOptions):
     """An agent that is a Python function."""
 
     provider: ClassVar[str] = "python"
+    runs_programs: ClassVar[bool] = True
 
     target: Annotated[str, AfterValidator(_check_target)] = Field(
         description="The function, as `package.module:function`, imported from the folder to run "

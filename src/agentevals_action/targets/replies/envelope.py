@@ -1,20 +1,23 @@
 """The reply of a command or a service: an envelope of answer and figures, or plain text."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import parse_json, shown
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.replies.conversations import read_conversation
+from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _ANSWER = frozenset({"output", "text", "messages"})
+Figure = TypeVar("Figure", int, float)
+_MAX_NAMES = 5  # unknown fields that a warning names
 
 
 def _integer(value: Any) -> Any:
@@ -40,13 +43,17 @@ class _Envelope(ReplyModel):
     duration_ms: Amount | None = None
     llm_call_count: Count | None = None
     model: str | None = None
+    usage: Any = None
 
 
 def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     """The trace of a reply. An envelope is a JSON object with an answer (`output`, `text` or
-    `messages`) and no other fields than its figures; ValueError if a field has a wrong type. A list
-    is a conversation if it has a known format; the messages of the `question` in it are left
-    out."""
+    `messages`). If it has other fields than its figures, it must have an `output` or `messages`
+    that can be an answer, and a warning names the fields. A list is a conversation if it has a
+    known format; the messages of the `question` in it are left out. ValueError if a field has a
+    wrong type.
+
+    Of a plain text, tool calls and model calls are unknown."""
     data = None
     if text.lstrip().startswith(("{", "[")):
         with contextlib.suppress(ValueError):  # text that only begins like JSON
@@ -54,26 +61,61 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
     if isinstance(data, list) and (trace := read_conversation(data, question)) is not None:
         return trace
     fields = _Envelope.model_fields.keys()
-    if not isinstance(data, dict) or _ANSWER.isdisjoint(data) or not data.keys() <= fields:
-        return Trace(messages=(Message("assistant", text.rstrip("\r\n")),), llm_call_count=1)
+    plain = Trace(messages=(Message("assistant", text.rstrip("\r\n")),))
+    if not isinstance(data, dict) or _ANSWER.isdisjoint(data):
+        return plain
+    unknown = [name for name in data if name not in fields]
+    if unknown and not _has_answer(data, question):
+        return plain
     envelope = validate_reply(_Envelope, data, "a valid envelope")
     trace = _answer(envelope, question)
-    usage = envelope.token_usage
-    if usage is not None:
-        trace = replace(
-            trace,
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            cached_tokens=usage.cached,
-        )
+    own, usage = envelope.token_usage or _TokenUsage(), read_usage(envelope.usage)
     calls = envelope.llm_call_count
     return replace(
         trace,
         llm_call_count=trace.llm_call_count if calls is None else calls,
-        cost_usd=trace.cost_usd if envelope.cost_usd is None else envelope.cost_usd,
+        input_tokens=_first(own.input, usage.input, trace.input_tokens),
+        output_tokens=_first(own.output, usage.output, trace.output_tokens),
+        cached_tokens=_first(own.cached, usage.cached, trace.cached_tokens),
+        cost_usd=_first(envelope.cost_usd, usage.cost_usd, trace.cost_usd),
         model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,
+        warnings=_warnings(unknown, envelope),
     )
+
+
+def _first(*figures: Figure | None) -> Figure | None:
+    return next((figure for figure in figures if figure is not None), None)
+
+
+def _has_answer(data: Mapping[str, Any], question: Sequence[Message]) -> bool:
+    """Whether an object with unknown fields has an `output` or `messages` that can be an answer."""
+    lists = [
+        listed for name in ("output", "messages") if isinstance(listed := data.get(name), list)
+    ]
+    return isinstance(data.get("output"), str) or any(
+        listed
+        and (
+            all(isinstance(one, Mapping) and "role" in one for one in listed)
+            or read_conversation(listed, question) is not None
+        )
+        for listed in lists
+    )
+
+
+def _warnings(unknown: Sequence[str], envelope: _Envelope) -> tuple[str, ...]:
+    warnings = []
+    if unknown:
+        answer = "output" if envelope.output is not None else "messages"
+        names = ", ".join(shown(name) for name in unknown[:_MAX_NAMES])
+        more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
+        warnings.append(
+            f"its reply is read as an envelope with the answer in `{answer}`; the fields {names}"
+            f"{more} are not read"
+        )
+    if envelope.usage is not None and read_usage(envelope.usage) == Usage():
+        warnings.append("the `usage` of its reply has none of the known formats")
+    return tuple(warnings)
 
 
 def trace_of(messages: Sequence[Message]) -> Trace:

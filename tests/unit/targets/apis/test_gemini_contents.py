@@ -200,7 +200,7 @@ def test_read_content__tokens(usage: Any, tokens: tuple[int | None, ...]) -> Non
             content(finish_reason="MALFORMED_FUNCTION_CALL", finishMessage="Malformed: print("),
             r"\(MALFORMED_FUNCTION_CALL\): Malformed: print",
         ),
-        (content(finish_reason="SOMETHING_NEW"), r"stopped the reply \(SOMETHING_NEW\)$"),
+        (content(finish_reason="SOMETHING_NEW"), r"empty \(finishReason 'SOMETHING_NEW'\)$"),
         (content(), r"the reply is empty \(finishReason 'STOP'\)$"),
         (
             content(finish_reason="MAX_TOKENS"),
@@ -222,3 +222,4 @@ def test_read_content__what_is_no_answer_is_a_value_error(data: Any, problem: st
 def test_read_content__an_answer_cut_short_is_one() -> None:
     assert read_content(content("the begin", finish_reason="MAX_TOKENS")).output == "the begin"
     assert read_content(content("hi", finish_reason=None)).output == "hi"
+    assert read_content(content("hi", finish_reason="SOMETHING_NEW")).output == "hi"

@@ -69,7 +69,7 @@ def test_complete__prompt_on_standard_input_answer_on_standard_output(tmp_path: 
     assert (trace.output, trace.tool_calls, trace.llm_call_count, trace.cost_usd) == (
         "hello\nthere",
         None,
-        1,
+        None,
         None,
     )
 

@@ -18,14 +18,19 @@ def reply(**fields: Any) -> Trace:
 
 def test_read_reply__plain_text_tells_nothing_but_the_answer() -> None:
     assert read_reply("  hello\nthere\n\n") == Trace(
-        messages=(Message("assistant", "  hello\nthere"),), llm_call_count=1
+        messages=(Message("assistant", "  hello\nthere"),)
     )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '{"output": "x", "extra": 1}',
+        '{"output": {"total": 3}, "extra": 1}',
+        '{"output": [1, 2], "extra": 1}',
+        '{"output": [], "extra": 1}',
+        '{"messages": [{"text": "hi"}], "extra": 1}',
+        '{"messages": 3, "extra": 1}',
+        '{"text": "x", "extra": 1}',
         '{"answer": "x"}',
         '{"cost_usd": 1}',
         '["x"]',
@@ -115,6 +120,104 @@ def test_read_reply__text_stands_in_where_the_messages_have_none() -> None:
         == "final"
     )
     assert reply(text="ignored", output=[{"role": "assistant", "content": "said"}]).output == "said"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"output": "done"}, {"output": [{"role": "assistant", "content": "done"}]}],
+    ids=["text", "messages"],
+)
+def test_read_reply__an_envelope_with_unknown_fields_has_a_warning(fields: dict[str, Any]) -> None:
+    trace = reply(**fields, trace_id="t-1", cost_usd=0.5)
+    assert (trace.output, trace.cost_usd, trace.tool_calls) == ("done", 0.5, ())
+    assert trace.warnings == (
+        "its reply is read as an envelope with the answer in `output`; the fields "
+        '"trace_id" are not read',
+    )
+
+
+def test_read_reply__a_warning_names_a_few_of_many_fields() -> None:
+    (warning,) = reply(output="x", **{f"field{number}": 1 for number in range(9)}).warnings
+    assert '"field4" and 4 more are not read' in warning
+    assert "field5" not in warning
+
+
+USAGES: list[tuple[dict[str, Any], tuple[int | None, int | None, int | None]]] = [
+    # OpenAI Chat.
+    (
+        {
+            "prompt_tokens": 90,
+            "completion_tokens": 20,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 30},
+        },
+        (90, 20, 30),
+    ),
+    # OpenAI Responses.
+    (
+        {
+            "input_tokens": 90,
+            "output_tokens": 20,
+            "input_tokens_details": {"cached_tokens": 30},
+        },
+        (90, 20, 30),
+    ),
+    # Anthropic, whose input is without the 30 cached and the 5 written to the cache.
+    (
+        {
+            "input_tokens": 55,
+            "output_tokens": 20,
+            "cache_read_input_tokens": 30,
+            "cache_creation_input_tokens": 5,
+        },
+        (90, 20, 30),
+    ),
+    # LangChain.
+    (
+        {"input_tokens": 90, "output_tokens": 20, "input_token_details": {"cache_read": 30}},
+        (90, 20, 30),
+    ),
+    # Gemini, whose 15 thoughts are paid as output.
+    (
+        {
+            "promptTokenCount": 90,
+            "candidatesTokenCount": 5,
+            "thoughtsTokenCount": 15,
+            "cachedContentTokenCount": 30,
+        },
+        (90, 20, 30),
+    ),
+    # The AI SDK, AgentV.
+    ({"inputTokens": 90, "outputTokens": 20, "cachedInputTokens": 30}, (90, 20, 30)),
+    ({"promptTokens": 90, "completionTokens": 20}, (90, 20, None)),
+    ({"input": 90, "output": 20, "cached": 30}, (90, 20, 30)),
+    ({"completion_tokens": 20}, (None, 20, None)),
+    ({"prompt_tokens": 0, "completion_tokens": 0}, (0, 0, None)),
+]
+
+
+@pytest.mark.parametrize(("usage", "tokens"), USAGES)
+def test_read_reply__usage_in_the_vendors_formats(
+    usage: dict[str, Any], tokens: tuple[int | None, int | None, int | None]
+) -> None:
+    trace = reply(text="done", usage=usage)
+    assert trace.output == "done"
+    assert (trace.input_tokens, trace.output_tokens, trace.cached_tokens) == tokens
+    assert trace.warnings == ()
+
+
+@pytest.mark.parametrize("usage", [{"tokens": 5}, "much", {"prompt_tokens": "90"}, []])
+def test_read_reply__usage_in_no_known_format_is_unknown(usage: Any) -> None:
+    trace = reply(text="done", usage=usage)
+    assert (trace.output, trace.input_tokens, trace.output_tokens) == ("done", None, None)
+    assert trace.warnings == ("the `usage` of its reply has none of the known formats",)
+
+
+def test_read_reply__its_own_figures_come_before_the_usage() -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.25}
+    trace = reply(text="done", token_usage={"input": 90}, usage=usage)
+    assert (trace.input_tokens, trace.output_tokens, trace.cost_usd) == (90, 2, 0.25)
+    assert reply(text="done", usage=usage, cost_usd=0.5).cost_usd == 0.5
 
 
 EMPTY: list[dict[str, Any]] = [

@@ -1,0 +1,103 @@
+"""Runs of suites with agents: what was refused, what they write into the checkout, unknown fields
+of replies."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agentevals_action.results.jsonl import read_results
+from tests.support import agent_programs, command
+from tests.support.repositories import Repository
+
+SUITE = """\
+name: writer
+tests:
+  - id: one
+    input: write the file
+    assert:
+      - {type: tool_trajectory, expected: [{tool: Write}]}
+"""
+RESULTS = "agentevals-report/results.jsonl"
+WRITE = {"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "/w/a"}}
+DENIAL = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "not granted"}
+
+
+def refused_write() -> str:
+    """A run of Claude Code in which it may not write, and says that it did."""
+    said = agent_programs.claude_said("I wrote it.").splitlines()
+    init, message, result = (json.loads(line) for line in said)
+    call = {**message, "message": {**message["message"], "id": "msg_0", "content": [WRITE]}}
+    answer = {"type": "user", "message": {"role": "user", "content": [DENIAL]}}
+    result["permission_denials"] = [{"tool_name": "Write", "tool_use_id": "t1", "tool_input": {}}]
+    return agent_programs.lines(init, call, answer, message, result)
+
+
+def repository(tmp_path: Path, target: dict[str, Any], suite: str = SUITE, **more: str) -> Path:
+    """A repository with a suite and its target, which git does not ignore anything of."""
+    targets = json.dumps([{"name": "default", **target}])
+    files = {"EVAL.yaml": suite, ".agentv/targets.yaml": targets, **more}
+    return Repository.create(tmp_path / "work", files).path
+
+
+def test_refused__is_no_pass_and_is_named(tmp_path: Path) -> None:
+    stream = tmp_path / "stream.jsonl"
+    stream.write_text(refused_write())
+    target = {"provider": "claude-cli", "command": ["sh", "-c", f"cat {stream}"]}
+    folder = repository(tmp_path, target)
+    done = command.run(folder, "run")
+    assert done.code == 1, done.err
+    (result,) = read_results(folder / RESULTS)
+    assert result.misses == ('did not call "Write" (the call was refused)',)
+    summary = result.trace_summary
+    assert summary is not None
+    assert (summary.tool_call_count, summary.tool_names) == (0, ())
+    assert summary.refused_tools == ("Write",)
+    assert 'the agent was not permitted to call "Write"' in done.err
+    # The stored answer keeps the mark: a baseline that is scored again does not pass.
+    (sample,) = result.samples
+    assert sample.output_messages[0]["tool_calls"][0]["refused"] is True
+
+
+PLAIN = """\
+name: plain
+tests:
+  - {id: one, input: hi, assert: [{type: contains, value: done}]}
+  - {id: two, input: hi, assert: [{type: contains, value: done}]}
+"""
+
+
+def test_checkout__files_that_an_agent_leaves_there_are_listed(tmp_path: Path) -> None:
+    program = "echo x > left.txt; echo y > kept.txt; mkdir -p __pycache__; touch __pycache__/a.pyc"
+    target = {"provider": "cli", "command": f"{program}; echo done"}
+    folder = repository(tmp_path, target, PLAIN, **{".gitignore": "kept.txt\n"})
+    done = command.run(folder, "run")
+    assert done.code == 0, done.err
+    assert "agents that ran without a `workspace` changed files of the checkout" in done.err
+    assert "later tests see: `left.txt`; give these tests a `workspace`" in done.err
+
+
+def test_checkout__the_files_of_the_action_and_those_from_before_are_not(tmp_path: Path) -> None:
+    target = {"provider": "cli", "command": "echo done"}
+    folder = repository(tmp_path, target, PLAIN)
+    (folder / "mine.txt").write_text("not committed")
+    done = command.run(folder, "run", "--output", "out.jsonl")
+    assert done.code == 0, done.err
+    assert "changed files of the checkout" not in done.err
+
+
+def test_checkout__an_agent_with_a_workspace_has_its_own_files(tmp_path: Path) -> None:
+    target = {"provider": "cli", "command": "echo x > left.txt; echo done"}
+    suite = PLAIN.replace("tests:", "workspace: {template: files}\ntests:")
+    folder = repository(tmp_path, target, suite, **{"files/a.txt": "a"})
+    done = command.run(folder, "run")
+    assert done.code == 0, done.err
+    assert "changed files of the checkout" not in done.err
+
+
+def test_reply__unknown_fields_of_an_envelope_are_named(tmp_path: Path) -> None:
+    reply = json.dumps({"output": "done", "trace_id": "t-1"})
+    folder = repository(tmp_path, {"provider": "cli", "command": f"echo '{reply}'"}, PLAIN)
+    done = command.run(folder, "run")
+    assert done.code == 0, done.err
+    assert "the target `default`: its reply is read as an envelope" in done.err
+    assert '"trace_id" are not read' in done.err
