@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -138,10 +139,28 @@ def test_arguments__that_are_invalid_are_reported_with_exit_code_2(
     assert message in done.err
 
 
-@pytest.mark.parametrize("at_once", ["1", ""])
+def run_into(
+    folder: Path, arguments: Sequence[str], streams: tuple[int, int], *, at_once: bool
+) -> int:
+    """The exit code with these streams; `at_once` writes without a buffer, which only a new
+    interpreter does."""
+    if not at_once:
+        with command.start_into(folder, arguments, command.environment(), streams) as process:
+            return process.wait(100)
+    return subprocess.run(
+        [*command.COMMAND, *arguments],
+        cwd=folder,
+        env=command.environment({"PYTHONUNBUFFERED": "1"}),
+        stdout=streams[0],
+        stderr=streams[1],
+        timeout=100,
+    ).returncode
+
+
+@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("arguments", [["nope"], ["--help"], ["list"]])
 def test_output__that_nobody_can_read_is_no_success_and_no_crash(
-    tmp_path: Path, arguments: list[str], at_once: str
+    tmp_path: Path, arguments: list[str], at_once: bool
 ) -> None:
     (tmp_path / "EVAL.yaml").write_text(
         "name: greeter\ntests: [{id: one, input: hello, assert: [{type: contains, value: a}]}]\n"
@@ -149,38 +168,25 @@ def test_output__that_nobody_can_read_is_no_success_and_no_crash(
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = subprocess.run(
-            [*command.COMMAND, *arguments],
-            cwd=tmp_path,
-            env=command.environment({"PYTHONUNBUFFERED": at_once}),
-            stdout=writing,
-            stderr=writing,
-            timeout=100,
-        )
+        code = run_into(tmp_path, arguments, (writing, writing), at_once=at_once)
     finally:
         os.close(writing)
 
-    assert done.returncode == 1
+    assert code == 1
 
 
 @pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="this system has no device that is always full"
 )
-@pytest.mark.parametrize("at_once", ["1", ""])
+@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("arguments", [["schema"], ["--version"]])
 def test_output__without_space_is_reported_and_not_a_success(
-    tmp_path: Path, arguments: list[str], at_once: str
+    tmp_path: Path, arguments: list[str], at_once: bool
 ) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*command.COMMAND, *arguments],
-            cwd=tmp_path,
-            env=command.environment({"PYTHONUNBUFFERED": at_once}),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=100,
-        )
-    assert (done.returncode, done.stderr.decode()) == (
+    errors = tmp_path / "errors"
+    with Path("/dev/full").open("wb") as full, errors.open("wb") as err:
+        code = run_into(tmp_path, arguments, (full.fileno(), err.fileno()), at_once=at_once)
+    assert (code, errors.read_text()) == (
         3,
         "standard output cannot be written: no space is left there\nfree some space there\n",
     )
@@ -196,15 +202,8 @@ def test_output__that_is_full_for_errors_too_ends_in_the_code_of_what_happened(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*command.COMMAND, *arguments],
-            cwd=tmp_path,
-            env=command.environment(),
-            stdout=full,
-            stderr=full,
-            timeout=100,
-        )
-    assert done.returncode == code
+        done = run_into(tmp_path, arguments, (full.fileno(), full.fileno()), at_once=False)
+    assert done == code
 
 
 def test_output__that_is_closed_from_the_start_is_no_crash(tmp_path: Path) -> None:

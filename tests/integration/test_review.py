@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -606,7 +605,7 @@ def test_review__a_gate_that_fails_once_is_sampled_again(
     assert row["gatesFailed"] == (["by-name"] if code else [])
 
 
-def wait_for(path: Path, child: "subprocess.Popen[str]") -> None:
+def wait_for(path: Path, child: command.Process) -> None:
     deadline = time.monotonic() + 60
     while not path.exists():
         assert child.poll() is None, child.communicate()

@@ -9,12 +9,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any, Protocol, Self
 
 from tests.support import warm
 
 #: Where the tests' own interpreter has its commands; children must find `python3` there too.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 COMMAND = [sys.executable, "-m", "agentevals_action"]
+#: A fork may not use all of the system's libraries elsewhere.
+_FORKS = sys.platform.startswith("linux")
 
 
 @dataclass(frozen=True)
@@ -58,22 +61,13 @@ def finish(
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
         tempfile.TemporaryFile("w+", encoding="utf-8") as err,
     ):
-        streams = (out, out if merged else err)
-        if sys.platform.startswith("linux"):
-            code = warm.process(**environment()).finish(
-                folder, arguments, environ, streams, timeout
-            )
-        else:  # a fork may not use all of the system's libraries there
-            words, nothing = [*COMMAND, *arguments], subprocess.DEVNULL
-            code = subprocess.run(
-                words,
-                cwd=folder,
-                env=environ,
-                stdin=nothing,
-                stdout=streams[0],
-                stderr=streams[1],
-                timeout=timeout,
-            ).returncode
+        streams = (out.fileno(), (out if merged else err).fileno())
+        with start_into(folder, arguments, environ, streams) as process:
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
         out.seek(0)
         err.seek(0)
         return Done(code, out.read(), err.read())
@@ -82,16 +76,9 @@ def finish(
 def run_with_small_files(folder: Path, kilobytes: int, *arguments: str) -> Done:
     """The same where no file can grow larger than this: what a full disk does, in the middle of a
     row."""
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=environment({"PYTHONDONTWRITEBYTECODE": "1"}),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        preexec_fn=small_files(kilobytes),
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    with start_with_pipes(folder, arguments, environment(), kilobytes=kilobytes) as process:
+        out, err = process.communicate(timeout=100)
+        return Done(process.wait(), out, err)
 
 
 def small_files(kilobytes: int | None) -> Callable[[], None] | None:
@@ -108,9 +95,7 @@ def run_on_terminal(folder: Path, *arguments: str, columns: int = 100) -> str:
     erases again."""
     main, side = pty.openpty()
     extra = {"TERM": "xterm-256color", "COLUMNS": str(columns)}
-    done = subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, env=environment(extra), stdout=side, stderr=side
-    )
+    done = start_into(folder, arguments, environment(extra), (side, side))
     os.close(side)
     written = b""
     try:
@@ -123,15 +108,74 @@ def run_on_terminal(folder: Path, *arguments: str, columns: int = 100) -> str:
     return written.decode()
 
 
-def start(
-    folder: Path, *arguments: str, env: Mapping[str, str] | None = None
-) -> "subprocess.Popen[str]":
+class Process(Protocol):
+    """A command that runs: what tests use of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def stdout(self) -> IO[str] | None: ...
+    @property
+    def stderr(self) -> IO[str] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def kill(self) -> None: ...
+    def communicate(self, *, timeout: float | None = None) -> tuple[str, str]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def start(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Process:
     """Starts it and gives the process, for tests that kill it."""
+    return start_with_pipes(folder, arguments, environment(env))
+
+
+def start_with_pipes(
+    folder: Path,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    merged: bool = False,
+    kilobytes: int | None = None,
+) -> Process:
+    """Starts it in exactly this environment with a pipe for each stream, or one for both."""
+    if not _FORKS:
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            cwd=folder,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+            preexec_fn=small_files(kilobytes),
+            text=True,
+        )
+    reading, writing = os.pipe()
+    reading_errors, writing_errors = (None, writing) if merged else os.pipe()
+    fork = warm.process(**environment()).start(
+        folder, arguments, environ, (writing, writing_errors), kilobytes
+    )
+    for descriptor in {writing, writing_errors}:
+        os.close(descriptor)
+    fork.stdout = os.fdopen(reading, encoding="utf-8")
+    fork.stderr = None if reading_errors is None else os.fdopen(reading_errors, encoding="utf-8")
+    return fork
+
+
+def start_into(
+    folder: Path, arguments: Sequence[str], environ: Mapping[str, str], streams: tuple[int, int]
+) -> Process:
+    """Starts it in exactly this environment with these descriptors as its streams."""
+    if _FORKS:
+        return warm.process(**environment()).start(folder, arguments, environ, streams)
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,
-        env=environment(env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=streams[0],
+        stderr=streams[1],
         text=True,
     )

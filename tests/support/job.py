@@ -2,8 +2,7 @@
 and event."""
 
 import json
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,16 +79,10 @@ class Job:
             }
         )
 
-    def start(self, program: Sequence[str] = command.COMMAND) -> "subprocess.Popen[str]":
-        """Starts the step, for tests that kill it or wrap the program."""
-        return subprocess.Popen(
-            [*program, "action"],
-            cwd=self.workspace,
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            preexec_fn=command.small_files(self.kilobytes),
-            text=True,
+    def start(self) -> command.Process:
+        """Starts the step, for tests that kill it."""
+        return command.start_with_pipes(
+            self.workspace, ["action"], self.environment(), merged=True, kilobytes=self.kilobytes
         )
 
     def finish(self, timeout: float = 100) -> Finished:
@@ -102,7 +95,7 @@ class Job:
         else:  # through a pipe: a file that takes the log would be held short too
             with self.start() as process:
                 log, _ = process.communicate(timeout=timeout)
-            code = process.returncode
+                code = process.wait()
         return Finished(
             code,
             self.outputs(),

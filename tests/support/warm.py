@@ -2,19 +2,23 @@
 spared the start-up."""
 
 import atexit
+import contextlib
 import functools
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import resource
 import runpy
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +28,7 @@ _PACKAGE = "agentevals_action"
 
 
 class Warm:
-    """The one who asks: one command at a time."""
+    """The one who asks."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._commands, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -44,33 +48,98 @@ class Warm:
         self._commands.close()
         self._process.wait()
 
-    def finish(
+    def start(
         self,
         folder: Path,
         arguments: Sequence[str],
         environment: Mapping[str, str],
-        streams: tuple[IO[str], IO[str]],
-        timeout: float,
-    ) -> int:
-        """Runs the command to its end; its exit code, or TimeoutExpired, which ends this process
-        too."""
-        asked = json.dumps(
-            {"folder": str(folder), "arguments": arguments, "environment": dict(environment)}
-        )
-        socket.send_fds(
-            self._commands,
-            [asked.encode("utf-8", "surrogateescape")],
-            [stream.fileno() for stream in streams],
-        )
-        self._commands.settimeout(timeout)
+        streams: tuple[int, int],
+        kilobytes: int | None = None,
+    ) -> "Fork":
+        """Starts the command with these two standard streams; `kilobytes` is the largest file that
+        it can write."""
+        asked = {
+            "folder": str(folder),
+            "arguments": arguments,
+            "environment": dict(environment),
+            "kilobytes": kilobytes,
+        }
+        status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            message = json.dumps(asked).encode("utf-8", "surrogateescape")
+            socket.send_fds(self._commands, [message], [*streams, theirs.fileno()])
+        return Fork(status, arguments)
+
+
+class Fork:
+    """A command that runs: what tests use of `subprocess.Popen`."""
+
+    stdout: IO[str] | None = None
+    stderr: IO[str] | None = None
+    returncode: int | None = None
+
+    def __init__(self, status: socket.socket, arguments: Sequence[str]) -> None:
+        self._status = status
+        self._arguments = list(arguments)
+        self.pid = self._number(None)
+
+    def __enter__(self) -> "Fork":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for stream in filter(None, (self.stdout, self.stderr)):
+            stream.close()
+        self.wait()
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
         try:
-            answer = self._commands.recv(20)
-        except TimeoutError:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            process.cache_clear()
-            raise subprocess.TimeoutExpired(list(arguments), timeout) from None
-        assert answer, f"the process that forks for each command ended with {self._process.wait()}"
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code; TimeoutExpired after so many seconds."""
+        if self.returncode is None:
+            self.returncode = self._number(timeout)
+            self._status.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Waits for its end; what it wrote to the streams that are pipes."""
+        with ThreadPoolExecutor(2) as pool:
+            parts = [pool.submit(_read, stream) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            return parts[0].result(), parts[1].result()
+
+    def _number(self, timeout: float | None) -> int:
+        self._status.settimeout(timeout)
+        try:
+            answer = self._status.recv(20)
+        except (TimeoutError, BlockingIOError):
+            raise subprocess.TimeoutExpired(self._arguments, timeout or 0) from None
+        assert answer, "the process that forks for each command has ended"
         return int(answer)
+
+
+def _read(stream: IO[str] | None) -> str:
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()
 
 
 @functools.cache
@@ -80,22 +149,51 @@ def process(**environment: str) -> Warm:
 
 
 def _asked(commands: socket.socket) -> Any:
-    """Answers each command with the exit code of a fork until nobody asks any more: None. In the
-    fork, the command."""
-    while True:
-        message, streams, _, _ = socket.recv_fds(commands, _LONGEST, 2)
-        if not message:
-            return None
-        child = os.fork()
-        if not child:
-            os.dup2(streams[0], 1)
-            os.dup2(streams[1], 2)
-            for descriptor in (*streams, commands.detach()):
-                os.close(descriptor)
-            return json.loads(message.decode("utf-8", "surrogateescape"))
-        for descriptor in streams:
-            os.close(descriptor)
-        commands.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """Answers each command with the process id of a fork and later its exit code, until nobody asks
+    any more: None. In the fork, the command."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(commands, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not commands:
+                    _end(selector, key)
+                    continue
+                message, descriptors, _, _ = socket.recv_fds(commands, _LONGEST, 3)
+                if not message:
+                    return None
+                out, err, status = descriptors
+                child = os.fork()
+                if not child:
+                    os.dup2(out, 1)
+                    os.dup2(err, 2)
+                    commands.close()
+                    _forget(selector, descriptors)
+                    return json.loads(message.decode("utf-8", "surrogateescape"))
+                os.close(out)
+                os.close(err)
+                answers = socket.socket(fileno=status)
+                answers.send(b"%d" % child)
+                selector.register(os.pidfd_open(child), selectors.EVENT_READ, (child, answers))
+
+
+def _end(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+    """Reports the exit code of a fork that has ended."""
+    child, answers = key.data
+    selector.unregister(key.fileobj)
+    os.close(key.fd)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with answers, contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        answers.send(b"%d" % code)
+
+
+def _forget(selector: selectors.BaseSelector, descriptors: Sequence[int]) -> None:
+    """Closes in a fork what is the server's."""
+    for key in selector.get_map().values():
+        if key.data:
+            key.data[1].close()
+            os.close(key.fd)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _main() -> None:
@@ -117,6 +215,11 @@ def _main() -> None:
         os.environ.update(asked["environment"])
         sys.argv[1:] = asked["arguments"]
         sys.path.insert(0, asked["folder"])
+        is_terminal = os.isatty(1)
+        sys.stdout = os.fdopen(1, "w", 1 if is_terminal else -1, "utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
+        if asked["kilobytes"]:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["kilobytes"] * 1024,) * 2)
         try:
             runpy.run_module(_PACKAGE, run_name="__main__", alter_sys=True)
         except SystemExit as ended:
@@ -153,8 +256,11 @@ def _exit(code: int) -> None:
     threading._shutdown()  # type: ignore[attr-defined]  # as a fork of multiprocessing ends
     atexit._run_exitfuncs()
     gc.collect()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = 120  # as the interpreter does
     os._exit(code)
 
 
