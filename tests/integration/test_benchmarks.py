@@ -23,3 +23,13 @@ def test_speed__prints_a_row_for_a_workload() -> None:
     assert heads.startswith("| workload | floor |")
     assert [row.count("|") for row in rows] == [heads.count("|")] * 2
     assert "50 concurrent calls" in rows[1]
+
+
+def test_python_agents__prints_a_row_for_a_target() -> None:
+    script = ROOT / "benchmarks" / "python_agents.py"
+    command = [sys.executable, str(script), "python", "--times", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    *_, row = done.stdout.splitlines()
+    assert row.startswith("| `python` | ")

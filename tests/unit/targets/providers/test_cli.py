@@ -1,5 +1,6 @@
 import asyncio
 import base64
+import json
 import os
 import sys
 import tempfile
@@ -545,3 +546,16 @@ def test_files__words_that_are_files_of_the_repository(tmp_path: Path) -> None:
         == ()
     )
     assert named(command="agent 'unclosed") == ()
+
+
+def test_complete__a_conversation_is_read_without_its_question(tmp_path: Path) -> None:
+    """As LangChain's `messages_to_dict` returns it."""
+    items = [
+        {"type": "human", "data": {"content": "hello"}},
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "look", "args": {}}]}},
+        {"type": "ai", "data": {"content": "hi"}},
+    ]
+    (tmp_path / "reply.json").write_text(json.dumps(items))
+    trace = answer(tmp_path, ["cat", "reply.json"], "hello")
+    assert [message.role for message in trace.messages] == ["assistant", "assistant"]
+    assert (trace.output, trace.tool_calls) == ("hi", (ToolCall("look", {}),))

@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,22 @@ def test_complete__an_envelope_is_messages_and_figures() -> None:
 def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) -> None:
     with AgentServer(reply) as server:
         assert ask(server.url, output_path=path).output == text
+
+
+@pytest.mark.parametrize("path", [None, "result.messages"])
+def test_complete__a_conversation_is_read_without_its_question(path: str | None) -> None:
+    """As pydantic-ai's `all_messages_json` returns it."""
+    answered = {"part_kind": "text", "content": "hi"}
+    usage = {"input_tokens": 5, "output_tokens": 2, "cache_read_tokens": 1}
+    items = [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hello"}]},
+        {"kind": "response", "parts": [answered], "usage": usage},
+    ]
+    reply = {"result": {"messages": items}} if path else json.dumps(items).encode()
+    with AgentServer(reply) as server:
+        trace = ask(server.url, output_path=path)
+    assert [message.role for message in trace.messages] == ["assistant"]
+    assert (trace.output, trace.input_tokens, trace.output_tokens) == ("hi", 5, 2)
 
 
 @pytest.mark.parametrize(
