@@ -132,3 +132,33 @@ def test_compare__rows_of_two_targets_are_refused(folder: Path) -> None:
 
     assert code == 2
     assert "contains the test `one` of `greeter` twice (target `agent` and `other`)" in said[0]
+
+
+#: What AgentV 4.42.4 wrote for a suite of two tests at evals/greet.eval.yaml.
+REAL = Path(__file__).parents[1] / "support" / "agentv_index.jsonl"
+
+
+def test_compare__agentv_s_real_index_by_the_path_of_the_suite(tmp_path: Path) -> None:
+    """Each row names the copy of its test as `eval_path`; the suite's path stands elsewhere."""
+    rows = [json.loads(line) for line in REAL.read_text().splitlines()]
+    assert [row["eval_path"] for row in rows] == [
+        "greeter/one/task/EVAL.yaml",
+        "greeter/two/task/EVAL.yaml",
+    ]
+    rows[0]["score"] = 0
+    (tmp_path / "head.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, lines = compare(tmp_path, str(REAL), "head.jsonl")
+    assert code == 1
+    assert "2 tests: 1 regressed, 1 still failing" in lines, lines
+    assert any("evals/greet.eval.yaml" in line for line in lines)
+
+
+def test_compare__agentv_s_real_index_with_ours(tmp_path: Path) -> None:
+    (tmp_path / "evals").mkdir()
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(TARGETS)
+    (tmp_path / "evals/greet.eval.yaml").write_text(SUITE)
+    assert command.run(tmp_path, "run").code == 0
+    code, lines = compare(tmp_path, str(REAL), "agentevals-report/results.jsonl")
+    assert code == 0
+    assert "2 tests: 1 unchanged, 1 improved" in lines, lines

@@ -68,7 +68,7 @@ def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
         target=_text(data, "target"),
         trace_summary=trace,
         evaluator_results=evaluators,
-        eval_path=_text(data, "eval_path") or _text(data, "suite") or _text(data, "dataset"),
+        eval_path=_suite_path(data),
         samples=(sample,),
         cost_usd=_number(data, "cost_usd"),
         duration_ms=_number(data, "duration_ms"),
@@ -78,6 +78,18 @@ def read_row(data: Mapping[str, Any], folder: Path) -> TestResult:
 
 def _id(data: Mapping[str, Any]) -> str | None:
     return _text(data, "test_id") or _text(data, "eval_id") or None
+
+
+def _suite_path(data: Mapping[str, Any]) -> str:
+    """The path of the suite; its name if the row has none. `eval_path` itself can name the copy of
+    the test that AgentV puts into the results of each run."""
+    identity = data.get("projection_identity")
+    dimensions = identity.get("dimensions") if isinstance(identity, Mapping) else None
+    if isinstance(dimensions, Mapping) and (path := _text(dimensions, "eval_path")):
+        return path
+    path, copies = _text(data, "eval_path"), _text(data, "task_dir")
+    is_copy = bool(copies) and path.startswith(f"{copies}/")
+    return ("" if is_copy else path) or _text(data, "suite") or _text(data, "dataset")
 
 
 def _score(data: Mapping[str, Any]) -> float | None:

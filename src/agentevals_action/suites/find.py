@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
@@ -36,6 +37,7 @@ DEFAULT_PATTERNS = (
 )
 
 _DATASET = "dataset.yaml"
+_RESULTS = "results"
 _SUITE_SUFFIXES = (*YAML_SUFFIXES, *ROW_SUFFIXES)
 _TESTS_LINE = re.compile(r"^[\"']?(tests|evalcases|eval_cases)[\"']?\s*:", re.MULTILINE)
 
@@ -162,6 +164,8 @@ def _walk(root: Path, below: Path) -> Iterator[str]:
 
 def _is_searched(path: str) -> bool:
     folders = PurePosixPath(path).parts[:-1]
+    if (FOLDER, _RESULTS) in pairwise(folders):  # AgentV copies each test into its results
+        return False
     return not any(
         part == "node_modules" or (part.startswith(".") and part != FOLDER) for part in folders
     )

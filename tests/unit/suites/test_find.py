@@ -158,3 +158,19 @@ def test_links__of_folders_are_not_followed(root: Path, tmp_path: Path) -> None:
     (root / "linked").symlink_to(tmp_path / "outside")
 
     assert find_suites(root, root, (), None) == DEFAULT
+
+
+def test_find__copies_of_suites_in_agentvs_results_are_none(tmp_path: Path) -> None:
+    copies = ".agentv/results/runs/default/2026-11-22T10-42-52-456Z/greeter/one/task"
+    root = suites.write(
+        tmp_path / "r",
+        {
+            "EVAL.yaml": TESTS,
+            f"{copies}/EVAL.yaml": TESTS,
+            f"evals/{copies}/EVAL.yaml": TESTS,
+            ".agentv/evals/d.eval.yaml": TESTS,
+            "results/EVAL.yaml": TESTS,
+        },
+    )
+    expected = (".agentv/evals/d.eval.yaml", "EVAL.yaml", "results/EVAL.yaml")
+    assert find_suites(root, root, (), None) == expected
