@@ -164,3 +164,103 @@ def test_run__asks_for_the_key_of_a_judge_inside(tmp_path: Path) -> None:
 
     assert done.code == 2
     assert "the target `paid` needs PAID_KEY" in done.out + done.err
+
+
+COMBINED = """\
+name: combined
+tests:
+  - id: program
+    input: alpha
+    assert:
+      - name: both
+        type: composite
+        required: 0.5
+        aggregator: {type: code-grader, path: python3 judges/combine.py}
+        assertions:
+          - {name: first, type: contains, value: alpha}
+          - {name: second, type: contains, value: beta}
+  - id: model
+    input: alpha
+    assert:
+      - name: both
+        type: composite
+        aggregator: {type: llm-grader, prompt: "{{EVALUATOR_RESULTS_JSON}}"}
+        assertions:
+          - {name: first, type: contains, value: alpha}
+          - {name: second, type: contains, value: beta}
+  - id: repeated
+    input: alpha
+    assert:
+      - name: both
+        type: composite
+        aggregator: {type: llm-grader, prompt: "{{EVALUATOR_RESULTS_JSON}}"}
+        assertions: [{name: first, type: contains, value: gamma}]
+  - id: error
+    input: alpha
+    assert:
+      - name: both
+        type: composite
+        aggregator: {type: code-grader, path: touch ran}
+        assertions: [{name: broken, type: code_judge, script: [sh, -c, "echo no >&2; exit 1"]}]
+  - id: outside
+    input: alpha
+    assert: [{name: plain, type: llm_judge, prompt: "{{EVALUATOR_RESULTS_JSON}}"}]
+"""
+COMBINER = """\
+import json, sys
+read = json.load(sys.stdin)
+first, second = read["results"]["first"], read["results"]["second"]
+assert (first["score"], first["verdict"], second["verdict"]) == (1, "pass", "fail"), read
+assert second["assertions"][0]["passed"] is False
+print(json.dumps({"score": 0.25, "assertions": [{"text": read["output"].strip(), "passed": False}]}))
+"""
+DECIDED = """\
+targets:
+  - {name: default, provider: cli, command: [cat], judge_target: judge}
+  - name: judge
+    provider: mock
+    responses:
+      - {pattern: '(?s)"first".*"result": 1.*"second".*"result": 0', response: '{"score": 0.75}'}
+      - {pattern: '', response: '[{"evaluator": "first", "result": 0.0}]'}
+"""
+
+
+def test_combined__a_program_or_a_model_reads_the_results_and_scores(tmp_path: Path) -> None:
+    for name, text in {
+        "EVAL.yaml": COMBINED,
+        "judges/combine.py": COMBINER,
+        ".agentv/targets.yaml": DECIDED,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    done = command.run(tmp_path, "run")
+
+    lines = (tmp_path / "agentevals-report/results.jsonl").read_text().splitlines()
+    rows = {row["evalId"]: row for row in map(json.loads, lines)}
+    assert rows["program"]["score"] == 0.25, done.err
+    assert rows["program"]["gatesFailed"] == ["both"]
+    (program,) = rows["program"]["evaluatorResults"]
+    assert program["misses"][-1] == "alpha"
+    assert [each["name"] for each in program["evaluatorResults"]] == [
+        "first",
+        "second",
+        "aggregator",
+    ]
+    assert rows["model"]["score"] == 0.75
+    for name in ("repeated", "error", "outside"):
+        assert (rows[name]["score"], rows[name]["verdict"]) == (None, None), name
+    assert not (tmp_path / "ran").exists()
+
+
+def test_combined__a_missing_program_is_an_error_of_validate(tmp_path: Path) -> None:
+    (tmp_path / "EVAL.yaml").write_text(COMBINED)
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv/targets.yaml").write_text(DECIDED)
+
+    done = command.run(tmp_path, "validate")
+
+    assert done.code == 2
+    assert "the judge `aggregator` runs" in (said := done.out + done.err)
+    assert "combine.py, which does not exist" in said

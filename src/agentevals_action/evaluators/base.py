@@ -50,7 +50,8 @@ class Case:
     the user of the judges' processes, None for that of the action. `judges`
     returns the targets that a program may call for an evaluator; AttemptError of kind
     `configuration` if there is no judge. `copy_of` returns the copy of a judge's file (absolute
-    path) that no agent can change, or the path itself."""
+    path) that no agent can change, or the path itself. `results` are those of the evaluators that
+    an aggregator combines, by name, as JSON data; None for any other evaluator."""
 
     test: Test
     trace: Trace
@@ -64,6 +65,7 @@ class Case:
     file_changes: str | None = None
     user: ChildUser | None = None
     copy_of: Callable[[Path], Path] = lambda path: path
+    results: Mapping[str, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

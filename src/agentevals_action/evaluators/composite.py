@@ -25,7 +25,14 @@ from agentevals_action.evaluators.base import (
 )
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.file_model import FileModel, ListOf, Steps, Weight, errors_at
+from agentevals_action.model.file_model import (
+    FileModel,
+    ListOf,
+    NonEmpty,
+    Steps,
+    Weight,
+    errors_at,
+)
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
     PASS_SCORE,
@@ -37,9 +44,25 @@ from agentevals_action.model.suite import Evaluator
 from agentevals_action.results.scoring import reaches, weighted_mean
 
 Aggregation = Literal[
-    "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"
+    "weighted_average",
+    "minimum",
+    "maximum",
+    "safety_gate",
+    "all_or_nothing",
+    "threshold",
+    "code_judge",
+    "llm_judge",
 ]
 AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+#: The aggregations by a last evaluator, which reads the results of the others.
+_COMBINING: Sequence[Aggregation] = ("code_judge", "llm_judge")
+#: Their names in AgentV.
+_SPELLINGS: Mapping[str, Aggregation] = {
+    "code_grader": "code_judge",
+    "script": "code_judge",
+    "llm_grader": "llm_judge",
+    "llm_rubric": "llm_judge",
+}
 #: The aggregations that use weights.
 _WEIGHTED: Sequence[Aggregation] = ("weighted_average", "safety_gate", "all_or_nothing")
 
@@ -54,19 +77,24 @@ _FIELDS: Mapping[str, tuple[Sequence[Aggregation], str]] = {
         ("all_or_nothing", "threshold"),
         "write `type: all_or_nothing`, or `required: 0.7` at the evaluator for a gate at 0.7",
     ),
+    "path": (("code_judge",), "write `type: code_judge`, or remove it"),
+    "cwd": (("code_judge",), "write `type: code_judge`, or remove it"),
+    "prompt": (("llm_judge",), "write `type: llm_judge`, or remove it"),
 }
-#: The aggregators of AgentV that are not supported, and the advice.
-_UNSUPPORTED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("code_judge", "code_grader", "script", "llm_judge", "llm_grader", "llm_rubric"),
-        "use a single evaluator of that type",
-    ),
+#: What an aggregation needs, and the advice.
+_NEEDED: Mapping[Aggregation, tuple[str, str]] = {
+    "threshold": ("threshold", "write the fraction that must pass, as 0.5"),
+    "code_judge": ("path", "write the command, as `node combine.js`"),
+    "llm_judge": ("prompt", "write one with `{{EVALUATOR_RESULTS_JSON}}` in it"),
 }
+_NAMES = (*AGGREGATIONS, *_SPELLINGS)
 _AGGREGATION_SCHEMA = {
     "type": "string",
     "anyOf": [
         {"enum": list(AGGREGATIONS)},
-        {"pattern": f"^({'|'.join(name.replace('_', '[-_]') for name in AGGREGATIONS)})$"},
+        {
+            "pattern": f"^({'|'.join(name.replace('_', '[-_]') for name in _NAMES)})$",
+        },
     ],
 }
 
@@ -81,10 +109,9 @@ def _read_aggregation(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     key = value.replace("-", "_")
+    key = _SPELLINGS.get(key, key)
     if key in AGGREGATIONS:
         return key
-    if advice := _UNSUPPORTED.get(key):
-        raise ValueError(f"the aggregator {value!r} of AgentV is not supported; {advice}")
     raise ValueError(f"there is no aggregator {cut(value, 100)!r}; {_suggest(key, AGGREGATIONS)}")
 
 
@@ -98,7 +125,8 @@ class Aggregator(FileModel):
         description="`weighted_average`, `minimum`, `maximum`, `safety_gate` (the "
         "evaluators in `required` must reach 0.6, or the test fails), "
         "`all_or_nothing` (0 if one score is under `threshold`), `threshold` (1 if the "
-        "fraction of the evaluators that pass reaches `threshold`, else 0).",
+        "fraction of the evaluators that pass reaches `threshold`, else 0), or a last evaluator "
+        "that reads the results of the others: `code_judge` or `llm_judge`.",
     )
     weights: dict[str, Weight] = Field(
         default_factory=dict,
@@ -116,6 +144,16 @@ class Aggregator(FileModel):
         description="For `all_or_nothing`: the score that each must reach; for `threshold`: the "
         "fraction that must pass; over 0 and up to 1.",
     )
+    path: NonEmpty | None = Field(
+        default=None,
+        description="For `code_judge`: the command, which gets `results` by name, too.",
+    )
+    cwd: NonEmpty | None = Field(default=None, description="For `code_judge`: its folder.")
+    prompt: NonEmpty | None = Field(
+        default=None,
+        description="For `llm_judge`: a path, or the text; `{{EVALUATOR_RESULTS_JSON}}` is "
+        "replaced by the results by name.",
+    )
 
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
@@ -126,8 +164,9 @@ class Aggregator(FileModel):
         }
         if misplaced:
             raise errors_at(misplaced)
-        if self.type == "threshold" and "threshold" not in self.model_fields_set:
-            raise ValueError("`threshold` is missing; write the fraction that must pass, as 0.5")
+        needed, advice = _NEEDED.get(self.type, ("type", ""))
+        if advice and needed not in self.model_fields_set:
+            raise ValueError(f"`{needed}` is missing; {advice}")
         if self.type == "safety_gate" and not self.required:
             raise ValueError(
                 "a `safety_gate` without `required` has no effect; "
@@ -232,6 +271,8 @@ class Composite(EvaluatorOptions):
     async def evaluate(self, case: Case, evaluator: Evaluator) -> Score:
         """The children's scores as one; a child that could not be scored makes this an error, and
         failed gates are kept."""
+        if self.aggregator.type in _COMBINING:
+            return await self._combined(case)
         weights, required = self.aggregator.weights, self.aggregator.required
         children = [
             replace(child, weight=weights.get(child.name, child.weight))
@@ -273,6 +314,28 @@ class Composite(EvaluatorOptions):
             error=errors[0] if errors else None,
         )
 
+    async def _combined(self, case: Case) -> Score:
+        """The score of the last evaluator, which reads the results of the others; an error if one
+        of those could not be scored."""
+        *others, last = self.evaluators
+        results = await run_evaluators(others, case)
+        if all(result.error is None for result in results):
+            by_name = {result.name: _as_data(result) for result in results}
+            results += await run_evaluators([last], replace(case, results=by_name))
+        error = next((result.error for result in results if result.error), None)
+        return Score(
+            value=None if error else results[-1].score,
+            hits=tuple(hit for result in results for hit in result.hits),
+            misses=tuple(miss for result in results for miss in result.misses),
+            reasoning=results[-1].reasoning,
+            details={"aggregator": self.aggregator.type},
+            gates_failed=tuple(gate for result in results for gate in result.gates_failed),
+            children=results,
+            error=error,
+            # A figure that the trace lacks may have decided.
+            known=all(result.best is None for result in results),
+        )
+
     @property
     def _least_fraction(self) -> float | None:
         """The fraction of the evaluators that must pass, if that decides."""
@@ -295,6 +358,22 @@ class Composite(EvaluatorOptions):
         ]
         value = rule.combine(scores) if is_known else None
         return value, f"{rule.type}{at}: {', '.join(parts)}"
+
+
+def _as_data(result: EvaluatorResult) -> dict[str, Any]:
+    """A result as an aggregator reads it, in the form of AgentV."""
+    assertions = [{"text": hit, "passed": True} for hit in result.hits]
+    assertions += [{"text": miss, "passed": False} for miss in result.misses]
+    return {
+        "type": result.type,
+        "score": result.score,
+        "verdict": "pass" if result.passed else "fail",
+        "assertions": assertions,
+        "hits": result.hits,
+        "misses": result.misses,
+        "reasoning": result.reasoning,
+        "details": result.details,
+    }
 
 
 def _at_best(result: EvaluatorResult) -> EvaluatorResult:

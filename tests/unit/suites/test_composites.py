@@ -171,7 +171,7 @@ BAD = {
     ),
     "an aggregator of another type": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: {{type: 3}}}}",
-        "6:77: `aggregator.type` is the number 3; write `weighted_average`, `minimum`, `maximum`, `safety_gate`, `all_or_nothing` or `threshold`",
+        "6:77: `aggregator.type` is the number 3; write `weighted_average`, `minimum`, `maximum`, `safety_gate`, `all_or_nothing`, `threshold`, `code_judge` or `llm_judge`",
     ),
     "an empty aggregator": (
         f"{{type: composite, evaluators: {CHILD}, aggregator: }}",
