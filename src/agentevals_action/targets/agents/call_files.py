@@ -14,6 +14,7 @@ from agentevals_action.targets.agents import placeholders
 #: The files by the placeholder that stands for their path.
 NAMES = {
     "PROMPT_FILE": "prompt.txt",
+    "MESSAGES_FILE": "messages.json",
     "OUTPUT_FILE": "output.txt",
     "TRACE_FILE": "trace.jsonl",
 }

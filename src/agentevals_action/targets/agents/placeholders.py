@@ -19,7 +19,10 @@ Command = str | Sequence[str]
 CommandType = TypeVar("CommandType", bound=Command)
 
 #: The placeholders that a command may contain.
-NAMES = ("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", "TRACE_FILE", "EVAL_ID", "ATTEMPT", "FILES")
+NAMES = (
+    *("PROMPT", "PROMPT_FILE", "MESSAGES_FILE", "OUTPUT_FILE", "TRACE_FILE"),
+    *("EVAL_ID", "ATTEMPT", "FILES"),
+)
 _PLACEHOLDER = re.compile(rf"(?<![${{])\{{({'|'.join(NAMES)}|GUIDELINES)\}}")
 _SHELLS = r"(?:ba|da|z|k|mk|a|fi)?sh"
 _INTERPRETER = (

@@ -4,6 +4,7 @@ from each line and answers with a line."""
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.isolation import give_folder
@@ -32,6 +34,8 @@ from agentevals_action.targets.otel.span_trace import add_trace, without_trace
 from agentevals_action.targets.replies.envelope import read_reply
 
 _MEGABYTE = 1024**2
+#: The placeholders without which the prompt is on standard input.
+_PROMPTS = ("PROMPT", "PROMPT_FILE", "MESSAGES_FILE")
 
 
 class Cli(ProviderOptions):
@@ -43,9 +47,9 @@ class Cli(ProviderOptions):
 
     command: Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
-        "{PROMPT_FILE}, {OUTPUT_FILE}, {TRACE_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one "
-        "for the prompt it comes on standard input, without {OUTPUT_FILE} the answer is standard "
-        "output."
+        "{PROMPT_FILE}, {MESSAGES_FILE} (the messages as JSON), {OUTPUT_FILE}, {TRACE_FILE}, "
+        "{FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt it comes on standard input, "
+        "without {OUTPUT_FILE} the answer is standard output."
     )
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
@@ -216,8 +220,7 @@ class _Connected(Provider):
     ) -> process.Completed:
         options = self._options
         folder, command = agent_command.locate(options.command, request, options.cwd)
-        prompt_file = files.path("PROMPT_FILE")
-        by_file = placeholders.uses(command, "PROMPT_FILE")
+        prompt_file, messages_file = files.path("PROMPT_FILE"), files.path("MESSAGES_FILE")
         try:
             prompt = prompt_text(request.messages)
             uses_files = placeholders.uses(command, "FILES")
@@ -226,14 +229,17 @@ class _Connected(Provider):
             )
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        if by_file:
+        if placeholders.uses(command, "PROMPT_FILE"):
             prompt_file.write_text(prompt, encoding="utf-8", errors="replace", newline="")
+        if placeholders.uses(command, "MESSAGES_FILE"):
+            messages_file.write_text(json.dumps(wire_messages(request.messages)), encoding="utf-8")
         if needs_folder(command):
             give_folder(files.folder, self._runner.isolation.user_of(request.root))
-        stdin = "" if by_file or placeholders.uses(command, "PROMPT") else prompt
+        has_prompt = any(placeholders.uses(command, name) for name in _PROMPTS)
         values = {
             "PROMPT": prompt,
             "PROMPT_FILE": str(prompt_file),
+            "MESSAGES_FILE": str(messages_file),
             "OUTPUT_FILE": str(files.path("OUTPUT_FILE")),
             "TRACE_FILE": str(files.path("TRACE_FILE")),
             "EVAL_ID": request.eval_id,
@@ -243,6 +249,7 @@ class _Connected(Provider):
             command, values, placeholders.file_words(options.files_format, paths)
         )
         variables = {**extra, **variables}
+        stdin = "" if has_prompt else prompt
         done = await self._start(words, request, folder, timeout, stdin=stdin, variables=variables)
         if done.timed_out:
             problem = f"no answer within {request.timeout:g} s"
@@ -294,6 +301,7 @@ class _Connected(Provider):
         values = {
             "PROMPT": "",
             "PROMPT_FILE": os.devnull,
+            "MESSAGES_FILE": os.devnull,
             "OUTPUT_FILE": os.devnull,
             "TRACE_FILE": os.devnull,
             "EVAL_ID": "healthcheck",

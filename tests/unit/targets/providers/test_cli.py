@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.paths import Folder
@@ -118,6 +120,32 @@ def test_complete__with_a_placeholder_standard_input_is_empty(tmp_path: Path) ->
 
 def test_complete__answer_from_the_output_file(tmp_path: Path) -> None:
     assert answer(tmp_path, "echo log; tr a-z A-Z > {OUTPUT_FILE}", "hello").output == "HELLO"
+
+
+@pytest.mark.parametrize(
+    "command", [["cat", "{MESSAGES_FILE}"], "cat; cat {MESSAGES_FILE}"], ids=["words", "script"]
+)
+def test_complete__the_messages_as_json(tmp_path: Path, command: Any) -> None:
+    messages = (
+        Message("system", "be brief"),
+        Message("user", (Block("text", 'say "ü"\ud800'), Block("json", {"n": [1]}))),
+        Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, id="c1"),)),
+        Message("tool", "seen", tool_call_id="c1"),
+    )
+    read = parse_json(answer(tmp_path, command, *messages).output)
+    assert tuple(map(read_message, read)) == messages
+
+
+def test_complete__the_file_of_messages_is_outside_of_the_workspace_and_deleted(
+    tmp_path: Path,
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    done = answer(tmp_path, "ls -A; echo {MESSAGES_FILE}", request={"workspace": workspace}).output
+    path = Path(done)
+    assert path.name == "messages.json"
+    assert not path.is_relative_to(tmp_path)
+    assert not path.parent.exists()
 
 
 def test_complete__test_id_and_attempt(tmp_path: Path) -> None:
