@@ -238,6 +238,7 @@ def _codex(words: argparse.ArgumentParser) -> None:
     words.add_argument("--color", choices=["never"], required=True)
     words.add_argument("--skip-git-repo-check", action="store_true")
     words.add_argument("--model", "-m")
+    words.add_argument("--config", "-c", action="append")
     words.add_argument(
         "--sandbox", "-s", choices=["read-only", "workspace-write", "danger-full-access"]
     )

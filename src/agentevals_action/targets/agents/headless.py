@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -15,6 +16,8 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.file_model import ListOf, NonEmpty
+from agentevals_action.model.json_values import replace_surrogates
+from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.isolation import give_folder
@@ -29,10 +32,11 @@ from agentevals_action.targets.agents.stream import (
     StreamReader,
 )
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
-from agentevals_action.targets.message_texts import prompt_text
+from agentevals_action.targets.message_texts import content_text, prompt_text
 
 #: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024
+_SYSTEM_LIMIT = 100_000  # bytes; a word of a command line may have 128 KiB
 _COMMAND_NOT_FOUND = 127  # of a shell, and of `env` in a first line
 #: Parts of these programs' messages about a missing login, before the stream begins.
 _NO_LOGIN = (
@@ -129,6 +133,11 @@ class AgentOptions(ProviderOptions):
         """The options of the program with their values, if they have one."""
         return {"--model": self.model}
 
+    def system_words(self, text: str) -> Sequence[str]:  # noqa: ARG002  # of the interface
+        """The words of the command line that give the agent a system prompt besides its own; empty
+        if the program has none, or `args` already uses it."""
+        return ()
+
     def connect(self, context: ProviderContext) -> Provider:
         """The agent with its environment; AttemptError if it names a variable that the workflow
         does not pass on."""
@@ -188,10 +197,10 @@ class _Agent(Provider):
 
     async def _run(self, request: Request, telemetry: Path | None) -> "_Run":
         try:
-            prompt = prompt_text(request.messages)
+            system, prompt = self._prompts(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
-        folder, words = self._locate(request)
+        folder, words = self._locate(request, system)
         reader, done, failures = StreamReader(), asyncio.Event(), list[Failure]()
 
         def read(stream: int, data: bytes) -> None:
@@ -240,13 +249,25 @@ class _Agent(Provider):
             give_folder(Path(folder), self._runner.isolation.user_of(request.root))
             yield Path(folder).resolve() / "telemetry.jsonl"
 
-    def _locate(self, request: Request) -> tuple[Path, tuple[str, ...]]:
+    def _prompts(self, messages: Sequence[Message]) -> tuple[Sequence[str], str]:
+        """The words that give the agent the system messages at the beginning, and the prompt with
+        the other messages: with all of them if there are no such words."""
+        asked = tuple(dropwhile(lambda message: message.role == "system", messages))
+        count = len(messages) - len(asked)
+        text = "\n\n".join(content_text(message) for message in messages[:count])
+        # What no command line can carry: https://man7.org/linux/man-pages/man2/execve.2.html
+        fits = len(text.encode("utf-8", "replace")) <= _SYSTEM_LIMIT and "\0" not in text
+        usable = text and asked and fits
+        words = self._options.system_words(replace_surrogates(text)) if usable else ()
+        return words, prompt_text(asked if words else messages)
+
+    def _locate(self, request: Request, system: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
         options, product = self._options, self._product
         command = _split(options.command)
         folder, located = agent_command.locate((*command, *options.args), request, options.cwd)
         flags = [word for name, value in options.flags().items() if value for word in (name, value)]
         program, args = located[: len(command)], located[len(command) :]
-        return folder, (*program, *product.words, *flags, *args, *product.last)
+        return folder, (*program, *product.words, *flags, *args, *system, *product.last)
 
     def _stream_error(self, failure: Failure) -> AttemptError:
         message = f"{self._product.name}: {failure.message}"

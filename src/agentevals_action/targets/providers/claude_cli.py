@@ -1,6 +1,6 @@
 """`claude-cli`: Claude Code without a person (`claude -p`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -41,3 +41,10 @@ class ClaudeCli(AgentOptions):
             "--system-prompt": self.system_prompt,
             "--append-system-prompt": self.append_system_prompt,
         }
+
+    def system_words(self, text: str) -> Sequence[str]:
+        """`--append-system-prompt`, of which the last one counts."""
+        if any(word.startswith("--append-system-prompt") for word in self.args):
+            return ()
+        own = self.append_system_prompt
+        return "--append-system-prompt", f"{own}\n\n{text}" if own else text

@@ -1,5 +1,7 @@
 """`codex-cli`: Codex without a person (`codex exec`)."""
 
+import json
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -28,3 +30,11 @@ class CodexCli(AgentOptions):
     command: Command = Field(
         "codex", description="The program, with words before `exec` if it needs any."
     )
+
+    def system_words(self, text: str) -> Sequence[str]:
+        """`developer_instructions` of its configuration, which it adds to its own instructions."""
+        if any("developer_instructions" in word for word in self.args):
+            return ()
+        # A string of JSON is one of TOML, except for DEL.
+        value = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return "-c", f"developer_instructions={value}"

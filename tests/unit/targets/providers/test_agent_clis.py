@@ -2,8 +2,10 @@
 tests of their own."""
 
 import asyncio
+import json
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from agentevals_action.targets.agents import (
 )
 from agentevals_action.targets.agents.stream import Event as StreamEvent
 from agentevals_action.targets.agents.stream import Outcome, StreamReader
+from agentevals_action.targets.message_texts import prompt_text
 from tests.support import agent_programs, targets
 from tests.support.agent_runs import AgentRun
 
@@ -47,7 +50,62 @@ def test_complete__the_prompt_comes_on_standard_input(name: str, tmp_path: Path)
 @each
 def test_complete__several_messages_are_headed_blocks(name: str, tmp_path: Path) -> None:
     run = AgentRun(name, tmp_path).printing(SAID[name]("fine"))
-    assert run.seen(Message("system", "brief"), "q")["prompt"] == "@[System]:\nbrief\n\n@[User]:\nq"
+    seen = run.seen(Message("assistant", "hello"), "q")
+    assert seen["prompt"] == "@[Assistant]:\nhello\n\n@[User]:\nq"
+
+
+#: The options of the programs for a system prompt beside their own, with its value.
+SYSTEM_OPTIONS = {
+    "claude": ("--append-system-prompt", "{}"),
+    "codex": ("-c", "developer_instructions={}"),
+}
+
+
+@each
+def test_complete__system_messages_go_to_the_programs_own_option(name: str, tmp_path: Path) -> None:
+    run = AgentRun(name, tmp_path).printing(SAID[name]("fine"))
+    seen = run.seen(Message("system", "be brief"), Message("system", "and kind"), "q")
+    if name not in SYSTEM_OPTIONS:
+        system = "@[System]:\nbe brief\n\n@[System]:\nand kind\n\n"
+        assert seen["prompt"] == f"{system}@[User]:\nq"
+        return
+    option, value = SYSTEM_OPTIONS[name]
+    text = "be brief\n\nand kind"
+    assert seen["prompt"] == "q"
+    assert seen["words"][seen["words"].index(option) + 1] == value.format(
+        json.dumps(text) if name == "codex" else text
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEM_OPTIONS)
+@pytest.mark.parametrize("case", ["too long", "NUL", "in args", "later", "alone"])
+def test_complete__system_messages_that_no_option_can_carry_precede_the_prompt(
+    name: str, case: str, tmp_path: Path
+) -> None:
+    run = AgentRun(name, tmp_path).printing(SAID[name]("fine"))
+    option = SYSTEM_OPTIONS[name]
+    text = {"too long": "x" * 200_000, "NUL": "a\0b"}.get(case, "brief")
+    args = [option[0], option[1].format("mine")] if case == "in args" else []
+    system, asked = Message("system", text), Message("user", "q")
+    messages = {"later": (asked, system), "alone": (system,)}.get(case, (system, asked))
+    seen = run.seen(*messages, args=args)
+    assert seen["prompt"] == prompt_text(messages)
+    assert text not in seen["words"]
+
+
+def test_complete__a_system_message_for_codex_is_a_toml_string(tmp_path: Path) -> None:
+    text = '"x"\n[evil]\ny = 1 \x7f\x01 \\ ü\U0001f600 \u2028'
+    run = AgentRun("codex", tmp_path).printing(SAID["codex"]("fine"))
+    words = run.seen(Message("system", text), "q")["words"]
+    value = next(word for word in words if word.startswith("developer_instructions="))
+    assert tomllib.loads(value) == {"developer_instructions": text}
+
+
+def test_complete__a_system_message_for_claude_follows_that_of_the_target(tmp_path: Path) -> None:
+    run = AgentRun("claude", tmp_path).printing(SAID["claude"]("fine"))
+    words = run.seen(Message("system", "brief"), "q", append_system_prompt="be kind")["words"]
+    # Of an option that stands there twice, the program takes the last one.
+    assert words[-2:] == ["--append-system-prompt", "be kind\n\nbrief"]
 
 
 @each
