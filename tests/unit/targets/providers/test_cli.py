@@ -123,7 +123,9 @@ def test_complete__answer_from_the_output_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["cat", "{MESSAGES_FILE}"], "cat; cat {MESSAGES_FILE}"], ids=["words", "script"]
+    "command",
+    [["sed", "s/^/in: /", "{MESSAGES_FILE}"], "cat; sed 's/^/in: /' {MESSAGES_FILE}"],
+    ids=["words", "script"],
 )
 def test_complete__the_messages_as_json(tmp_path: Path, command: Any) -> None:
     messages = (
@@ -132,7 +134,7 @@ def test_complete__the_messages_as_json(tmp_path: Path, command: Any) -> None:
         Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, id="c1"),)),
         Message("tool", "seen", tool_call_id="c1"),
     )
-    read = parse_json(answer(tmp_path, command, *messages).output)
+    read = parse_json(answer(tmp_path, command, *messages).output.removeprefix("in: "))
     assert tuple(map(read_message, read)) == messages
 
 
