@@ -1,7 +1,6 @@
 """Escaping of untrusted text for GitHub's Markdown (text, code, fenced blocks) and plain text."""
 
 import re
-import textwrap
 
 from agentevals_action.formatting import redacted
 
@@ -108,16 +107,16 @@ def prose(text: str, limit: int = 300) -> str:
     return "".join([*parts, _escaped(line[end:]) if line[end:] else ""]) or _EMPTY
 
 
-def fenced(text: str, limit: int, prefix: str = "", width: int = 0) -> str:
+def fenced(text: str, limit: int, prefix: str = "") -> str:
     """A fenced block with at most `limit` characters of the text; how many are left out is its last
     line.
 
-    Lines are wrapped at `width` columns (0: not). `prefix` goes before every line but the first,
-    for a block inside a list item (spaces) or a quotation (`> `)."""
-    if len(text) > limit or width:
+    `prefix` goes before every line but the first, for a block inside a list item (spaces) or a
+    quotation (`> `)."""
+    if len(text) > limit:
         text = redacted(text)
-    shown = visible(text[: limit + 1])[:limit].rstrip("\n").split("\n")
-    lines = [_no_comment(part) for line in shown for part in _wrapped(line, width)]
+    shown = visible(text[: limit + 1])
+    lines = [_no_comment(line) for line in shown[:limit].rstrip("\n").split("\n")]
     if not any(lines):
         return f"*{_EMPTY}*"
     if len(text) > limit:
@@ -125,10 +124,6 @@ def fenced(text: str, limit: int, prefix: str = "", width: int = 0) -> str:
     mark = min("`~", key=lambda char: max(_longest(line, char) for line in lines))
     fence = mark * max(3, 1 + max(_longest(line, mark) for line in lines))
     return f"\n{prefix}".join([f"{fence}text", *lines, fence])
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    return textwrap.wrap(line, width, break_on_hyphens=False) or [""] if width else [line]
 
 
 def _no_comment(text: str) -> str:

@@ -294,8 +294,8 @@ class Settings(BaseModel):
     )
     env: _Names = _input(
         (),
-        "Names of environment variables that judges, hooks and cli targets may see in addition to "
-        "the scrubbed environment.",
+        "Names of environment variables that judges, hooks, cli and python targets may see in "
+        "addition to the scrubbed environment.",
     )
     strict: _Boolean = _input(False, "Treat warnings about suites as errors: true or false.")
     fail_on: Annotated[frozenset[str], _Parser("list", _conditions)] | None = _input(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from agentevals_action.model.suite import Block, Message, ToolCall
+from agentevals_action.targets.replies.envelope import read_reply
 from tests.support import targets
 from tests.support.openai_server import (
     AzureServer,
@@ -239,3 +241,16 @@ def test_what_we_send__is_of_the_vendors_types(api_format: str) -> None:
     }
     body, adapter = sent(api_format), TypeAdapter(types[api_format])
     assert whole(adapter.validate_python(body)) == body
+
+
+def test_chat__the_history_of_an_agent_is_read() -> None:
+    """Replies as the library dumps them."""
+    question = {"role": "user", "content": "look"}
+    with OpenAIServer(script=[CALLS, Reply(text="It is seen.")]) as server, vendor(server) as own:
+        replies = [chat(own, "look").choices[0].message.model_dump() for _ in range(2)]
+    result = {"role": "tool", "tool_call_id": "c1", "content": "seen"}
+    history = [question, replies[0], result, replies[1]]
+    trace = read_reply(json.dumps(history), [Message("user", "look")])
+    assert trace.output == "It is seen."
+    assert trace.tool_calls == (ToolCall("look", {"x": 1}, "seen", "c1"),)
+    assert (trace.llm_call_count, trace.input_tokens) == (2, None)

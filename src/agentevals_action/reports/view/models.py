@@ -77,6 +77,7 @@ class ReportView:
     links: Links
     alert: str
     sentence: str
+    reasons: tuple[str, ...]
     removal: Removal
     edits: tuple[Edit, ...]
     passed_by_edits: tuple[ListedTest, ...]

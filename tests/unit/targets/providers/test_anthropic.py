@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.suite import Block, Message, ToolCall
 from agentevals_action.targets.providers.anthropic import Anthropic
+from agentevals_action.targets.replies.envelope import read_reply
 from tests.support import targets
 from tests.support.anthropic_server import AnthropicServer, failure, message
 from tests.support.model_targets import ANTHROPIC
@@ -324,3 +326,22 @@ def test_sdk__errors_are_of_the_vendors_kind() -> None:
         assert caught.value.response.headers["retry-after"] == "7"
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             client.messages.create(model="m", max_tokens=5, messages=messages)
+
+
+def test_sdk__the_history_of_an_agent_is_read_with_its_tokens() -> None:
+    """It keeps the replies as the library dumps them."""
+    question: Any = {"role": "user", "content": "hello"}
+    result = {"type": "tool_result", "tool_use_id": USE["id"], "content": "seen"}
+    answer: Any = {"role": "user", "content": [result]}
+    script = [Sent(message(USE, stop_reason="tool_use")), Sent(message("It is seen."))]
+    with AnthropicServer(script=script) as server, sdk(server) as client:
+        first = client.messages.create(model="m", max_tokens=8192, messages=[question])
+        turn: Any = {"role": "assistant", "content": first.content}
+        sent = [question, turn, answer]
+        second = client.messages.create(model="m", max_tokens=8192, messages=sent)
+    kept = [question, first.model_dump(mode="json"), answer, second.model_dump(mode="json")]
+    trace = read_reply(json.dumps(kept), [Message("user", "hello")])
+    assert trace.output == "It is seen."
+    assert trace.tool_calls == (ToolCall("look", {"x": 1}, "seen", "toolu_1"),)
+    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 656, 14)
+    assert (trace.cached_tokens, trace.cache_write_tokens) == (600, 40)

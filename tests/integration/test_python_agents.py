@@ -1,0 +1,131 @@
+"""Agents that are Python functions, in runs and reviews through the command line."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import command, suites
+from tests.support.processes import gone
+from tests.support.repositories import Repository
+
+TARGETS = f"""\
+targets:
+  - name: default
+    provider: python
+    target: shop.agent:answer
+    python: {sys.executable}
+    cwd: /
+"""
+SUITE = "name: shop\ntests:\n" + "".join(
+    f"  - {{id: test-{number}, input: Ada, assert: [{{type: contains, value: Good day}}]}}\n"
+    for number in range(4)
+)
+#: It notes its processes in a file outside of the tree, one line for each import.
+AGENT = """\
+import os
+with open({log!r}, "a") as file:
+    file.write("{side} " + str(os.getpid()) + "\\n")
+
+def answer(messages):
+    return "{greeting}, " + messages[0]["content"]
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "imports"
+
+
+def agent(log: Path, side: str, greeting: str = "Good day") -> dict[str, str | bytes | None]:
+    return {"shop/agent.py": AGENT.format(log=str(log), side=side, greeting=greeting)}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, log: Path) -> Repository:
+    """A shop's agent on `main`, and a branch for its change."""
+    files = {
+        "evals/EVAL.yaml": SUITE,
+        ".agentv/targets.yaml": TARGETS,
+        ".gitignore": "/agentevals-report/\n__pycache__/\n",
+        **agent(log, "base"),
+    }
+    made = Repository.create(tmp_path / "repository", files)
+    made.git("checkout", "--quiet", "-b", "change")
+    return made
+
+
+def review(repository: Repository, *options: str) -> command.Done:
+    return command.run(repository.path, "review", "--base", "main", *options)
+
+
+def imports(log: Path) -> dict[str, list[int]]:
+    """The processes that imported the agent of each side."""
+    found: dict[str, list[int]] = {}
+    for line in log.read_text().splitlines():
+        side, _, process = line.partition(" ")
+        found.setdefault(side, []).append(int(process))
+    return found
+
+
+def test_review__head_and_base_have_their_own_workers(repository: Repository, log: Path) -> None:
+    """The regression is found, with confirmation, although one import serves all of a side."""
+    repository.commit("impolite", agent(log, "head", "Yo"))
+    done = review(repository, "--max-concurrency", "1")
+    assert done.code == 1, done.err
+    assert "4 tests regressed" in done.out
+    found = imports(log)
+    assert {side: len(processes) for side, processes in found.items()} == {"base": 1, "head": 1}
+    assert all(gone(process) for processes in found.values() for process in processes)
+
+
+def test_review__a_change_of_the_module_affects_its_suite(
+    repository: Repository, log: Path
+) -> None:
+    repository.commit("same", agent(log, "head"))
+    done = review(repository)
+    assert done.code == 0, done.err
+    assert "shop/agent.py" in done.out
+    assert "head" in imports(log)
+
+
+def test_review__an_agent_that_cannot_be_imported_is_no_pass(
+    repository: Repository, log: Path
+) -> None:
+    repository.commit("broken", {"shop/agent.py": "import nothing_like_it\n"})
+    done = review(repository)
+    assert done.code == 3, done.err
+    assert "shop.agent:answer cannot be imported: ModuleNotFoundError" in done.out
+
+
+def test_review__a_change_can_repair_an_import(repository: Repository, log: Path) -> None:
+    """The error of base's workers is not that of head's."""
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("broken", {"shop/agent.py": "import nothing_like_it\n"})
+    repository.git("checkout", "--quiet", "-B", "change")
+    repository.commit("repaired", agent(log, "head"))
+    done = review(repository)
+    results = (repository.path / "agentevals-report/results.jsonl").read_text().splitlines()
+    assert {json.loads(row)["verdict"] for row in results} == {"pass"}, done.err
+
+
+def test_targets__check_imports_the_function(tmp_path: Path, log: Path) -> None:
+    folder = tmp_path / "work"
+    files = {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": TARGETS}
+    suites.write(folder, {**files, **{name: str(text) for name, text in agent(log, "it").items()}})
+    assert command.run(folder, "targets", "--check").code == 0
+    (folder / "shop/agent.py").write_text("def other(): pass\n")
+    done = command.run(folder, "targets", "--check")
+    assert done.code == 3
+    problem = "AttributeError: module 'shop.agent' has no attribute 'answer'"
+    assert f"shop.agent:answer cannot be imported: {problem}" in done.out
+
+
+def test_validate__unknown_fields_and_targets_are_errors(tmp_path: Path) -> None:
+    wrong = TARGETS.replace("shop.agent:answer", "shop/agent.py") + "    functoin: answer\n"
+    suites.write(tmp_path, {"evals/EVAL.yaml": SUITE, ".agentv/targets.yaml": wrong})
+    done = command.run(tmp_path, "validate")
+    assert done.code == 2
+    assert "write `shop.agent:function`" in done.out + done.err
+    assert "functoin" in done.out + done.err
