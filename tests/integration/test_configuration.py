@@ -127,3 +127,14 @@ def test_subfolder__the_suites_of_the_repository_are_found(tmp_path: Path) -> No
     done = command.run(below, "review", "--base", "HEAD", "--select", "all")
     assert done.code == 0, done.err
     assert (repository.path / "agentevals-report/comment.md").is_file()
+
+
+def test_env__is_an_option_of_the_commands_that_read_suites(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "")
+    repository.write({"evals/EVAL.yaml": SUITE.replace("input: q", "input: '${{ CITY }}'")})
+
+    for name in ("validate", "list", "explain"):
+        what = "a" if name == "explain" else "evals/EVAL.yaml"
+        refused = command.run(repository.path, name, what, env={"CITY": "Oslo"})
+        read = command.run(repository.path, name, what, "--env", "CITY", env={"CITY": "Oslo"})
+        assert (refused.code, read.code) == (2, 0), (name, refused.err, read.err)

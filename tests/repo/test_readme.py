@@ -375,3 +375,18 @@ def test_commands__each_runs(line: str, checkout: Path) -> None:
     # would be a command that is wrong.
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout.strip()
+
+
+def test_unsupported__every_feature_that_is_refused_is_listed() -> None:
+    text = README.partition("**Not supported**")[2].partition("</details>")[0]
+    shapes = ("SUITE", "TEST", "SUITE_EXECUTION", "TEST_EXECUTION", "WORKSPACE", "REPO")
+    refused = {
+        name
+        for shape in shapes
+        for name, (problem, _) in getattr(dialects, shape).refused.items()
+        if "of AgentV is not supported" in problem
+    }
+    # Other spellings, and what only the tests of a suite have.
+    refused -= {"budgetUsd", "expected_output"}
+    assert refused
+    assert [name for name in sorted(refused) if not re.search(rf"[`.]{name}[`:]", text)] == []

@@ -8,7 +8,10 @@ import click
 from agentevals_action.settings import INPUTS
 
 #: The inputs of commands that only read suites.
-READ_INPUTS = ("suites", "targets", "target", "judge-target", "strict", "working-directory")
+READ_INPUTS = (
+    *("suites", "targets", "target", "judge-target", "strict", "env"),
+    "working-directory",
+)
 #: The inputs of commands that run suites.
 RUN_INPUTS = (
     *("suites", "targets", "target", "judge-target", "max-concurrency", "timeout", "setup"),

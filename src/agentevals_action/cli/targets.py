@@ -59,7 +59,7 @@ _SUITES = 2  # suites that a cell of the table names; more are counted
     help="Send each target that is used or named a request for a single token.",
 )
 @json_option
-@input_options(*READ_INPUTS, "env", "timeout")
+@input_options(*READ_INPUTS, "timeout")
 def command(
     paths: tuple[Path, ...],
     names: tuple[str, ...],

@@ -535,3 +535,22 @@ def test_suite__knows_how_many_tests_it_has(tmp_path: Path) -> None:
     suite = suites.load_valid(tmp_path)
 
     assert suite.test_count == len(list(suite.tests)) == 4
+
+
+def test_paths__one_in_a_folder_above_is_named_as_it_is_to_be_written(tmp_path: Path) -> None:
+    suites.write(
+        tmp_path,
+        {
+            "evals/deep/EVAL.yaml": "name: suite\ntests:\n  - id: a\n    input: q\n"
+            "    assert: [{type: llm_judge, prompt: file://prompts/judge.md}]\n",
+            "prompts/judge.md": "{{answer}}",
+        },
+    )
+
+    suite = suites.load(tmp_path, "evals/deep/EVAL.yaml")
+
+    assert isinstance(suite, BrokenSuite)
+    assert (
+        "there is no file 'file://prompts/judge.md' (looked for evals/deep/prompts/judge.md, "
+        "but there is /prompts/judge.md)"
+    ) in str(suite.errors[0])
