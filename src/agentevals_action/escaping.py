@@ -1,6 +1,7 @@
 """Escaping of untrusted text for GitHub's Markdown (text, code, fenced blocks) and plain text."""
 
 import re
+import textwrap
 
 from agentevals_action.formatting import redacted
 
@@ -107,16 +108,16 @@ def prose(text: str, limit: int = 300) -> str:
     return "".join([*parts, _escaped(line[end:]) if line[end:] else ""]) or _EMPTY
 
 
-def fenced(text: str, limit: int, prefix: str = "") -> str:
+def fenced(text: str, limit: int, prefix: str = "", width: int = 0) -> str:
     """A fenced block with at most `limit` characters of the text; how many are left out is its last
     line.
 
-    `prefix` goes before every line but the first, for a block inside a list item (spaces) or a
-    quotation (`> `)."""
-    if len(text) > limit:
+    Lines are wrapped at `width` columns (0: not). `prefix` goes before every line but the first,
+    for a block inside a list item (spaces) or a quotation (`> `)."""
+    if len(text) > limit or width:
         text = redacted(text)
-    shown = visible(text[: limit + 1])
-    lines = [_no_comment(line) for line in shown[:limit].rstrip("\n").split("\n")]
+    shown = visible(text[: limit + 1])[:limit].rstrip("\n").split("\n")
+    lines = [_no_comment(part) for line in shown for part in _wrapped(line, width)]
     if not any(lines):
         return f"*{_EMPTY}*"
     if len(text) > limit:
@@ -124,6 +125,10 @@ def fenced(text: str, limit: int, prefix: str = "") -> str:
     mark = min("`~", key=lambda char: max(_longest(line, char) for line in lines))
     fence = mark * max(3, 1 + max(_longest(line, mark) for line in lines))
     return f"\n{prefix}".join([f"{fence}text", *lines, fence])
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width, break_on_hyphens=False) or [""] if width else [line]
 
 
 def _no_comment(text: str) -> str:

@@ -36,7 +36,11 @@ def percent(share: float | None) -> str:
 def score(value: float | None) -> str:
     """A score of 0-1, rounded down to hundredths, so that it never shows as a threshold that it
     missed."""
-    return UNKNOWN if value is None else f"{math.floor(round(value * 100, 6)) / 100:.2f}"
+    return UNKNOWN if value is None else f"{_hundredths(value) / 100:.2f}"
+
+
+def _hundredths(score: float) -> int:
+    return math.floor(round(score * 100, 6))
 
 
 def cost(usd: float | None) -> str:
@@ -46,6 +50,13 @@ def cost(usd: float | None) -> str:
     if 0 < usd < 0.0001:
         return "<$0.0001"
     return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def shown_cost(usd: float | None) -> float | None:
+    """US dollars as `cost` shows them; less than a hundredth of a cent as it is."""
+    if usd is None or usd < 0.0001:
+        return usd
+    return round(usd, 2 if usd >= 1 else 4)
 
 
 def dollars(usd: float) -> str:
@@ -85,12 +96,19 @@ def time(milliseconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def shown_time(milliseconds: float) -> float:
+    """A duration in milliseconds as `time` shows it: to tenths of a second, from a minute on to
+    seconds."""
+    return float(round(milliseconds, -2 if milliseconds < 60_000 else -3))
+
+
 def delta(base: float | None, head: float | None) -> str:
-    """The signed difference of two scores in hundredths, empty when it is none or unknown."""
+    """The signed difference of two scores as `score` shows them, so that a reader who subtracts
+    gets the same; empty when it is none or unknown."""
     if base is None or head is None:
         return ""
-    difference = round(head - base, 2)
-    return f"{'+' if difference > 0 else '−'}{abs(difference):.2f}" if difference else ""
+    difference = _hundredths(head) - _hundredths(base)
+    return f"{'+' if difference > 0 else '−'}{abs(difference) / 100:.2f}" if difference else ""
 
 
 def step(base: float | None, head: float | None) -> int | None:

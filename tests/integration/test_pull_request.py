@@ -412,7 +412,10 @@ def test_gate__never_is_a_neutral_check_that_states_that_nothing_blocks(gate: Ga
     (check,) = gate.server.check_runs
     assert check.conclusion == "neutral"
     for text in (check.title or "", gate.shown()[0].replace("\\`", "`"), done.summary):
-        assert "1 required gate failed. This does not block, because of the input `fail-on`" in text
+        assert (
+            "1 test regressed and failed a required gate. This does not block, because of the input `fail-on`"
+            in text
+        )
 
 
 #: What a program does to a file of the runner, which it knows.

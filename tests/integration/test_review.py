@@ -264,7 +264,7 @@ def test_review__fresh_samples_of_base_stand_in_its_file_only_as_base_grades(
     )
     done = review(repository)
     assert done.code == 1, done.out
-    assert "held in 5 of 5 samples on base" in done.out
+    assert "passed 5 of 5 on base" in done.out
     actual = [line for line in done.err.splitlines() if line.startswith("confirmed: ")]
     assert actual[0] == "confirmed: 0 of 1 test whose verdict dropped, 0 fresh samples"
     assert actual[-1] == "confirmed: 1 of 1 test whose verdict dropped, 9 fresh samples"

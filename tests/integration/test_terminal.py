@@ -44,7 +44,7 @@ def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None
     rows = sum(max(1, -(-len(line) // columns)) for line in shown.splitlines())
     assert rows <= 15, shown
     for words in (
-        "Failed: 3 tests regressed and 2 required gates failed.",
+        "Failed: 3 tests regressed (2 of them failed a required gate).",
         "evals/EVAL.yaml  pass rate 83% → 57%",
         "refund-window  pass → fail  required gate failed: contains-30 days",
         "agentevals-report/comment.md",

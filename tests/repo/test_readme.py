@@ -326,7 +326,7 @@ def test_first_minutes__the_commands_lead_to_a_red_review(tmp_path: Path) -> Non
     )
     assert done.returncode == 1, done.stderr
     assert "created  evals/EVAL.yaml" in done.stdout
-    assert "1 test regressed and 1 required gate failed" in done.stdout
+    assert "1 test regressed and failed a required gate" in done.stdout
 
 
 def test_evaluator_example__is_the_one_in_the_code() -> None:

@@ -8,7 +8,6 @@ import gzip
 import json
 import os
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -129,7 +128,7 @@ def main(words: Sequence[str]) -> None:
     elif mode == "no-answer-awaited":
         _send_and_leave(body)
     elif mode == "bomb":
-        send(gzip.compress(b"[" * 1024**3), Content_Encoding="gzip")
+        send(gzip.compress(b"[" * 64 * 1024**2), Content_Encoding="gzip")
     elif mode == "stranger":
         send(body, x_agentevals_token="guessed")
     elif mode == "file":
@@ -137,9 +136,6 @@ def main(words: Sequence[str]) -> None:
     elif mode == "fails":
         send(body)
         sys.exit("it failed")
-    elif mode == "hangs":
-        send(body)
-        time.sleep(600)
     elif mode == "send":
         send(eval(words[1]), **json.loads(words[2]))
     print(order)

@@ -128,6 +128,11 @@ def test_step__whole_percent_of_base() -> None:
     ]
 
 
+def test_delta__is_that_of_the_shown_scores() -> None:
+    base, head = 1.0, 3 / 7
+    assert (formatting.score(head), formatting.delta(base, head)) == ("0.42", "−0.58")
+
+
 def test_delta__signed_or_nothing() -> None:
     assert [
         formatting.delta(*pair)

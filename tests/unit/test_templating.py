@@ -14,7 +14,7 @@ from agentevals_action.reports.view.tests import Limits
 from tests.support import reviews
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMITS = Limits("full", detailed=9, answer=100, lines=9, folded=9, quiet=9, items=9, text=100)
+LIMITS = Limits("full", detailed=9, answer=100, rows=9, folded=9, quiet=9, items=9, text=100)
 
 
 def render(text: str) -> str:

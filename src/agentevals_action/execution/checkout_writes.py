@@ -27,10 +27,11 @@ class CheckoutWrites:
             self._before[tree] = asyncio.create_task(asyncio.to_thread(self._list, tree))
         await asyncio.shield(self._before[tree])
 
-    async def report(self) -> None:
-        """Reports the files that are new since then."""
-        before, self._before = self._before, {}
-        for tree, noted in before.items():
+    async def report(self, trees: Iterable[Path]) -> None:
+        """Reports the files that are new since then in trees whose tests are done."""
+        for tree in trees:
+            if (noted := self._before.pop(tree, None)) is None:
+                continue
             new = await asyncio.to_thread(self._list, tree) - await noted
             if new:
                 self._notice(_sentence(sorted(new)))

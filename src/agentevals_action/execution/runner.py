@@ -114,6 +114,7 @@ class Runner:
         that error.
         """
         workspaces, ordering = self._open_workspaces(), Ordering()
+        trees = set[Path]()
         waiting = asyncio.Semaphore(_MAX_WAITING)
 
         async def run_sample(
@@ -133,6 +134,7 @@ class Runner:
 
         async with asyncio.TaskGroup() as tasks:
             for index, suite, test in tests:
+                trees.add(suite.root)
                 running, fingerprint = _RunningTest(index), self._fingerprint(suite, test)
                 for number in range(self._options.samples):
                     await waiting.acquire()
@@ -140,7 +142,7 @@ class Runner:
                     turn = ordering.turn(_shared_by(sample))
                     tasks.create_task(run_sample(running, sample, turn))
         await workspaces.close()
-        await self.writes.report()
+        await self.writes.report(trees)
 
     async def regrade(self, suite: Suite, test: Test, base: TestResult) -> TestResult:
         """The stored answers of base, scored by the evaluators of this suite. The agent is not

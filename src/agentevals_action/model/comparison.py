@@ -1,8 +1,10 @@
 """The comparison of head and base, test by test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agentevals_action.formatting import counted
 from agentevals_action.model.baseline import BaselineOrigin
 from agentevals_action.model.edits import Edit
 from agentevals_action.model.quarantine import Quarantine
@@ -146,6 +148,11 @@ class TestComparison:
         return self.change is Change.REGRESSED and not is_waived
 
     @property
+    def failed_gates(self) -> tuple[str, ...]:
+        """The failed required gates that count: none in quarantine."""
+        return self.head.gates_failed if self.head and self.quarantine is None else ()
+
+    @property
     def is_unproven(self) -> bool:
         """Whether all samples of base hold and all fresh ones of head fail, and these are too few
         for so many suspects. It is inconclusive: if everything breaks at once, nothing may be
@@ -183,3 +190,23 @@ class SuiteComparison:
         """The results of head without the comparison."""
         results = tuple(test.head for test in self.tests if test.head)
         return SuiteRun(self.path, self.name, results, self.head) if self.head else None
+
+
+def describe_worse(
+    tests: Sequence[TestComparison], gates: bool = True, regressions: bool = True
+) -> list[str]:
+    """The numbers of tests that regressed and that failed a required gate, no test in two of them:
+    `3 tests regressed (1 of them failed a required gate)`, `1 more test failed a required gate`.
+    """
+    regressed = sum(test.is_regression for test in tests) if regressions else 0
+    failed = [test for test in tests if gates and test.failed_gates]
+    both = sum(test.is_regression for test in failed) if regressions else 0
+    words = []
+    if regressed:
+        gate = f" ({both} of them failed a required gate)" if both else ""
+        gate = " and failed a required gate" if both == regressed else gate
+        words.append(f"{counted(regressed, 'test', 'regressed')}{gate}")
+    if others := len(failed) - both:
+        noun = "more test" if words else "test"
+        words.append(counted(others, noun, "failed a required gate"))
+    return words

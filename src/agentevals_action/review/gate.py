@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import counted
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.comparison import Change, Finding, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import (
+    Change,
+    Finding,
+    SuiteComparison,
+    TestComparison,
+    describe_worse,
+)
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
@@ -46,8 +52,13 @@ def decide(
     tests = [test for suite in counting for test in suite.tests]
     errors = list(_invalid(invalid))
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
-    unknown = [*_unscored(counting, tests), *_unknown_base(policy, counting, baseline)]
-    unknown += _unproven(policy, tests)
+    # A test that blocks is counted once: it does not make the outcome unknown too.
+    others = [
+        replace(suite, tests=tuple(test for test in suite.tests if not _blocks(policy, test)))
+        for suite in counting
+    ]
+    unknown = [*_unscored(others), *_unknown_base(policy, others, baseline)]
+    unknown += _unproven(policy, others)
     reasons = (*errors, *failed, *unknown)
     if errors:
         decision = invalid_decision(reasons)
@@ -102,16 +113,23 @@ def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
 
 
 def _failures(policy: Policy, tests: Sequence[TestComparison]) -> Iterable[str]:
-    heads = [test.head for test in tests if test.head]
-    gates = sum(len(head.gates_failed) for head in heads)
-    if "gates" in policy.fail_on and gates:
-        yield counted(gates, "required gate", "failed")
-    regressions = sum(test.is_regression for test in tests)
-    if "regressions" in policy.fail_on and regressions:
-        yield counted(regressions, "test", "regressed")
-    failures = sum(head.verdict == "fail" for head in heads)
-    if "failures" in policy.fail_on and failures:
-        yield counted(failures, "test", "failed")
+    """Numbers of tests that block, no test in two of them."""
+    gates, regressions = "gates" in policy.fail_on, "regressions" in policy.fail_on
+    worse = describe_worse(tests, gates, regressions)
+    yield from worse
+    without_failures = replace(policy, fail_on=policy.fail_on - {"failures"})
+    blocking = [test for test in tests if _blocks(policy, test)]
+    if failures := sum(not _blocks(without_failures, test) for test in blocking):
+        yield counted(failures, "more test" if worse else "test", "failed")
+
+
+def _blocks(policy: Policy, test: TestComparison) -> bool:
+    failed = test.head is not None and test.head.verdict == "fail"
+    return (
+        ("gates" in policy.fail_on and bool(test.failed_gates))
+        or ("regressions" in policy.fail_on and test.is_regression)
+        or ("failures" in policy.fail_on and failed)
+    )
 
 
 def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
@@ -125,7 +143,8 @@ def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[st
         yield f"{passed} of {scored} scored tests passed, under the `min-pass-rate` of {minimum:g}"
 
 
-def _unscored(suites: Sequence[SuiteComparison], tests: Sequence[TestComparison]) -> Iterable[str]:
+def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    tests = [test for suite in suites for test in suite.tests]
     if errors := sum(test.head is not None and test.head.verdict is None for test in tests):
         yield counted(errors, "test", "ended in an error")
     unconfirmed = sum(
@@ -139,7 +158,8 @@ def _unscored(suites: Sequence[SuiteComparison], tests: Sequence[TestComparison]
             yield f"the suite `{suite.path}` scored no test"
 
 
-def _unproven(policy: Policy, tests: Sequence[TestComparison]) -> Iterable[str]:
+def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    tests = [test for suite in suites for test in suite.tests]
     number = sum(test.is_unproven and not test.accepted_by for test in tests)
     if "regressions" in policy.fail_on and number:
         words = counted(number, "test", "failed in every fresh sample")

@@ -121,7 +121,7 @@ def test_annotations__flaky_and_undecided_have_none_and_a_regression_names_its_e
         knowledge=Knowledge(evidence={"a": sure}),
     )
     assert (
-        "It held in 20 of 20 samples on base, in 0 of 3 fresh samples"
+        "It passed 20 of 20 on base, 0 of 3 on head, p = 0.0004."
         in reviews.annotations(reviews.review(suite), 10)[0][0].message
     )
 

@@ -31,7 +31,7 @@ from agentevals_action.review.comparison.compare import Knowledge
 from agentevals_action.review.gate import Policy
 from tests.conftest import Golden
 from tests.support import markdown as oracle
-from tests.support import results, reviews
+from tests.support import results, review_at_scale, reviews
 
 NOWHERE = Links()
 _TIME = re.compile(r"(?:\d+(?:\.\d)?(?:&nbsp;| )(?:s|min|h)\b(?:&nbsp;| )?)+")
@@ -46,9 +46,17 @@ def test_comment__as_people_read_it(name: str, golden: Golden) -> None:
     golden.check(f"{name}.md", text)
 
 
+def test_comment__at_scale_as_people_read_it(golden: Golden) -> None:
+    review = review_at_scale.at_scale()
+    tests = [test for suite in review.suites for test in suite.tests]
+    assert (len(review.suites), len(tests)) == (12, 150)
+    assert sum(test.is_regression for test in tests) == 20
+    golden.check("at-scale.md", reviews.comment(review, reviews.LINKS))
+
+
 def test_check__as_people_read_it(golden: Golden) -> None:
     title, summary = reviews.check(reviews.regression_and_gate(), reviews.LINKS, 12)
-    assert title == "Failed: 2 tests regressed and 1 required gate failed."
+    assert title == "Failed: 2 tests regressed (1 of them failed a required gate)."
     assert "12 more annotations are not shown." in summary
     golden.check("check.md", summary)
 
@@ -169,10 +177,10 @@ def test_conversation__turns_are_next_to_each_other_in_their_order_wherever_they
         )
 
     text = reviews.comment(reviews.review(suite(30)), NOWHERE)
-    order = re.findall(r"turn (\d+) of 30: `([ab])\d+`", text)
-    assert order == [(str(turn), talk) for talk in ("a", "b") for turn in range(1, 31)]
+    order = [(str(turn), talk) for talk in ("a", "b") for turn in range(1, 31)]
+    assert re.findall(r"\| [ab]\d+ \(turn (\d+) of 30 of ([ab])\) \|", text) == order
+    assert re.findall(r"turn (\d+) of 30: `([ab])\d+`", text) == order[:40]
     assert text.count("#### Conversation `a`\n") == text.count("#### Conversation `b`\n") == 1
-    assert text.count("- conversation `b`\n  - turn 11 of 30: ") == 1
 
 
 def test_conversation__of_one_test_is_not_mentioned() -> None:
@@ -235,11 +243,11 @@ def test_comment__levels_are_chosen_by_measuring() -> None:
     assert "shortened" not in full
     assert full.count("Question and answers") == 8
     assert "shortened" in changed
-    assert all(f"`case-{number:03}-of-the-long-suite`" in changed for number in range(200))
+    assert all(f"[case-{number:03}-of-the-long-suite](" in changed for number in range(200))
     assert "shortened" in counts
     assert "case" not in counts
     assert "[run's summary](https://github.com/acme/support-agent/actions/runs/42)" in counts
-    assert "the report folder" in reviews.comment(reviews.thousands(), NOWHERE)
+    assert "the report folder" in reviews.comment(reviews.many_regressions(200), NOWHERE)
 
 
 def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
@@ -430,7 +438,7 @@ def test_verdict__what_got_worse_is_stated_also_when_it_does_not_block() -> None
     assert "> [!IMPORTANT]" in text
     assert (
         verdict_line(review)
-        == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and 1 required gate failed. "
+        == "> **Passed:** 1 test in 1 suite, 1 fail; 1 test regressed and failed a required gate. "
         "This does not block, because of the input `fail-on`."
     )
 
@@ -497,6 +505,52 @@ def test_entry__facts_of_a_gate_samples_and_grading() -> None:
     )
     assert "1 of 3 samples pass" in text
     assert "re-scored: head's evaluators scored the base's answer" in text
+
+
+def fallen(number: int, **fields: Any) -> str:
+    head = tuple(
+        reviews.result(f"t{one:03}", "fail", misses=("first", "first", "second"), **fields)
+        for one in range(number)
+    )
+    base = tuple(reviews.result(one.eval_id) for one in head)
+    return reviews.comment(reviews.review(reviews.compared(head, base)), NOWHERE)
+
+
+def test_regressions__are_a_table_from_six_on() -> None:
+    few, many = fallen(5), fallen(6)
+    assert "| Test |" not in few
+    assert "#### `t000` pass → fail" in few.replace("&nbsp;", " ")
+    shown, _, folded = many.partition("<details><summary>Questions, answers and statistics of the ")
+    assert "| Test | Verdict | Missed |" in shown
+    assert shown.count("| pass&nbsp;→&nbsp;fail | first (+1) |") == 6
+    assert "####" not in shown
+    assert folded.startswith("6 tests</summary>")
+    assert folded.count("#### `t") == 6
+
+
+def test_regressions__a_long_table_is_folded_and_what_is_left_out_is_counted() -> None:
+    text = fallen(30)
+    shown = text.partition("<summary>10 more tests</summary>")[0]
+    assert shown.count("| t0") == 20
+    assert text.count("| t0") == 30
+    assert "… and" not in text
+    assert "… and 50 more tests" in fallen(250)
+
+
+def test_regressions__of_several_suites_name_it_and_the_failed_gate() -> None:
+    gates: dict[str, Any] = {"gates": ("a|b", "c"), "failed": ("a|b", "c")}
+    suites = [
+        reviews.compared(
+            tuple(reviews.result(f"t{one}", "fail", **gates) for one in range(4)),
+            tuple(reviews.result(f"t{one}", gates=("a|b", "c")) for one in range(4)),
+            path=f"evals/{name}/EVAL.yaml",
+        )
+        for name in ("refunds", "t*ne")
+    ]
+    text = reviews.comment(reviews.review(*suites), NOWHERE)
+    assert "| Test | Suite | Verdict | Gate | Missed |" in text
+    assert "| t0 | refunds | pass&nbsp;→&nbsp;fail | a&#124;b (+1) | – |" in text
+    assert "| t0 | t&#42;ne | " in text
 
 
 def test_notes__renamed_broken_and_missing_bases_are_listed() -> None:

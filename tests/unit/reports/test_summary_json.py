@@ -16,7 +16,7 @@ def summary_of(review: Review) -> Any:
 def test_summary_json__decision_counts_and_suites() -> None:
     data = summary_of(reviews.regression_and_gate())
     assert (data["outcome"], data["exitCode"], data["conclusion"]) == ("failed", 1, "failure")
-    assert data["reasons"] == ["1 required gate failed", "2 tests regressed"]
+    assert data["reasons"] == ["2 tests regressed (1 of them failed a required gate)"]
     assert data["changes"] == {
         "regressed": 2,
         "improved": 1,

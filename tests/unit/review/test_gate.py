@@ -66,7 +66,7 @@ def test_decide__no_suite_touched_passes_and_says_so() -> None:
 def test_decide__a_failed_gate_blocks_whether_or_not_base_failed_it() -> None:
     actual = decide(suite((GATE_FAILED, GATE_FAILED)))
     assert (actual.outcome, actual.exit_code, actual.conclusion) == (Outcome.FAILED, 1, "failure")
-    assert actual.reasons == ("1 required gate failed",)
+    assert actual.reasons == ("1 test failed a required gate",)
 
 
 def test_decide__a_regression_blocks() -> None:
@@ -204,6 +204,30 @@ def test_decide__errors_come_before_all_else() -> None:
     assert (actual.outcome, actual.exit_code) == (Outcome.INVALID, 2)
     assert actual.reasons == (
         "1 error in suites that the change affects",
-        "1 required gate failed",
-        "1 test regressed",
+        "1 test regressed and failed a required gate",
     )
+
+
+def named(id: str, one: TestResult) -> TestResult:
+    return replace(one, eval_id=id)
+
+
+def test_decide__no_test_is_counted_twice() -> None:
+    held = results.result(gates=("safe",))
+    pairs = ((GATE_FAILED, held), (FAILED, PASSED), (GATE_FAILED, GATE_FAILED), (FAILED, FAILED))
+    tests = [
+        (named(f"t{at}", head), named(f"t{at}", base)) for at, (head, base) in enumerate(pairs)
+    ]
+    actual = decide(suite(*tests), fail_on=frozenset({"gates", "regressions", "failures"}))
+    assert actual.reasons == (
+        "2 tests regressed (1 of them failed a required gate)",
+        "1 more test failed a required gate",
+        "1 more test failed",
+    )
+
+
+def test_decide__what_blocks_is_not_unknown_too() -> None:
+    both = suite((GATE_FAILED, ERROR), (named("other", PASSED), named("other", PASSED)))
+    assert decide(both).reasons == ("1 test failed a required gate",)
+    without = decide(both, fail_on=frozenset({"regressions"}))
+    assert without.outcome is Outcome.INCONCLUSIVE

@@ -215,7 +215,7 @@ def test_accepting__never_a_required_gate() -> None:
     assert [test.accepted_by for test in actual.tests] == ["", "ada"]
     decision = decide(actual)
     assert decision.outcome is Outcome.FAILED
-    assert decision.reasons == ("1 required gate failed", "1 test regressed")
+    assert decision.reasons == ("1 test regressed and failed a required gate",)
     assert decision.waived == ("1 regression accepted by @ada (label `agentevals:accept`)",)
     assert decide(actual, fail_on=frozenset({"regressions"})).outcome is Outcome.FAILED
 
@@ -225,7 +225,7 @@ def test_accepting__a_gate_that_failed_on_base_too_still_blocks() -> None:
     base = results.result("a", "borderline", gates=("safe",), failed=("safe",))
     (actual,) = waivers.apply([suite((head, base))], NONE, ADA)
     assert actual.tests[0].accepted_by == "ada"
-    assert decide(actual).reasons == ("1 required gate failed",)
+    assert decide(actual).reasons == ("1 test failed a required gate",)
 
 
 def test_accepting__does_not_touch_failures_errors_and_the_pass_rate() -> None:
@@ -408,6 +408,9 @@ def test_decide__accepting_takes_back_regressions_alone(
         decide(*waivers.apply([before], NONE, ADA), fail_on=fail_on),
     )
     assert SEVERITY.index(lenient.outcome) <= SEVERITY.index(strict.outcome)
-    assert {reason for reason in lenient.reasons if "regressed" not in reason} == {
-        reason for reason in strict.reasons if "regressed" not in reason
+    others = decide(before, fail_on=fail_on - {"regressions"})
+    if others.outcome is Outcome.FAILED:
+        assert lenient.outcome is Outcome.FAILED
+    assert {reason for reason in lenient.reasons if "error" in reason} == {
+        reason for reason in strict.reasons if "error" in reason
     }

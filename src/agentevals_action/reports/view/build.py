@@ -14,6 +14,7 @@ from agentevals_action.reports.view.models import (
     ReportView,
     order_by_conversation,
 )
+from agentevals_action.reports.view.ordering import severity, worst_first
 
 _NOT_COMPARED = frozenset({Change.NOT_COMPARABLE, Change.BASE_ERROR})
 _NO_BASE = _NOT_COMPARED | {Change.NEW, Change.QUESTION_CHANGED}
@@ -30,14 +31,16 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         for suite in review.suites
         for test in suite.tests
     )
+    positions = {suite.path: at for at, suite in enumerate(worst_first(review.suites))}
     counted = [one for one in tests if one.comparison.quarantine is None]
 
     def group(belongs: Callable[[TestComparison], bool]) -> tuple[ListedTest, ...]:
         return order_by_conversation(one for one in counted if belongs(one.comparison))
 
-    def by_severity(belongs: Callable[[TestComparison], bool]) -> tuple[ListedTest, ...]:
+    def worst(belongs: Callable[[TestComparison], bool]) -> tuple[ListedTest, ...]:
         found = (one for one in counted if belongs(one.comparison))
-        return order_by_conversation(sorted(found, key=_severity))
+        by_suite = sorted(found, key=lambda one: (positions[one.suite], severity(one.comparison)))
+        return order_by_conversation(by_suite)
 
     removal = _removal(review, tests)
     return ReportView(
@@ -45,7 +48,6 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         links=links or Links(),
         alert=verdict.alert(review, removal),
         sentence=verdict.sentence(review),
-        reasons=verdict.reasons(review),
         removal=removal,
         edits=tuple(edit for suite in review.suites for edit in suite.edits),
         passed_by_edits=group(lambda test: test.passes_by_edits),
@@ -53,9 +55,9 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
         spending=cost.spent_by_review(review),
         notices=review.notices,
         tests=order_by_conversation(tests),
-        regressions=by_severity(waivers.needs_review),
-        failures=group(_failed_without_base),
-        accepted=by_severity(waivers.is_accepted),
+        regressions=worst(waivers.needs_review),
+        failures=worst(_failed_without_base),
+        accepted=worst(waivers.is_accepted),
         errors=group(lambda test: test.change is Change.HEAD_ERROR),
         undecided=group(waivers.is_undecided),
         flaky=group(_is_flaky),
@@ -105,12 +107,3 @@ def _has_another_score(test: TestComparison) -> bool:
     if test.change is not Change.UNCHANGED or not test.base or not test.head:
         return False
     return score(test.base.score) != score(test.head.score)
-
-
-def _severity(one: ListedTest) -> int:
-    test = one.comparison
-    if test.change is not Change.REGRESSED:
-        return 3
-    if test.gates_lost:
-        return 0
-    return 1 if test.head and test.head.verdict == "fail" else 2

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.formatting import counted, percent
+from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Change, Evidence, Finding, History, TestComparison
 from agentevals_action.model.result import TestResult
 
@@ -16,7 +16,9 @@ def change_word(change: Change) -> str:
 
 
 def describe(test: TestComparison) -> str:
-    """The result of a confirmation in one line; empty if there was none.
+    """The result of a confirmation in one line (`passed 5 of 5 on base, 0 of 5 on head, p =
+    0.002`); empty if there was none. The numbers are samples, those of head fresh ones; `p` is the
+    probability of so many failures if nothing had changed.
 
     It may contain untrusted messages."""
     evidence = test.evidence
@@ -27,13 +29,15 @@ def describe(test: TestComparison) -> str:
         return f"got worse, and could not be confirmed{f': {reason}' if reason else ''}"
     if evidence.chance is None:
         return ""
-    words = _DESCRIPTIONS[evidence.finding](evidence)
+    # A borderline test keeps its verdict by another borderline sample, which is no pass.
+    passes = test.base is not None and test.base.verdict == "pass"
+    words = _DESCRIPTIONS[evidence.finding](evidence, "passed" if passes else "held in")
     return f"{words}; {reason}" if reason else words
 
 
 def probability(value: float) -> str:
-    """A probability of 0-1 with one significant digit, never shown as 0."""
-    return "below 0.0001" if value < 0.0001 else f"{value:.1g}"
+    """A probability of 0-1 with one significant digit, never shown as 0: `p = 0.002`."""
+    return "p < 0.0001" if value < 0.0001 else f"p = {value:.1g}"
 
 
 def gate_rates(test: TestComparison) -> Mapping[str, str]:
@@ -73,26 +77,24 @@ def _is_mixed(history: History) -> bool:
     return 0 < history.failures < history.trials
 
 
+def _counts(history: History, side: str) -> str:
+    return f"{history.successes} of {history.trials} on {side}"
+
+
 def _sides(evidence: Evidence) -> str:
-    base, head = evidence.base, evidence.head
-    on_base = f"held in {base.successes} of {counted(base.trials, 'sample')} on base"
-    return f"{on_base}, in {head.successes} of {counted(head.trials, 'fresh sample')} on head"
+    return f"{_counts(evidence.base, 'base')}, {_counts(evidence.head, 'head')}"
 
 
-def _confirmed(evidence: Evidence) -> str:
-    needed = f"{counted(evidence.needed, 'failure')} needed; " if evidence.needed else ""
-    chance = probability(evidence.chance or 0.0)
-    return f"{_sides(evidence)} ({needed}probability {chance} if nothing had changed)"
+def _confirmed(evidence: Evidence, verb: str) -> str:
+    return f"{verb} {_sides(evidence)}, {probability(evidence.chance or 0.0)}"
 
 
-def _cleared(evidence: Evidence) -> str:
-    base, head = evidence.base, evidence.head
-    on_head = f"{head.successes} of {counted(head.trials, 'fresh sample')} on head"
-    on_base = f"in {base.successes} of {base.trials} ({percent(base.rate)}) on base"
-    return f"dropped, then held in {on_head} ({percent(head.rate)}), {on_base}"
+def _cleared(evidence: Evidence, verb: str) -> str:
+    on_head, on_base = _counts(evidence.head, "head"), _counts(evidence.base, "base")
+    return f"dropped, then {verb} {on_head}, {on_base}"
 
 
-def _undecided(evidence: Evidence) -> str:
+def _undecided(evidence: Evidence, verb: str) -> str:
     base, head = evidence.base, evidence.head
     if evidence.needed is not None:
         needed = counted(evidence.needed, "failure")
@@ -103,7 +105,7 @@ def _undecided(evidence: Evidence) -> str:
         why = "base itself is too flaky to decide"
     else:
         why = "these are too few fresh samples to decide; `confirm` allows more"
-    return f"{_sides(evidence)}: {why}"
+    return f"{verb} {_sides(evidence)}: {why}"
 
 
 _DESCRIPTIONS = {

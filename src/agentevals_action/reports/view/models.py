@@ -77,7 +77,6 @@ class ReportView:
     links: Links
     alert: str
     sentence: str
-    reasons: tuple[str, ...]
     removal: Removal
     edits: tuple[Edit, ...]
     passed_by_edits: tuple[ListedTest, ...]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agentevals_action import __version__
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import counted, counted_error_kinds, joined, plural, time
+from agentevals_action.model.comparison import describe_worse
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.notices import Notices
 from agentevals_action.model.quarantine import FILE
@@ -15,11 +16,13 @@ from agentevals_action.reports.view.baseline import BaselineText
 from agentevals_action.reports.view.links import linked
 from agentevals_action.reports.view.listing import Listing, cut, make_listing
 from agentevals_action.reports.view.models import ListedTest, ReportView
-from agentevals_action.reports.view.suite_table import Columns, SuiteRow, columns, suite_rows
-from agentevals_action.reports.view.tests import Entry, Limits, Line, TestText
+from agentevals_action.reports.view.suite_table import SuiteTable, suite_tables
+from agentevals_action.reports.view.tests import Entry, Limits, Line, TestRow, TestText
 
 MARKER = "<!-- agentevals-report -->"
 
+_TABLE_FROM = 6  # tests that need a reviewer, from which on they are a table
+_OPEN_ROWS = 20  # of that table; the others are folded
 _OPEN_NOTICES = 4  # the others are folded
 _NOTICE = 500  # characters
 _FLAKY = "Not counted: the verdict dropped in some samples, and fresh samples did not confirm it."
@@ -34,12 +37,26 @@ _QUARANTINE = "These tests run, but do not count until their entry in `.agenteva
 
 
 @dataclass(frozen=True)
+class TestColumns:
+    """Whether the optional columns of the table of tests contain anything."""
+
+    suite: bool
+    gate: bool
+
+
+@dataclass(frozen=True)
 class Worse:
-    """Tests that need a reviewer: the first in detail, more in a line each; `left` counts more."""
+    """Tests that need a reviewer. A few are `entries`. Of many there is a table: `rows`, and folded
+    `more_rows` below the summary `more`; `left` counts those that are in neither. Then the entries
+    are folded below the summary `details`."""
 
     title: str
     entries: tuple[Entry, ...] = ()
-    lines: tuple[str, ...] = ()
+    details: str = ""
+    columns: TestColumns | None = None
+    rows: tuple[TestRow, ...] = ()
+    more: str = ""
+    more_rows: tuple[TestRow, ...] = ()
     left: str = ""
 
 
@@ -56,9 +73,8 @@ class Page:
     alert: str
     verdict: str
     reasons: tuple[str, ...]
-    columns: Columns
-    suites: tuple[SuiteRow, ...]
-    suites_left: str
+    suites: SuiteTable | None
+    all_suites: SuiteTable | None
     diagnostics: Listing | None
     regressions: Worse | None
     failures: Worse | None
@@ -102,11 +118,11 @@ class _PageBuilder:
         self._review = view.review
         self._limits = limits
         self._base = BaselineText(view.review, view.links)
-        self._text = TestText(view.links, limits, len(view.review.suites) > 1)
+        self._text = TestText(view.links, limits, [suite.path for suite in view.review.suites])
 
     def page(self) -> Page:
         view, review, limits, text = self._view, self._review, self._limits, self._text
-        rows, suites_left = suite_rows(review.suites, view.links, limits.items)
+        suites, all_suites = suite_tables(review.suites, view.links, limits.items)
         notices, folded_notices = self._notices()
         removed = [one for one in view.removal.tests if one.comparison.quarantine is None]
 
@@ -124,11 +140,14 @@ class _PageBuilder:
             alert=view.alert,
             verdict=self._verdict(),
             reasons=self._reasons(),
-            columns=columns(review.suites),
-            suites=rows,
-            suites_left=suites_left,
+            suites=suites,
+            all_suites=all_suites,
             diagnostics=self._diagnostics(review.invalid, "error", _invalid_files(review.invalid)),
-            regressions=self._worse(self._regressions_title(), view.regressions),
+            regressions=self._worse(
+                joined(describe_worse([one.comparison for one in view.regressions])),
+                view.regressions,
+                "Regressions and failed gates",
+            ),
             failures=self._worse(
                 f"{counted(len(view.failures), 'test')} failed with nothing to compare with",
                 view.failures,
@@ -186,19 +205,11 @@ class _PageBuilder:
         return " ".join(filter(None, parts))
 
     def _reasons(self) -> tuple[str, ...]:
-        reasons = self._view.reasons
+        reasons = self._review.decision.reasons
         is_passed = self._review.decision.outcome is Outcome.PASSED
         if is_passed or len(reasons) <= verdict.REASONS_IN_SENTENCE:
             return ()
         return cut([prose(reason, 500) for reason in reasons], self._limits.items)
-
-    def _regressions_title(self) -> str:
-        tests = [one.comparison for one in self._view.regressions]
-        regressed = sum(test.is_regression for test in tests)
-        gates = sum(len(waivers.failed_gates(test)) for test in tests)
-        words = [counted(regressed, "test", "regressed")] if regressed else []
-        words += [counted(gates, "required gate", "failed")] if gates else []
-        return joined(words)
 
     def _accepted_title(self) -> str:
         names = dict.fromkeys(code(one.comparison.accepted_by) for one in self._view.accepted)
@@ -219,19 +230,30 @@ class _PageBuilder:
             words.append(f"{counted(number, 'test')} {error}")
         return joined(words)
 
-    def _worse(self, title: str, tests: Sequence[ListedTest]) -> Worse | None:
+    def _worse(
+        self, title: str, tests: Sequence[ListedTest], short_title: str = ""
+    ) -> Worse | None:
         if not tests:
             return None
         limits, text = self._limits, self._text
-        detailed = tests[: limits.detailed]
-        more = tests[limits.detailed : limits.detailed + limits.lines]
-        left = len(tests) - len(detailed) - len(more)
-        is_listed = detailed or more
+        entries = text.entries(tests[: limits.detailed])
+        rows = text.rows(tests[: limits.rows]) if len(tests) >= _TABLE_FROM else ()
+        if not rows:
+            return Worse(title, entries)
+        # A fold of a few rows would not save much.
+        few = _OPEN_ROWS if len(rows) > _OPEN_ROWS + _TABLE_FROM else len(rows)
+        more, left = len(rows) - few, len(tests) - len(rows)
+        first = "" if len(entries) == len(tests) else "first "
+        details = f"Questions, answers and statistics of the {first}{counted(len(entries), 'test')}"
         return Worse(
-            title,
-            text.entries(detailed),
-            text.lines(more, text.worse_line),
-            f"… and {counted(left, 'more test')}" if left and is_listed else "",
+            short_title or title,
+            entries,
+            details=details,
+            columns=TestColumns(len(self._review.suites) > 1, any(row.gate for row in rows)),
+            rows=rows[:few],
+            more=counted(more, "more test") if more else "",
+            more_rows=rows[few:],
+            left=f"… and {counted(left, 'more test')}" if left else "",
         )
 
     def _removal(self) -> Listing | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from agentevals_action.escaping import code
@@ -15,6 +15,8 @@ from agentevals_action.formatting import (
     moved,
     percent,
     score,
+    shown_cost,
+    shown_time,
     time,
     tokens,
 )
@@ -29,10 +31,13 @@ from agentevals_action.reports.view.cost import (
     compare_amounts,
 )
 from agentevals_action.reports.view.links import Links, linked
-from agentevals_action.reports.view.waivers import is_accepted, needs_review
+from agentevals_action.reports.view.ordering import FINE, rank, worst_first
+from agentevals_action.reports.view.waivers import is_accepted
 
 Figure = TypeVar("Figure", int, float)
 
+_MANY = 7  # suites, from which on the table has only the worst
+_OPEN = 10  # of these
 _SIGNS = ("❌", "⚠️", "✅")
 #: Spaces at which a cell must not break: all but those before an arrow, a unit and a change.
 _NO_BREAK = re.compile(r" (?![→(]|per sample)")
@@ -54,46 +59,72 @@ class SuiteRow:
 
 @dataclass(frozen=True)
 class Columns:
-    """Whether the optional columns contain anything known."""
+    """Which optional columns are shown, because they contain anything known."""
 
     regressed: bool
     cost: bool
     tokens: bool
+    time: bool = True
 
 
-def suite_rows(
+@dataclass(frozen=True)
+class SuiteTable:
+    """Suites, the worst first, then their sum; `left` counts the others. A folded table has a
+    `title`."""
+
+    columns: Columns
+    rows: tuple[SuiteRow, ...]
+    left: str
+    title: str = ""
+
+
+def suite_tables(
     suites: Sequence[SuiteComparison], links: Links, limit: int
-) -> tuple[tuple[SuiteRow, ...], str]:
-    """At most `limit` suites, the worst first, then their sum; and how many are left out."""
-    ordered = sorted(suites, key=_rank)
+) -> tuple[SuiteTable | None, SuiteTable | None]:
+    """The table of at most `limit` suites. With many suites it has only those of the worst rank
+    (none if all are fine), without cost and time, and a second, folded table has the others too."""
+    if not suites:
+        return None, None
+    found = _columns(suites)
+    everything = _table(found, suites, suites, links, limit)
+    if len(suites) < _MANY:
+        return everything, None
+    narrow = Columns(found.regressed, cost=False, tokens=False, time=False)
+    worst = min(map(rank, suites))
+    shown = [suite for suite in suites if rank(suite) == worst < FINE]
+    short = _table(narrow, shown, suites, links, min(limit, _OPEN))
+    title = f"All {counted(len(suites), 'suite')}, with {'cost and ' if found.cost else ''}time"
+    return short, replace(everything, title=title)
+
+
+def _table(
+    columns: Columns,
+    shown: Sequence[SuiteComparison],
+    suites: Sequence[SuiteComparison],
+    links: Links,
+    limit: int,
+) -> SuiteTable:
     rows = [
         _row([one], linked(code(one.path), links.head_file(one.path)), one.head, one.base)
-        for one in ordered[:limit]
+        for one in worst_first(shown)[:limit]
     ]
     if len(suites) > 1:
         heads, bases = [one.head for one in suites], [one.base for one in suites]
         title = f"**{counted(len(suites), 'suite')}**"
-        rows.append(_row(ordered, title, _total(heads), _total(bases)))
-    left = len(suites) - limit
-    return tuple(rows), f"… and {counted(left, 'more suite')}" if left > 0 else ""
+        rows.append(_row(worst_first(suites), title, _total(heads), _total(bases)))
+    left = len(shown) - limit
+    return SuiteTable(
+        columns, tuple(rows), f"… and {counted(left, 'more suite')}" if left > 0 else ""
+    )
 
 
-def columns(suites: Sequence[SuiteComparison]) -> Columns:
-    """Which columns contain anything known."""
+def _columns(suites: Sequence[SuiteComparison]) -> Columns:
     sides = [side for suite in suites for side in (suite.head, suite.base) if side]
     return Columns(
         regressed=any(suite.base or suite.problem for suite in suites),
         cost=any(agent_cost(side).total is not None for side in sides),
         tokens=any(agent_tokens(side).total is not None for side in sides),
     )
-
-
-def _rank(suite: SuiteComparison) -> int:
-    if any(needs_review(test) for test in suite.tests):
-        return 0
-    head = suite.head
-    is_fine = head and head.total and head.passed == head.total and not suite.problem
-    return 2 if is_fine else 1
 
 
 def _row(
@@ -116,7 +147,7 @@ def _row(
 
     rates = (base.pass_rate if base else None, head.pass_rate if head else None)
     return SuiteRow(
-        sign=_SIGNS[_rank(suites[0])],
+        sign=_SIGNS[rank(suites[0])],
         suite=name,
         pass_rate=_cell(moved(percent, *rates)) if has_base else percent(rates[1]),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
@@ -170,7 +201,7 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
     if not known or len(known) < len(summaries):
         return None
     names = (
-        *("total", "passed", "borderline", "failed", "errored", "duration_ms"),
+        *("total", "passed", "borderline", "failed", "errored"),
         *("samples", "samples_with_cost", "samples_with_tokens"),
     )
     sums = {name: sum(getattr(one, name) for one in known) for name in names}
@@ -181,7 +212,9 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
         dataset="",
         pass_rate=sums["passed"] / scored if scored else None,
         average_score=points / scored if scored else None,
-        agent_cost_usd=_sum_known(one.agent_cost_usd for one in known),
+        # Of the rounded figures, so that the rows add up to the sum.
+        agent_cost_usd=_sum_known(shown_cost(one.agent_cost_usd) for one in known),
+        duration_ms=sum(shown_time(one.duration_ms) for one in known),
         input_tokens=_sum_known(one.input_tokens for one in known),
         output_tokens=_sum_known(one.output_tokens for one in known),
         **sums,

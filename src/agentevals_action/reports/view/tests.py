@@ -4,18 +4,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from agentevals_action.escaping import code, fenced, inline, prose
-from agentevals_action.formatting import counted, delta, error_kind, moved, score
+from agentevals_action.escaping import code, inline, prose
+from agentevals_action.formatting import UNKNOWN, counted, delta, error_kind, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.reports.view import confirmation, edits, waivers
+from agentevals_action.reports.view.answers import Answer, block, show_answers
 from agentevals_action.reports.view.conversations import Turn
-from agentevals_action.reports.view.links import Links, linked
+from agentevals_action.reports.view.links import Links, linked, short_names
 from agentevals_action.reports.view.listing import Listing, make_listing
 from agentevals_action.reports.view.models import ListedTest
 
 _MISSES = 5  # of a test in detail
 _KIND = 60  # characters of a kind of error, which may come from another tool
+_CELL, _MISS = 60, 44  # characters of names and of misses in the table: two lines each
 _SEPARATOR = " · "
 
 Line = Callable[[ListedTest], str]
@@ -26,27 +28,18 @@ class Limits:
     """How much of a review a page shows: numbers of items, and characters before escaping.
 
     `detailed` tests that need a reviewer are shown with question and answers (cut to `answer`
-    characters), `lines` more in one line each. `folded` and `quiet` limit the folded lists of what
-    changed and of what did not (0: only a count). `items` limits all other lists, `text` cuts the
-    texts in a line."""
+    characters); if they are many, a table before has `rows` of them. `folded` and `quiet` limit the
+    folded lists of what changed and of what did not (0: only a count). `items` limits all other
+    lists, `text` cuts the texts in a line."""
 
     name: str
     detailed: int
     answer: int
-    lines: int
+    rows: int
     folded: int
     quiet: int
     items: int
     text: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer of one side: `verdict` in words, `text` as a fenced block."""
-
-    side: str
-    verdict: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -64,15 +57,28 @@ class Entry:
     answers: tuple[Answer, ...]
 
 
-class TestText:
-    """Makes Markdown of tests; with several suites each test names its own."""
+@dataclass(frozen=True)
+class TestRow:
+    """One test in the table of many that need a reviewer."""
 
     __test__ = False  # pytest: not a test case
 
-    def __init__(self, links: Links, limits: Limits, has_several_suites: bool) -> None:
+    test: str
+    suite: str
+    verdict: str
+    gate: str
+    missed: str
+
+
+class TestText:
+    """Makes Markdown of tests; with several `suites` (paths) each test names its own."""
+
+    __test__ = False  # pytest: not a test case
+
+    def __init__(self, links: Links, limits: Limits, suites: Sequence[str]) -> None:
         self._links = links
         self._limits = limits
-        self._has_several_suites = has_several_suites
+        self._suite_names = short_names(suites)
 
     def entries(self, tests: Sequence[ListedTest]) -> tuple[Entry, ...]:
         """Tests in detail; several turns of a conversation are below its heading."""
@@ -82,10 +88,30 @@ class TestText:
             for number, one in enumerate(group)
         )
 
+    def rows(self, tests: Sequence[ListedTest]) -> tuple[TestRow, ...]:
+        """Tests in a table: what fell, the failed gates and the first miss, in few words."""
+        return tuple(map(self._row, tests))
+
+    def _row(self, one: ListedTest) -> TestRow:
+        test, head = one.comparison, one.comparison.head
+        gates = head.gates_failed if head else ()
+        missed = list(dict.fromkeys(head.misses)) if head else []
+        why = missed[0] if missed else head.error.message if head and head.error else ""
+        # Plain text, because code is wider, and most rows then need a second line.
+        name = linked(inline(test.id, _CELL), self._url(test))
+        turn = one.turn
+        return TestRow(
+            test=f"{name} ({turn} of {inline(turn.conversation, _CELL)})" if turn else name,
+            suite=inline(self._suite_names[one.suite], _CELL),
+            verdict=verdicts(test).replace(" ", "&nbsp;"),
+            gate="".join(inline(gate, _CELL) for gate in gates[:1]) + _more(gates),
+            missed=(prose(why, min(self._limits.text, _MISS)) if why else UNKNOWN) + _more(missed),
+        )
+
     def _entry(self, one: ListedTest, is_turn: bool, is_first: bool) -> Entry:
         test, turn, limits = one.comparison, one.turn, self._limits
         head, base = test.head, test.base
-        misses = head.misses if head else ()
+        misses = list(dict.fromkeys(head.misses)) if head else []
         evidence = self._evidence(test)
         facts = [*_gate_facts(test), *evidence, *_score_fact(test)]
         facts += [] if evidence else _sample_fact(head)
@@ -110,12 +136,8 @@ class TestText:
                 _MISSES,
                 len(misses),
             ),
-            question=fenced(question, limits.answer),
-            answers=tuple(
-                self._answer(side, result)
-                for side, result in (("Base", base), ("Head", head))
-                if result
-            ),
+            question=block(question, limits.answer),
+            answers=self._answers(base, head),
         )
 
     def listing(
@@ -193,10 +215,12 @@ class TestText:
 
     def name(self, test: TestComparison) -> str:
         """The test's id, linked to its line on head, or on base if head does not have it."""
+        return linked(code(test.id), self._url(test))
+
+    def _url(self, test: TestComparison) -> str | None:
         file = self._links.head_file if test.head else self._links.base_file
         result = test.head or test.base
-        url = file(result.path or result.eval_path, result.line) if result else None
-        return linked(code(test.id), url)
+        return file(result.path or result.eval_path, result.line) if result else None
 
     def _line(self, one: ListedTest, scores: Sequence[str], facts: Sequence[str] = ()) -> str:
         test = one.comparison
@@ -205,11 +229,11 @@ class TestText:
         return _SEPARATOR.join(parts)
 
     def _suite(self, one: ListedTest) -> Sequence[str]:
-        return [code(one.suite)] if self._has_several_suites else []
+        return [code(one.suite)] if len(self._suite_names) > 1 else []
 
     def _evidence(self, test: TestComparison) -> Sequence[str]:
         words = confirmation.describe(test)
-        if words and test.change is Change.UNDECIDED and waivers.failed_gates(test):
+        if words and test.change is Change.UNDECIDED and test.failed_gates:
             words = f"undecided whether it regressed: {words}"
         return [prose(words, max(300, self._limits.text))] if words else []
 
@@ -229,27 +253,37 @@ class TestText:
     def _error(self, kind: str, message: str) -> str:
         return f"{inline(error_kind(kind), _KIND)}: {prose(message, self._limits.text)}"
 
-    def _answer(self, side: str, result: TestResult) -> Answer:
-        shown = _shown_sample(result)
-        answer = shown.candidate_answer if shown else result.candidate_answer
-        scored: TestResult | SampleResult = result
-        if shown and shown.verdict != result.verdict:
-            scored = shown
-        verdict: str = scored.verdict or "error"
-        if scored.verdict or scored.score is not None or scored is not result:
-            verdict = f"{verdict}, {score(scored.score)}"
-        text = fenced(answer, self._limits.answer)
+    def _answers(self, base: TestResult | None, head: TestResult | None) -> tuple[Answer, ...]:
+        limit = self._limits.answer
+        if base and head and (before := _answer(base)) and (after := _answer(head)):
+            return show_answers(
+                before, after, (_answer_verdict(base), _answer_verdict(head)), limit
+            )
+        sides = [("Base's answer", base), ("Head's answer", head)]
+        return tuple(
+            Answer(title, _answer_verdict(result), self._answer_text(result))
+            for title, result in sides
+            if result
+        )
+
+    def _answer_text(self, result: TestResult) -> str:
+        answer = _answer(result)
         if not answer and result.error:
-            text = self._error(result.error.kind, result.error.message)
-        elif not answer and _is_history(result):
-            text = "*(not stored)*"
-        return Answer(side, verdict, text)
+            return self._error(result.error.kind, result.error.message)
+        if not answer and _is_history(result):
+            return "*(not stored)*"
+        return block(answer, self._limits.answer)
 
 
 def verdicts(test: TestComparison) -> str:
     """`pass → fail`, or the verdict of the only side."""
     head = (test.head.verdict or "error") if test.head else "removed"
     return f"{test.base.verdict or 'error'} → {head}" if test.base else head
+
+
+def _more(items: Sequence[str]) -> str:
+    """The number of items after the first one."""
+    return f" (+{len(items) - 1})" if len(items) > 1 else ""
 
 
 def _conversations(tests: Sequence[ListedTest]) -> list[list[ListedTest]]:
@@ -271,6 +305,23 @@ def _shown_sample(result: TestResult) -> SampleResult | None:
     return next(iter([*alike, *answered]), None)
 
 
+def _answer(result: TestResult) -> str:
+    shown = _shown_sample(result)
+    return shown.candidate_answer if shown else result.candidate_answer
+
+
+def _answer_verdict(result: TestResult) -> str:
+    """`pass, 1.00`, of the sample whose answer is shown."""
+    shown = _shown_sample(result)
+    scored: TestResult | SampleResult = result
+    if shown and shown.verdict != result.verdict:
+        scored = shown
+    verdict: str = scored.verdict or "error"
+    if scored.verdict or scored.score is not None or scored is not result:
+        return f"{verdict}, {score(scored.score)}"
+    return verdict
+
+
 def _is_history(result: TestResult) -> bool:
     return bool(result.samples) and not any(
         sample.output_messages or sample.evaluator_results for sample in result.samples
@@ -282,8 +333,10 @@ def _gate_facts(test: TestComparison) -> list[str]:
     if not test.head:
         return []
     rates, failed = confirmation.gate_rates(test), test.head.gates_failed
+    # The result of the confirmation has the same numbers.
+    shown = {} if confirmation.describe(test) else rates
     facts = [
-        f"required gate {code(gate)} failed{_gate_note(test, gate, rates.get(gate, ''))}"
+        f"required gate {code(gate)} failed{_gate_note(test, gate, shown.get(gate, ''))}"
         for gate in failed
     ]
     unsteady = (item for item in rates.items() if item[0] not in failed)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from agentevals_action.formatting import counted, joined
-from agentevals_action.model.comparison import Change, TestComparison
+from agentevals_action.model.comparison import Change, TestComparison, describe_worse
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports.view import edits, waivers
 from agentevals_action.reports.view.models import Removal, ReportView
@@ -15,16 +15,11 @@ _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONC
 _VERDICTS = {"pass": "pass", "borderline": "borderline", "fail": "fail", "error": "in error"}
 
 
-def reasons(review: Review) -> tuple[str, ...]:
-    """The regressions and failed gates, then all other reasons for the outcome; plain text."""
-    return tuple(dict.fromkeys([*_worse(_tests(review)), *review.decision.reasons]))
-
-
 def sentence(review: Review) -> str:
     """The sentence that follows `Failed: `; plain text."""
     if review.decision.outcome is Outcome.PASSED:
         return f"{_passed(review)}."
-    parts = list(reasons(review)) or ["no reason was given"]
+    parts = list(review.decision.reasons) or ["no reason was given"]
     if len(parts) > REASONS_IN_SENTENCE:
         more = counted(len(parts) - REASONS_IN_SENTENCE, "more reason")
         parts = [*parts[:REASONS_IN_SENTENCE], more]
@@ -66,16 +61,9 @@ def _tests(review: Review) -> list[TestComparison]:
     return [test for suite in review.suites for test in suite.tests]
 
 
-def _worse(tests: list[TestComparison]) -> list[str]:
-    regressed = sum(test.is_regression for test in tests)
-    gates = sum(len(waivers.failed_gates(test)) for test in tests)
-    words = [counted(regressed, "test", "regressed")] if regressed else []
-    return words + ([counted(gates, "required gate", "failed")] if gates else [])
-
-
 def _is_ignored(review: Review) -> bool:
     """Whether a review passed only because `fail-on` does not contain what failed."""
-    return review.decision.conclusion == "neutral" or bool(_worse(_tests(review)))
+    return review.decision.conclusion == "neutral" or bool(describe_worse(_tests(review)))
 
 
 def _passed(review: Review) -> str:
@@ -99,7 +87,7 @@ def _passed(review: Review) -> str:
 def _compared(review: Review, tests: list[TestComparison]) -> str:
     if not review.baseline.wanted:
         return "nothing to compare with"
-    words = _worse(tests)
+    words = describe_worse(tests)
     # A separate sentence states accepted regressions; "none regressed" would contradict it.
     if not words and not any(test.accepted_by for test in tests):
         words = ["none regressed"]

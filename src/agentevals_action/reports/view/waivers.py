@@ -11,25 +11,20 @@ from agentevals_action.reports.view import confirmation
 _NAMES = 3  # people who accepted regressions that a sentence names
 
 
-def failed_gates(test: TestComparison) -> tuple[str, ...]:
-    """The failed gates of a test that count."""
-    return test.head.gates_failed if test.head and test.quarantine is None else ()
-
-
 def needs_review(test: TestComparison) -> bool:
     """Whether a test regressed, or a required gate failed, and that counts."""
-    return test.is_regression or bool(failed_gates(test))
+    return test.is_regression or bool(test.failed_gates)
 
 
 def is_accepted(test: TestComparison) -> bool:
     """Whether somebody accepted the test's regression, and no gate failed."""
-    return bool(test.accepted_by) and test.quarantine is None and not failed_gates(test)
+    return bool(test.accepted_by) and test.quarantine is None and not test.failed_gates
 
 
 def is_undecided(test: TestComparison) -> bool:
     """Whether fresh samples did not decide about a test, and no gate failed."""
     is_open = test.change is Change.UNDECIDED and not test.quarantine and not test.accepted_by
-    return is_open and not failed_gates(test)
+    return is_open and not test.failed_gates
 
 
 def describe_change(test: TestComparison) -> tuple[str, ...]:

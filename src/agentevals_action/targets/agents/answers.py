@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,12 @@ class _Answer(ReplyModel):
     reply: Any = None
     error: str | None = None
     traceback: str = ""
+    spans: list[Any] | None = None
+
+
+#: Adds the OpenTelemetry spans of a call to the trace of its reply; AttemptError if they are not
+#: valid.
+AddSpans = Callable[[Trace, list[Any]], Trace]
 
 
 class Answers:
@@ -40,7 +46,11 @@ class Answers:
         self._calls = itertools.count(1)
 
     async def answer(
-        self, program: Program, request: Request, open_worker: Open | None = None
+        self,
+        program: Program,
+        request: Request,
+        open_worker: Open | None = None,
+        add_spans: AddSpans | None = None,
     ) -> Trace:
         """The answer of a worker, with the time that it took; the time for which the call waits for
         a worker counts only towards its time-out. AttemptError."""
@@ -63,7 +73,8 @@ class Answers:
             raise self.error(ended, _errors(worker)) from None
         if answer.error is not None:
             raise self._runner.error(answer.error, answer.traceback or _errors(worker))
-        return self._trace(answer.reply, request.messages, seconds, _errors(worker))
+        trace = self._trace(answer.reply, request.messages, seconds, _errors(worker))
+        return add_spans(trace, answer.spans or []) if add_spans else trace
 
     def error(self, ended: Ended, output: str) -> AttemptError:
         """The error of a worker that ended, with the last lines of its output."""

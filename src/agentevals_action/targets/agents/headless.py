@@ -5,6 +5,7 @@ import asyncio
 import re
 import shlex
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -181,7 +182,9 @@ class _Agent(Provider):
         if run.fatal:
             return self._stream_error(run.fatal)
         if done.timed_out:
-            doing = outcome.activity
+            # Signals make an agent write more: that it stopped its tools.
+            before = [event for event in lines.events if (event.arrived or 0) <= run.deadline]
+            doing = self._product.read(before).activity
             if retrying := self._product.retrying and self._product.retrying.findall(done.stderr):
                 doing = f"it was trying the model again ({retrying[-1]})"
             problem = f"no answer within {timeout:g} s: {name} did not end, {doing}"
@@ -213,6 +216,7 @@ class _Agent(Provider):
         product, variables = self._product, {}
         if telemetry is not None and product.telemetry is not None:
             variables[product.telemetry.variable] = str(telemetry)
+        deadline = (time.monotonic() + request.timeout) * 1000
         try:
             completed = await self._runner.run(
                 words,
@@ -233,7 +237,7 @@ class _Agent(Provider):
                 f"install it in the input `setup` (`{product.package}`), or name it in the "
                 "target's `command`",
             ) from None
-        return _Run(completed, reader, failures[0] if failures else None)
+        return _Run(completed, reader, failures[0] if failures else None, deadline)
 
     @contextmanager
     def _telemetry_file(self, request: Request) -> Iterator[Path | None]:
@@ -293,11 +297,13 @@ class _Agent(Provider):
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of the program; `fatal` is the failure for which it was ended."""
+    """A run of the program; `fatal` is the failure for which it was ended. Its time was over at
+    `deadline`, on the clock of `Event.arrived`."""
 
     done: process.Completed
     reader: StreamReader
     fatal: Failure | None
+    deadline: float
 
 
 def _read_telemetry(path: Path) -> Sequence[Event]:

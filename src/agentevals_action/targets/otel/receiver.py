@@ -64,6 +64,20 @@ class SpanReceiver:
             "OTEL_LOGS_EXPORTER": "none",
         }
 
+    @property
+    def advice(self) -> str:
+        """What to check if no span arrived."""
+        advice = (
+            "check that the agent is instrumented and exports its spans to "
+            "OTEL_EXPORTER_OTLP_ENDPOINT before it ends"
+        )
+        if self.refused:
+            advice += (
+                f", and with OTEL_EXPORTER_OTLP_HEADERS ({self.refused} requests without the "
+                "token of the sample were refused)"
+            )
+        return advice
+
     async def trace(self, lines: bytes = b"") -> Trace | None:
         """The trace of the spans that were received, and of those in a file of JSON lines; None if
         there are none. Complete after `listen`. AttemptError of kind `target` if spans are missing
@@ -77,11 +91,11 @@ class SpanReceiver:
             return read_trace(reader.spans)
 
         if self.problem:
-            raise _incomplete(self.problem)
+            raise incomplete(self.problem)
         try:
             return await asyncio.to_thread(read)
         except ValueError as error:
-            raise _incomplete(str(error)) from None
+            raise incomplete(str(error)) from None
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[None]:
@@ -132,7 +146,8 @@ class SpanReceiver:
         return HttpAnswer(b"" if is_protobuf else b"{}", content_type or "application/json")
 
 
-def _incomplete(problem: str) -> AttemptError:
+def incomplete(problem: str) -> AttemptError:
+    """The error for spans that are missing or not valid."""
     return AttemptError(
         "target",
         f"the OpenTelemetry trace of the agent is not complete: {problem}",

@@ -117,19 +117,13 @@ def add_trace(reply: Trace, trace: Trace) -> Trace:
     )
 
 
-def without_trace(reply: Trace, refused: int) -> Trace:
-    """The trace of a reply for which no span with a meaning was received. The calls are unknown:
-    an envelope without calls would count as an agent that called nothing. `refused` counts
-    requests without the sample's token."""
+def without_trace(reply: Trace, advice: str) -> Trace:
+    """The trace of a reply for which no span with a meaning was received; `advice` is what to
+    check. The calls are unknown: an envelope without calls would count as an agent that called
+    nothing."""
     missing = (
         "no OpenTelemetry span of a model, tool or agent was received from the agent, so that its "
-        "trace could not be scored"
-    )
-    if refused:
-        missing += f" ({refused} requests without the token of the sample were refused)"
-    missing += (
-        "; check that the agent is instrumented and exports its spans to "
-        "OTEL_EXPORTER_OTLP_ENDPOINT before it ends, or remove `trace: otel`"
+        f"trace could not be scored; {advice}, or remove `trace: otel`"
     )
     return replace(reply, tool_calls=None, llm_call_count=None, missing=missing)
 

@@ -182,7 +182,7 @@ class _Connected(Provider):
                 error.spent = await self._read_trace(receiver, files)
             raise
         trace = await self._read_trace(receiver, files)
-        return add_trace(reply, trace) if trace else without_trace(reply, receiver.refused)
+        return add_trace(reply, trace) if trace else without_trace(reply, receiver.advice)
 
     async def _read_trace(self, receiver: SpanReceiver, files: CallFiles) -> Trace | None:
         lines = b""

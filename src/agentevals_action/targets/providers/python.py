@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -19,12 +20,19 @@ from agentevals_action.targets.agents import command as agent_command
 from agentevals_action.targets.agents import python_worker
 from agentevals_action.targets.agents.answers import Answers
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
+from agentevals_action.targets.otel.otlp.spans import SpanReader
+from agentevals_action.targets.otel.receiver import CONTENT_VARIABLES, incomplete
+from agentevals_action.targets.otel.span_trace import add_trace, read_trace, without_trace
 from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 #: Seconds that an import may take. It does not end with the time-out of the test that waits for
 #: it: the next test finds the worker ready.
 _IMPORT_SECONDS = 300.0
+_NO_SPANS = (
+    "check that the target's `python` has `opentelemetry-sdk` and an instrumentation, and that the "
+    "module calls its `instrument()`"
+)
 
 
 def _check_target(target: str) -> str:
@@ -57,6 +65,11 @@ class Python(ProviderOptions):
     )
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
+    trace: Literal["otel"] | None = Field(
+        None,
+        description="`otel`: the tool calls, tokens and durations are read from the OpenTelemetry "
+        "spans of the process, which needs `opentelemetry-sdk` and an instrumentation.",
+    )
 
     def connect(self, context: ProviderContext) -> Provider:
         """The function with its environment; AttemptError if it names a variable that the workflow
@@ -95,7 +108,8 @@ class _Connected(Provider):
     async def complete(self, request: Request) -> Trace:
         program = self._program(request)
         try:
-            return await self._answers.answer(program, request, self._open)
+            add_spans = _add_spans if self._options.trace else None
+            return await self._answers.answer(program, request, self._open, add_spans)
         except OSError as error:
             raise _not_started(program, error) from None
 
@@ -114,9 +128,15 @@ class _Connected(Provider):
 
     def _program(self, request: Request) -> Program:
         folder = agent_command.declared_folder(request, self._options.cwd)
-        words = (self._interpreter(request, folder), python_worker.__file__, self._options.target)
+        words = [self._interpreter(request, folder), python_worker.__file__, self._options.target]
         # The worker itself enters the workspace of each request.
-        return self._runner.program(words, request, folder, workspace=None)
+        program = self._runner.program(words, request, folder, workspace=None)
+        if self._options.trace is None:
+            return program
+        environment = {**CONTENT_VARIABLES, **dict(program.environment)}
+        return replace(
+            program, words=(*words, "otel"), environment=tuple(sorted(environment.items()))
+        )
 
     def _interpreter(self, request: Request, folder: Path) -> str:
         name = self._options.python
@@ -161,6 +181,16 @@ class _Connected(Provider):
                 "see which agent, hook or judge writes there: give an agent that edits files a "
                 "`workspace`",
             )
+
+
+def _add_spans(reply: Trace, spans: list[Any]) -> Trace:
+    reader = SpanReader()
+    try:
+        reader.read_objects(spans)
+    except ValueError as error:
+        raise incomplete(str(error)) from None
+    trace = read_trace(reader.spans)
+    return add_trace(reply, trace) if trace else without_trace(reply, _NO_SPANS)
 
 
 def _not_started(program: Program, error: OSError) -> AttemptError:

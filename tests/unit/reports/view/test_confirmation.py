@@ -33,27 +33,27 @@ def comment(*suites: SuiteComparison, **fields: Any) -> str:
     [
         (
             reviews.evidence(Finding.REGRESSED, (20, 20), (0, 3)),
-            "held in 20 of 20 samples on base, in 0 of 3 fresh samples on head (2 failures needed; probability 0.0004 if nothing had changed)",
+            "passed 20 of 20 on base, 0 of 3 on head, p = 0.0004",
         ),
         (
             reviews.evidence(Finding.CLEARED, (19, 20), (3, 3)),
-            "dropped, then held in 3 of 3 fresh samples on head (100%), in 19 of 20 (95%) on base",
+            "dropped, then passed 3 of 3 on head, 19 of 20 on base",
         ),
         (
             reviews.evidence(Finding.UNDECIDED, (1, 1), (1, 3), needed=None),
-            "held in 1 of 1 sample on base, in 1 of 3 fresh samples on head: base has too few samples to decide",
+            "passed 1 of 1 on base, 1 of 3 on head: base has too few samples to decide",
         ),
         (
             reviews.evidence(Finding.UNDECIDED, (8, 20), (1, 3), needed=None, reason="no tree"),
-            "held in 8 of 20 samples on base, in 1 of 3 fresh samples on head: base itself is too flaky to decide; no tree",
+            "passed 8 of 20 on base, 1 of 3 on head: base itself is too flaky to decide; no tree",
         ),
         (
             reviews.evidence(Finding.UNDECIDED, (20, 20), (1, 3), needed=None),
-            "held in 20 of 20 samples on base, in 1 of 3 fresh samples on head: these are too few fresh samples to decide; `confirm` allows more",
+            "passed 20 of 20 on base, 1 of 3 on head: these are too few fresh samples to decide; `confirm` allows more",
         ),
         (
             reviews.evidence(Finding.UNDECIDED, (18, 20), (3, 6), needed=4),
-            "held in 18 of 20 samples on base, in 3 of 6 fresh samples on head: a regression needs 4 failures, 3 of 6 failed",
+            "passed 18 of 20 on base, 3 of 6 on head: a regression needs 4 failures, 3 of 6 failed",
         ),
         (
             Evidence(Finding.ERROR, History(1, 1), History(0, 0), reason="timed out"),
@@ -71,7 +71,7 @@ def test_chance__is_never_none() -> None:
     assert [
         confirmation.probability(value)
         for value in (0.0, 0.00009, 0.0001, 0.00043, 0.034, 0.31, 1.0)
-    ] == [*("below 0.0001", "below 0.0001", "0.0001", "0.0004", "0.03", "0.3", "1")]
+    ] == [*("p < 0.0001", "p < 0.0001", "p = 0.0001", "p = 0.0004", "p = 0.03", "p = 0.3", "p = 1")]
 
 
 def test_regression__of_what_is_always_the_same_omits_samples() -> None:
@@ -118,6 +118,6 @@ def test_undecided__with_a_failed_gate_counts_as_a_failure() -> None:
             knowledge=Knowledge(evidence=found),
         )
     )
-    assert "### 1 required gate failed" in text
-    assert "undecided whether it regressed: held in 12 of 20" in text
+    assert "### 1 test failed a required gate" in text
+    assert "undecided whether it regressed: held in 12 of 20 on base, 1 of 4 on head" in text
     assert "not counted" not in text.lower()

@@ -57,3 +57,60 @@ def test_table__its_mean_score_and_the_interval_are_of_the_same_samples() -> Non
     assert "Fresh samples" not in comment(
         reviews.compared((reviews.result("t0", "fail"), *rest), base)
     )
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def test_table__a_sum_is_that_of_the_shown_figures() -> None:
+    suites = [
+        reviews.compared(
+            (reviews.result("a", duration_ms=1_240.0, cost_usd=0.00016),),
+            None,
+            path=f"evals/{number}.yaml",
+        )
+        for number in range(3)
+    ]
+    *rows, total = rows_of(comment(*suites))[1:]
+    assert [row[-2:] for row in rows] == [["$0.0002", "1.2&nbsp;s"]] * 3
+    assert total[-2:] == ["$0.0006", "3.6&nbsp;s"]
+
+
+def broken(name: str, regressions: int, gate: str = "") -> SuiteComparison:
+    gates = {"gates": (gate,), "failed": (gate,)} if gate else {}
+    head = [
+        reviews.result(f"t{number}", "fail" if number < regressions else "pass", **gates)
+        for number in range(5)
+    ]
+    base = [reviews.result(f"t{number}", gates=gates.get("gates", ())) for number in range(5)]
+    return reviews.compared(tuple(head), tuple(base), path=f"evals/{name}/EVAL.yaml")
+
+
+def test_table__the_worst_suites_come_first() -> None:
+    suites = [broken("fine", 0), broken("one", 1), broken("gate", 1, "safe"), broken("three", 3)]
+    assert [row[1] for row in rows_of(comment(*suites))[1:5]] == [
+        *("`evals/gate/EVAL.yaml`", "`evals/three/EVAL.yaml`"),
+        *("`evals/one/EVAL.yaml`", "`evals/fine/EVAL.yaml`"),
+    ]
+
+
+def test_table__of_many_suites_has_the_worst_and_all_are_folded() -> None:
+    fine = [broken(f"fine-{number}", 0) for number in range(6)]
+    text = comment(broken("bad", 2), *fine)
+    shown, _, folded = text.partition("<summary>All 7 suites, with cost and time</summary>")
+    assert [row[1] for row in rows_of(shown)] == [
+        "Suite",
+        "`evals/bad/EVAL.yaml`",
+        "**7 suites**",
+    ]
+    assert "Cost" not in shown
+    assert folded.count("`evals/fine-0/EVAL.yaml` |") == 1
+    assert "| Cost | Time |" in folded
+    green = comment(*fine, broken("fine", 0)).partition("<summary>All 7 suites")[0]
+    assert [row[1] for row in rows_of(green)] == ["Suite", "**7 suites**"]
+    assert "All " not in comment(broken("bad", 2), *fine[:5])

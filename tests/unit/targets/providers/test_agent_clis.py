@@ -373,6 +373,19 @@ def test_complete__a_time_out_says_what_the_agent_was_doing(tmp_path: Path) -> N
     assert str(error) == 'no answer within 3 s: Gemini CLI did not end, it was running "Bash"'
 
 
+def test_complete__what_an_agent_writes_at_its_end_is_not_what_it_was_doing(tmp_path: Path) -> None:
+    """Claude Code answers SIGTERM with a result of its tool."""
+    stopped = {"type": "tool_result", "tool_use_id": "t1", "content": "interrupted"}
+    (tmp_path / "begun").write_text(agent_programs.lines(BEGUN, TOOL_STARTED["claude"]))
+    (tmp_path / "ended").write_text(
+        agent_programs.lines({"type": "user", "message": {"content": [stopped]}})
+    )
+    script = f"trap 'cat {tmp_path}/ended; exit 1' TERM; cat {tmp_path}/begun; sleep 300 & wait"
+    run = AgentRun("claude", tmp_path)
+    error = run.refused(command=["sh", "-c", script], request={"timeout": 3})
+    assert str(error) == 'no answer within 3 s: Claude Code did not end, it was running "Bash"'
+
+
 def test_complete__a_time_out_of_gemini_shows_the_status(tmp_path: Path) -> None:
     says = "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {}"
     command = ["sh", "-c", f"echo '{says}' >&2; seq 30 >&2; exec sleep 300"]

@@ -76,7 +76,12 @@ class SpanReader:
             if "resourceSpans" in value:
                 self._add_request(value)
             elif "spanId" in value and "traceId" in value and "attributes" in value:
-                self._add(value, members(value.get("instrumentationScope")).get("name"))
+                self.read_objects([value])
+
+    def read_objects(self, spans: list[Any]) -> None:
+        """Reads spans that are not encoded, in the form of JavaScript's exporters."""
+        for span in spans:
+            self._add(members(span), members(members(span).get("instrumentationScope")).get("name"))
 
     def _parse(self, text: bytes) -> Any:
         # Counted before the objects are made: 16 MB of `{},` would be objects of 400 MB.

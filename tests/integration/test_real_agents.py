@@ -1,0 +1,335 @@
+"""The real command-line agents against a model server on loopback: figures as the server gave them.
+
+Run with `pytest -m slow tests/integration/test_real_agents.py`. npm installs the programs into a
+temporary folder; `AGENT_PROGRAMS` names a folder where they are installed already."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentevals_action.errors import AttemptError, TargetDead
+from agentevals_action.model.trace import Trace
+from tests.support import mcp_shop, targets
+from tests.support.agent_models import AgentModels, Call, Turn
+from tests.support.stand_in import Sent
+
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code@2.1.197",
+    "codex": "@openai/codex@0.169.0",
+    "copilot": "@github/copilot@1.0.102",
+    "gemini": "@google/gemini-cli@0.61.0",
+}
+MCP: Mapping[str, Any] = {"command": sys.executable, "args": [mcp_shop.__file__]}
+#: In the first message of the main agent, and of its sub-agent.
+MAIN, SUB = "CASE-4711", "ERRAND-4711"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the commands; skips where npm cannot install them."""
+    folder = Path(os.environ.get("AGENT_PROGRAMS") or tmp_path_factory.mktemp("programs"))
+    commands = folder / "node_modules" / ".bin"
+    if not all((commands / name).exists() for name in PACKAGES):
+        if shutil.which("npm") is None:
+            pytest.skip("npm, which installs the agents, is not on this machine")
+        install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder)]
+        done = subprocess.run(
+            [*install, *PACKAGES.values()], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"npm cannot install the agents: {done.stderr.strip()[-300:]}")
+    return commands
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A real agent with a home of its own, which talks to `server`."""
+
+    name: str
+    programs: Path
+    home: Path
+    server: AgentModels
+    codex_home: Path
+
+    def run(self, *args: str, timeout: float = 100) -> Trace:
+        """The trace of a run; `args` are more words for the command line."""
+        work = self.home / "work"
+        work.mkdir(exist_ok=True)
+        (work / "notes.txt").write_text("the secret word is plum\n")
+        variables = {
+            "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(self.home),
+        }
+        definition: dict[str, Any] = {
+            "provider": f"{self.name}-cli",
+            "args": [*_WORDS[self.name], *args],
+            "timeout_seconds": timeout,
+        }
+        if model := {"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}.get(self.name):
+            definition["model"] = model
+        context = targets.context(variables, _configure(self))
+
+        async def complete() -> Trace:
+            provider = targets.options(definition).connect(context)
+            return await provider.complete(targets.request(work, f"{MAIN} please", timeout=timeout))
+
+        return asyncio.run(complete())
+
+    def refused(self, *args: str, timeout: float = 100) -> AttemptError:
+        """The error of a run."""
+        with pytest.raises(AttemptError) as caught:
+            self.run(*args, timeout=timeout)
+        return caught.value
+
+
+_WORDS = {
+    "claude": (
+        "--allowedTools",
+        "Bash(sleep:*)",
+        "mcp__shop__find_order",
+        "--mcp-config",
+        "servers.json",
+    ),
+    "codex": (),
+    "copilot": ("--allow-tool", "shop", "--allow-tool", "shell(sleep)"),
+    "gemini": ("--approval-mode", "auto_edit"),
+}
+
+
+def _configure(agent: Agent) -> Mapping[str, str]:
+    """Points an agent at the server and at the MCP server; its variables."""
+    url, home = agent.server.url, agent.home
+    match agent.name:
+        case "claude":
+            (home / "work" / "servers.json").write_text(json.dumps({"mcpServers": {"shop": MCP}}))
+            return {
+                "ANTHROPIC_BASE_URL": url,
+                "ANTHROPIC_API_KEY": "sk-ant-test",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1",
+            }
+        case "codex":
+            (agent.codex_home / "config.toml").write_text(
+                'model = "gpt-5.1-codex"\nmodel_provider = "local"\n'
+                f'[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\n'
+                'env_key = "LOCAL_KEY"\nwire_api = "responses"\n'
+                f'[mcp_servers.shop]\ncommand = "{MCP["command"]}"\n'
+                f"args = {json.dumps(MCP['args'])}\n"
+            )
+            return {"CODEX_HOME": str(agent.codex_home), "LOCAL_KEY": "sk-local-test"}
+        case "copilot":
+            (home / ".copilot").mkdir(exist_ok=True)
+            server = {**MCP, "type": "local", "tools": ["*"]}
+            settings = json.dumps({"mcpServers": {"shop": server}})
+            (home / ".copilot" / "mcp-config.json").write_text(settings)
+            return {
+                "COPILOT_OFFLINE": "true",
+                "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+                "COPILOT_PROVIDER_API_KEY": "sk-copilot-test",
+                "COPILOT_MODEL": "gpt-4.1",
+            }
+    (home / ".gemini").mkdir(exist_ok=True)
+    gemini = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "mcpServers": {"shop": {**MCP, "trust": True}},
+    }
+    (home / ".gemini" / "settings.json").write_text(json.dumps(gemini))
+    return {"GEMINI_API_KEY": "AIzaTest", "GOOGLE_GEMINI_BASE_URL": url}
+
+
+@pytest.fixture
+def codex_home() -> Iterator[Path]:
+    # Codex refuses a home in the temporary folder.
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="codex-home-") as folder:
+        yield Path(folder)
+
+
+ORDER = {"order": 2077}
+SHELL = {"command": "echo hello", "description": "says hello"}
+#: For each agent its own calls, one in each turn: the names and arguments of the model, and those
+#: of the trace with whether they are refused.
+CALLS: Mapping[str, tuple[tuple[Call, tuple[str, Any, bool]], ...]] = {
+    "claude": (
+        (Call("Bash", SHELL), ("Bash", SHELL, False)),
+        (Call("mcp__shop__find_order", ORDER), ("mcp__shop__find_order", ORDER, False)),
+        (
+            Call("Write", {"file_path": "new.txt", "content": "x"}),
+            ("Write", {"file_path": "new.txt", "content": "x"}, True),
+        ),
+        (Call("NotebookRead", {}), ("NotebookRead", {}, True)),
+    ),
+    "codex": (
+        (
+            Call("exec_command", {"cmd": "echo 'hello' | head -1"}),
+            ("Bash", {"command": "echo 'hello' | head -1"}, False),
+        ),
+        (Call("find_order", ORDER, "mcp__shop"), ("mcp__shop__find_order", ORDER, False)),
+    ),
+    "copilot": (
+        (Call("bash", SHELL), ("Bash", SHELL, False)),
+        (Call("shop-find_order", ORDER), ("mcp__shop__find_order", ORDER, False)),
+        (
+            Call("edit", {"path": "notes.txt", "old_str": "plum", "new_str": "fig"}),
+            (
+                "Edit",
+                {"file_path": "notes.txt", "old_string": "plum", "new_string": "fig"},
+                True,
+            ),
+        ),
+        (Call("no_such_tool", {}), ("no_such_tool", {}, True)),
+    ),
+    "gemini": (
+        (
+            Call("read_file", {"file_path": "notes.txt"}),
+            ("Read", {"file_path": "notes.txt"}, False),
+        ),
+        (Call("mcp_shop_find_order", ORDER), ("mcp__shop__find_order", ORDER, False)),
+        # The mode of approval does not offer the shell.
+        (Call("run_shell_command", SHELL), ("Bash", SHELL, True)),
+    ),
+}
+each = pytest.mark.parametrize("name", PACKAGES)
+
+
+@each
+def test_run__calls_tokens_and_durations(
+    name: str, programs: Path, tmp_path: Path, codex_home: Path
+) -> None:
+    """Each turn reads 100 tokens and 20 cached ones, and writes 10."""
+    turns = [
+        Turn("I look." if number == 0 else "", (call,), cached=20)
+        for number, (call, _) in enumerate(CALLS[name])
+    ]
+    with AgentModels({MAIN: [*turns, Turn("all done", cached=20)]}) as server:
+        trace = Agent(name, programs, tmp_path, server, codex_home).run()
+    assert trace.output == "all done"
+    called = [(call.name, call.arguments, call.refused) for call in trace.tool_calls or ()]
+    assert called == [expected for _, expected in CALLS[name]]
+    count = len(turns) + 1
+    assert (trace.input_tokens, trace.output_tokens) == (120 * count, 10 * count)
+    assert trace.cached_tokens == 20 * count
+    assert trace.llm_call_count == (count if name in ("claude", "copilot") else None)
+    assert all(call.duration_ms is not None for call in trace.made_calls or ())
+    assert (trace.cost_usd is not None) is (name == "claude")
+    assert ("Read" in trace.hidden_tools) is (name == "codex")
+
+
+PROMPT = f"{SUB} now"
+SUB_AGENTS: Mapping[str, tuple[Call, Call, Mapping[str, Any]]] = {
+    "claude": (
+        Call(
+            "Agent",
+            {"description": "ask", "prompt": PROMPT, "subagent_type": "general-purpose"},
+        ),
+        Call("Read", {"file_path": "notes.txt"}),
+        {"description": "ask", "prompt": PROMPT, "subagent_type": "general-purpose"},
+    ),
+    "codex": (
+        Call("spawn_agent", {"message": PROMPT}, "multi_agent_v1"),
+        Call("exec_command", {"cmd": "echo sub"}),
+        {"prompt": PROMPT},
+    ),
+    "copilot": (
+        Call(
+            "task",
+            {
+                "description": "ask",
+                "prompt": PROMPT,
+                "agent_type": "general-purpose",
+                "name": "helper",
+                "mode": "sync",
+            },
+        ),
+        Call("view", {"path": "notes.txt"}),
+        {
+            "description": "ask",
+            "prompt": PROMPT,
+            "subagent_type": "general-purpose",
+            "name": "helper",
+            "mode": "sync",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUB_AGENTS)
+def test_run__sub_agents(name: str, programs: Path, tmp_path: Path, codex_home: Path) -> None:
+    """The main agent: 250 + 300 in, 40 + 10 out. Its sub-agent: 50 + 60 in, 5 + 6 out."""
+    call, inner, arguments = SUB_AGENTS[name]
+    scripts = {
+        MAIN: [
+            Turn(calls=(call,), tokens_in=250, tokens_out=40),
+            Turn("it says 42", tokens_in=300, tokens_out=10),
+        ],
+        SUB: [
+            Turn(calls=(inner,), tokens_in=50, tokens_out=5),
+            Turn("42", tokens_in=60, tokens_out=6),
+        ],
+    }
+    with AgentModels(scripts) as server:
+        trace = Agent(name, programs, tmp_path, server, codex_home).run()
+    first, *others = trace.tool_calls or ()
+    assert (first.name, first.arguments) == ("Agent", arguments)
+    if name == "codex":  # its stream has neither the tokens nor the calls of sub-agents
+        figures: tuple[int | None, ...] = (None, None, None)
+        assert others == []
+    else:
+        figures = (660, 61, 4)
+        assert [one.name for one in others] == ["Read"]
+    assert (trace.input_tokens, trace.output_tokens, trace.llm_call_count) == figures
+
+
+REFUSALS = {
+    "claude": Sent(
+        {"type": "error", "error": {"type": "authentication_error", "message": "bad key"}}, 401
+    ),
+    "codex": Sent({"error": {"message": "Incorrect API key provided", "code": "bad"}}, 401),
+    "copilot": Sent({"error": {"message": "bad key"}}, 401),
+    "gemini": Sent(
+        {
+            "error": {
+                "code": 400,
+                "message": "API key not valid. Please pass a valid API key.",
+                "status": "INVALID_ARGUMENT",
+            }
+        },
+        400,
+    ),
+}
+
+
+@each
+def test_failure__a_rejected_key_ends_the_target(
+    name: str, programs: Path, tmp_path: Path, codex_home: Path
+) -> None:
+    with AgentModels({}, REFUSALS[name]) as server:
+        error = Agent(name, programs, tmp_path, server, codex_home).refused(timeout=300)
+    assert isinstance(error, TargetDead), error
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "copilot"])
+def test_failure__a_time_out_names_the_tool(
+    name: str, programs: Path, tmp_path: Path, codex_home: Path
+) -> None:
+    sleep = {
+        "claude": Call("Bash", {"command": "sleep 250", "description": "waits"}),
+        "codex": Call("exec_command", {"cmd": "sleep 250", "yield_time_ms": 200_000}),
+        "copilot": Call("bash", {"command": "sleep 250", "description": "waits"}),
+    }[name]
+    with AgentModels({MAIN: [Turn(calls=(sleep,)), Turn("done")]}) as server:
+        error = Agent(name, programs, tmp_path, server, codex_home).refused(timeout=25)
+    assert error.kind == "timeout"
+    assert 'it was running "Bash"' in str(error)

@@ -1,0 +1,35 @@
+"""A server of the Model Context Protocol on standard input and output, with one tool."""
+
+import json
+import sys
+from typing import Any
+
+TOOL = {
+    "name": "find_order",
+    "description": "Finds an order.",
+    "inputSchema": {"type": "object", "properties": {"order": {"type": "integer"}}},
+    "annotations": {"readOnlyHint": True},
+}
+
+
+def answer(message: Any) -> Any:
+    match message["method"]:
+        case "initialize":
+            return {
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "shop", "version": "1"},
+            }
+        case "tools/list":
+            return {"tools": [TOOL]}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": "order shipped"}]}
+    return {}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        received = json.loads(line)
+        if "id" in received:
+            reply = {"jsonrpc": "2.0", "id": received["id"], "result": answer(received)}
+            print(json.dumps(reply), flush=True)
