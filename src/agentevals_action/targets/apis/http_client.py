@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import math
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -28,17 +29,21 @@ from agentevals_action.targets.apis.http_errors import (
 #: Maximum size of a decoded reply, in bytes.
 REPLY_LIMIT: Final = 10 * 1024 * 1024
 _ENCODINGS = ("gzip", "deflate")
+_STREAM_END = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]\s*$")
+_STREAM_END_LENGTH = 32
 _IDLE_SECONDS = 60.0  # an unused connection is closed after this time
 
 
 @dataclass(frozen=True)
 class HttpReply:
     """A reply with status 2xx and its decoded body. `cost_usd` are the US dollars that a proxy
-    (LiteLLM) states in a header, None without it."""
+    (LiteLLM) states in a header, None without it. `is_event_stream`: the body are server-sent
+    events, up to `[DONE]` if they have one."""
 
     status: int
     body: bytes
     cost_usd: float | None = None
+    is_event_stream: bool = False
 
     def json(self) -> Any:
         """The body as JSON; ValueError if it is not valid JSON."""
@@ -136,7 +141,8 @@ class HttpClient:
         except _UnreadableBody as error:
             raise self.reply_error(error) from None
         if response.is_success:
-            return HttpReply(response.status_code, body, _stated_cost(response))
+            cost, is_stream = _stated_cost(response), _is_event_stream(response)
+            return HttpReply(response.status_code, body, cost, is_stream)
         raise refusal(self.service, response, body)
 
     async def close(self) -> None:
@@ -184,6 +190,11 @@ def _stated_cost(response: httpx.Response) -> float | None:
     return cost if math.isfinite(cost) and cost >= 0 else None
 
 
+def _is_event_stream(response: httpx.Response) -> bool:
+    media_type: str = response.headers.get("Content-Type", "").partition(";")[0]
+    return media_type.strip().lower() == "text/event-stream"
+
+
 class _UnreadableBody(ValueError):
     """A reply that is too large or whose encoding is wrong."""
 
@@ -197,11 +208,14 @@ async def _read_body(response: httpx.Response) -> bytes:
             raise _UnreadableBody(
                 f"the reply is compressed with {shown(encoding)}, which was not requested"
             )
-        body = bytearray()
+        body, is_stream = bytearray(), _is_event_stream(response)
         async for piece in response.aiter_bytes():
             body += piece
             if len(body) > REPLY_LIMIT:
                 raise _UnreadableBody(f"the reply is over {REPLY_LIMIT // 1024**2} MB")
+            # Some servers keep the connection open after the end of a stream.
+            if is_stream and _STREAM_END.search(body, max(len(body) - _STREAM_END_LENGTH, 0)):
+                break
     except (httpx.DecodingError, _UnreadableBody) as error:
         if response.is_success:
             raise _UnreadableBody(f"the reply cannot be read: {error}") from None

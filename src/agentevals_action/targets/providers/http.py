@@ -19,11 +19,18 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system import redaction
 from agentevals_action.system.rendering import render
 from agentevals_action.targets import variables
-from agentevals_action.targets.apis.http_client import HttpClient, check_url, origin_of
+from agentevals_action.targets.apis.http_client import (
+    HttpClient,
+    HttpReply,
+    check_url,
+    origin_of,
+)
 from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.replies.envelope import read_reply
+from agentevals_action.targets.replies.event_stream import Stream, answer_of, read_stream
+from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.templating import render_text, render_value, unknown_variables
 
 #: The variables of a template; the expected answer is not one of them.
@@ -141,7 +148,16 @@ class Http(ProviderOptions):
     output_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
         None,
         description="The path of the answer in a JSON reply, as choices.0.message.content; without "
-        "it the reply is the answer.",
+        "it the reply is the answer. In a stream of server-sent events, the path of the text in an "
+        "event.",
+    )
+    messages_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
+        None,
+        description="The path of the agent's messages in a JSON reply, or in the last event of a "
+        "stream that has them.",
+    )
+    usage_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
+        None, description="The path of the tokens, in the form of a vendor (`usage`)."
     )
 
     @model_validator(mode="after")
@@ -200,11 +216,7 @@ class _Connected(Provider):
         try:
             if not reply.body.strip():
                 raise ValueError("the reply is empty")
-            if options.output_path is None:
-                text = reply.body.decode("utf-8-sig", "replace")
-                trace = read_reply(text, request.messages)
-            else:
-                trace = _read_at(reply.json(), options.output_path, request.messages)
+            trace = _read(reply, options, request.messages)
         except ValueError as error:
             raise self._client.reply_error(error) from None
         return trace if reply.cost_usd is None else replace(trace, cost_usd=reply.cost_usd)
@@ -275,6 +287,55 @@ async def _text_body(
     is_form = content_type is not None and "x-www-form-urlencoded" in content_type
     text = await render(render_text, template, values, "`body`", "url" if is_form else "text")
     return text, "text/plain; charset=utf-8"
+
+
+def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace:
+    """The trace of a reply; ValueError if it has no answer, or not a valid one."""
+    text = reply.body.decode("utf-8-sig", "replace")
+    output, messages, usage = options.output_path, options.messages_path, options.usage_path
+    if not (reply.is_event_stream or output or messages or usage):
+        return read_reply(text, question)
+    is_stream = reply.is_event_stream
+    stream = read_stream(text) if is_stream else Stream((reply.json(),), is_done=True)
+    if messages is not None:
+        trace = _conversation_at(stream, messages, output, question)
+    elif is_stream:
+        trace = answer_of(stream, None if output is None else read_path(output))
+    elif output is not None:
+        trace = _read_at(stream.events[0], output, question)
+    else:
+        trace = read_reply(text, question)
+    return trace if usage is None else _with_usage(trace, stream, usage)
+
+
+def _conversation_at(
+    stream: Stream, path: str, output: str | None, question: Sequence[Message]
+) -> Trace:
+    """The trace of the messages at a path, with the text at `output` as the answer after them."""
+    messages = stream.last(read_path(path))
+    if not isinstance(messages, list):
+        problem = "has no" if messages is MISSING else "has no list of messages at"
+        raise ValueError(f"the reply {problem} `{path}`")
+    envelope: dict[str, Any] = {"messages": messages}
+    if output is not None and isinstance(said := stream.last(read_path(output)), str):
+        envelope["output"] = said
+    return read_reply(json.dumps(envelope, ensure_ascii=False), question)
+
+
+def _with_usage(trace: Trace, stream: Stream, path: str) -> Trace:
+    usage, model = read_usage(stream.last(read_path(path))), stream.last(("model",))
+    if usage == Usage():
+        warning = f"the reply has no tokens in a known format at `{path}`"
+        return replace(trace, warnings=(*trace.warnings, warning))
+    return replace(
+        trace,
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        cache_write_tokens=usage.cache_write,
+        cost_usd=trace.cost_usd if usage.cost_usd is None else usage.cost_usd,
+        model=trace.model or (model if isinstance(model, str) else None),
+    )
 
 
 def _read_at(data: Any, path: str, question: Sequence[Message]) -> Trace:

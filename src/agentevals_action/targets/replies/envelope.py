@@ -77,6 +77,7 @@ def read_reply(text: str, question: Sequence[Message] = ()) -> Trace:
         input_tokens=_first(own.input, usage.input, trace.input_tokens),
         output_tokens=_first(own.output, usage.output, trace.output_tokens),
         cached_tokens=_first(own.cached, usage.cached, trace.cached_tokens),
+        cache_write_tokens=_first(usage.cache_write, trace.cache_write_tokens),
         cost_usd=_first(envelope.cost_usd, usage.cost_usd, trace.cost_usd),
         model=envelope.model or trace.model,
         duration_ms=envelope.duration_ms,

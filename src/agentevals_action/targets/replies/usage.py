@@ -25,13 +25,14 @@ _THOUGHTS = "thoughtsTokenCount"  # paid as output, and not among Gemini's candi
 
 @dataclass(frozen=True)
 class Usage:
-    """Numbers of tokens, None where unknown; `cached` ones are part of the input. `cost_usd` is the
-    price that a router reports."""
+    """Numbers of tokens, None where unknown; those that were `cached`, or written to the vendor's
+    cache, are part of the input. `cost_usd` is the price that a router reports."""
 
     input: int | None = None
     output: int | None = None
     cached: int | None = None
     cost_usd: float | None = None
+    cache_write: int | None = None
 
 
 def read_usage(data: Any) -> Usage:
@@ -53,7 +54,12 @@ def read_usage(data: Any) -> Usage:
         cached = parts[0] if cached is None else cached
     if tokens_out is not None:
         tokens_out += at(_THOUGHTS) or 0
-    return Usage(tokens_in, tokens_out, cached, _dollars(data.get("cost")))
+    written = (
+        at(path)
+        for path in ("prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens")
+    )
+    cache_write = next((count for count in written if count is not None), None)
+    return Usage(tokens_in, tokens_out, cached, _dollars(data.get("cost")), cache_write)
 
 
 def _dollars(cost: Any) -> float | None:

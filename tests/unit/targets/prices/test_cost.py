@@ -1,6 +1,7 @@
 """The cost of an answer: the reply's own, the target's price, the table; counted by hand."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,20 @@ def test_complete__the_cost_in_the_header_of_a_service_counts() -> None:
     with AgentServer(answer) as server:
         trace = ask(targets.target({"provider": "http", "url": server.url}))
     assert (trace.cost_usd, trace.cost_source) == (0.25, "reply")
+
+
+def test_complete__an_envelope_names_its_model_and_the_vendors_tokens() -> None:
+    usage = {
+        "input_tokens": 100,
+        "cache_read_input_tokens": 2000,
+        "cache_creation_input_tokens": 500,
+        "output_tokens": 40,
+    }
+    reply = json.dumps({"output": "hi", "model": "anthropic/claude-sonnet-4.5", "usage": usage})
+    trace = ask(targets.target({"provider": "cli", "command": ["echo", reply]}))
+    by_hand = (100 * 3 + 2000 * 0.3 + 500 * 3.75 + 40 * 15) / 1e6
+    assert (trace.input_tokens, trace.cost_source) == (2600, TABLE)
+    assert trace.cost_usd == pytest.approx(by_hand)
 
 
 def test_complete__an_unknown_cost_states_what_to_write() -> None:
