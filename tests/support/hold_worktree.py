@@ -1,6 +1,7 @@
 """Run as a program: opens a base worktree, says where, and waits to be stopped; REPOSITORY SHA TEMP
 are its arguments."""
 
+import select
 import sys
 from pathlib import Path
 
@@ -17,7 +18,9 @@ def main(repository: str, sha: str, temp: str) -> int:
             base_tree.base_worktree(GitRepository(Path(repository)), sha, Path(temp)) as tree,
         ):
             print(tree, flush=True)
-            sys.stdin.read()
+            # A signal just before a call that blocks is handled only when the call returns.
+            while not select.select([sys.stdin], [], [], 0.05)[0]:
+                pass
     except Interrupted:
         return 7
     return 0

@@ -168,8 +168,8 @@ CASES: dict[str, tuple[Files, str]] = {
         "the text in quotes",
     ),
     "no valid JSON": (
-        rows('{"id": "a",}'),
-        "rows.jsonl:1:12: this is not valid JSON: Expecting property name enclosed in double quotes; correct the row; each row is one JSON object",
+        rows('{"id": "a" 1}'),
+        "rows.jsonl:1:12: this is not valid JSON: Expecting ',' delimiter; correct the row; each row is one JSON object",
     ),
     "NaN in a row": (
         rows('{"id": "a", "input": {"n": NaN}, "criteria": "c"}'),

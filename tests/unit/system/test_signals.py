@@ -11,22 +11,33 @@ from typing import IO
 
 import pytest
 
-PLAIN = """
-import sys
+# A signal just before a call that blocks is handled only when the call returns: a program that waits
+# for a signal looks at its input again and again.
+WAIT = """
+import select, sys
+def wait_for_input():
+    while not select.select([sys.stdin], [], [], 0.05)[0]:
+        pass
+"""
+
+PLAIN = (
+    WAIT
+    + """
 from agentevals_action.errors import Interrupted
 from agentevals_action.system.signals import interruptible
 try:
     with interruptible():
         try:
             print("begun", flush=True)
-            sys.stdin.read()
+            wait_for_input()
         finally:
             print("tidying", flush=True)
-            sys.stdin.read(1)
+            wait_for_input()
             print("tidied", flush=True)
 except Interrupted as error:
     print(f"interrupted by {error}", flush=True)
 """
+)
 
 LOOP = """
 import asyncio, sys
@@ -126,18 +137,20 @@ def test_interrupted__a_thread_that_hangs_does_not_keep_the_process(tmp_path: Pa
         assert child.wait(60) == 143
 
 
-LATE = """
-import sys
+LATE = (
+    WAIT
+    + """
 from agentevals_action.errors import Interrupted
 from agentevals_action.system.signals import interruptible
 try:
     with interruptible():
         print("begun", flush=True)
-        sys.stdin.read()
+        wait_for_input()
 except Interrupted:
     print("ending", flush=True)
-    sys.stdin.read()
+    wait_for_input()
 """
+)
 
 
 def test_interrupted__a_second_sigint_ends_the_process_after_the_tidying_too() -> None:
