@@ -227,6 +227,17 @@ def test_run__calls_tokens_and_durations(
     assert ("Read" in trace.hidden_tools) is (name == "codex")
 
 
+def test_run__codex_names_refused_calls_on_standard_error(
+    programs: Path, tmp_path: Path, codex_home: Path
+) -> None:
+    remove = Call("exec_command", {"cmd": "rm -rf notes.txt"})
+    with AgentModels({MAIN: [Turn(calls=(remove,)), Turn("done")]}) as server:
+        trace = Agent("codex", programs, tmp_path, server, codex_home).run()
+    assert trace.tool_calls == ()
+    (warning,) = trace.warnings
+    assert warning.startswith("the agent refused a call: `/bin/bash -lc 'rm -rf notes.txt'`")
+
+
 PROMPT = f"{SUB} now"
 SUB_AGENTS: Mapping[str, tuple[Call, Call, Mapping[str, Any]]] = {
     "claude": (

@@ -39,6 +39,8 @@ _TRANSIENT = re.compile(
     r"high demand|overloaded|stream disconnected|at capacity|timed out|connection", re.IGNORECASE
 )
 _RECONNECTING = "Reconnecting"
+#: What the CLI writes to standard error in place of an item of the stream.
+REFUSED = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')
 
 
 def read(events: Sequence[Event]) -> Outcome:

@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.formatting import cut_line
 from agentevals_action.model.file_model import ListOf, NonEmpty
 from agentevals_action.model.json_values import replace_surrogates
 from agentevals_action.model.suite import Message
@@ -35,6 +36,7 @@ from agentevals_action.targets.agents.stream import (
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import content_text, prompt_text
 
+_SHOWN = 200  # characters of a refused call
 #: Bytes of a stream, which contains every file that the agent read.
 STREAM_LIMIT = 64 * 1024 * 1024
 _SYSTEM_LIMIT = 100_000  # bytes; a word of a command line may have 128 KiB
@@ -91,7 +93,8 @@ class Product:
     """An agent: `package` is the command that installs it, `key_hint` the advice for a missing
     login, `read` converts its events. On its command line `words` follow the program, `last` are at
     the end. `fatal` is the failure in an event after which the agent goes on in vain. `retrying`
-    finds the lines on standard error in which it says that it calls the model again."""
+    finds the lines on standard error in which it says that it calls the model again, `refused` the
+    calls that it refused, which are not in its stream."""
 
     name: str
     package: str
@@ -101,6 +104,7 @@ class Product:
     last: tuple[str, ...] = ()
     fatal: Callable[[Event], Failure | None] = _never_fatal
     retrying: re.Pattern[str] | None = None
+    refused: re.Pattern[str] | None = None
     telemetry: Telemetry | None = None
 
 
@@ -173,7 +177,9 @@ class _Agent(Provider):
         if error := self._find_error(run, lines, outcome, request.timeout):
             error.spent = outcome.trace
             raise error
-        return outcome.trace
+        refused = self._product.refused.findall(run.done.stderr) if self._product.refused else ()
+        warnings = [f"the agent refused a call: {cut_line(each, _SHOWN)}" for each in refused]
+        return replace(outcome.trace, warnings=tuple(dict.fromkeys(warnings)))
 
     def _find_error(
         self, run: "_Run", lines: Lines, outcome: Outcome, timeout: float

@@ -25,6 +25,7 @@ class CodexCli(AgentOptions):
         words=("exec", "--json", "--color", "never", "--skip-git-repo-check"),
         last=("-",),
         fatal=codex_stream.fatal,
+        refused=codex_stream.REFUSED,
     )
 
     command: Command = Field(

@@ -283,3 +283,18 @@ def test_failure__is_told_in_its_words_and_weighed(
 def test_failure__of_the_stream_alone(tmp_path: Path) -> None:
     caught = codex(tmp_path, {"type": "error", "message": "Invalid request"}, code=1).refused()
     assert (type(caught), str(caught)) == (AttemptError, "Codex: Invalid request")
+
+
+REJECTED = (
+    "2026-11-22T09:26:21Z ERROR codex_core::tools::router: error=exec_command failed: "
+    "CreateProcess { message: \"Rejected(\\\"`/bin/bash -lc 'rm -rf a'` rejected: "
+    'not permitted\\")" }\n'
+)
+
+
+def test_refused__is_on_standard_error_alone_and_becomes_a_warning(tmp_path: Path) -> None:
+    stream = lines(item("agent_message", text="done"), DONE)
+    trace = AgentRun("codex", tmp_path).printing(stream, says=REJECTED * 2).answer()
+    expected = "the agent refused a call: `/bin/bash -lc 'rm -rf a'` rejected: not permitted"
+    assert trace.warnings == (expected,)
+    assert AgentRun("codex", tmp_path).printing(stream, says="warning: x").answer().warnings == ()
