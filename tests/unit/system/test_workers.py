@@ -177,19 +177,20 @@ def test_lend__a_start_that_fails_later_is_an_error_of_one_call(tmp_path: Path) 
 
 def test_close__cancelled_calls_leave_no_process(tmp_path: Path) -> None:
     """A signal ends the run while workers start and answer."""
+    before = _children()  # of other tests
     code = "import sys\nfor line in sys.stdin: pass"
 
     async def calls() -> None:
         workers = Workers()
         tasks = [asyncio.create_task(ask(workers, program(tmp_path, code))) for _ in range(3)]
-        while len(_children()) < 3:  # noqa: ASYNC110
+        while len(_children() - before) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(result, asyncio.CancelledError) for result in results)
         await workers.close()
-        assert not _children()
+        assert not _children() - before
 
     run(calls())
 
