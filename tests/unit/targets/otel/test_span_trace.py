@@ -127,6 +127,15 @@ def test_read__copilot_s_file() -> None:
     assert trace.duration_ms == 127.0
 
 
+def test_read__copilot_s_file_with_the_content() -> None:
+    trace = recorded("copilot-with-content")
+    (call,) = trace.tool_calls or ()
+    assert (call.name, call.arguments) == ("bash", {"command": "echo hi", "description": "x"})
+    assert str(call.output).startswith("hi\n")
+    assert (trace.llm_call_count, trace.input_tokens, trace.output_tokens) == (2, 200, 20)
+    assert [text_of(message) for message in trace.messages] == ["", "All done."]
+
+
 def test_read__spans_in_parts_out_of_order_and_twice() -> None:
     lines = (RECORDED / "openllmetry-openai-agents.jsonl").read_text().splitlines()
     spans = json.loads(lines[0])["resourceSpans"][0]["scopeSpans"]
