@@ -21,9 +21,11 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.edits import Edit, EditKind, FieldEdit
+from agentevals_action.model.messages import wire_message
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.result import ErrorInfo, TestResult
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, TestResult, TraceSummary
 from agentevals_action.model.review import CommentTemplate, Review, Selection
+from agentevals_action.model.suite import Message, ToolCall
 from agentevals_action.reports import markdown
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.page import MARKER
@@ -103,6 +105,32 @@ def test_comment__unknown_figures_are_a_dash_and_never_zero() -> None:
     assert "1.00 →&nbsp;–" in row
     assert "| – |" in row
     assert "$0" not in row
+
+
+def called(amount: float, verdict: Any, misses: tuple[str, ...]) -> TestResult:
+    call = ToolCall("refund", {"amount": amount})
+    trajectory = EvaluatorResult(name="calls", type="tool_trajectory", score=None, misses=misses)
+    group = EvaluatorResult(
+        name="all", type="composite", score=None, evaluator_results=(trajectory,)
+    )
+    one = results.result("pays-back", verdict, misses=misses)
+    sample = replace(
+        one.samples[0],
+        output_messages=(wire_message(Message("assistant", "done", tool_calls=(call,))),),
+        trace_summary=TraceSummary(tool_call_count=1),
+    )
+    return replace(one, samples=(sample,), evaluator_results=(group,))
+
+
+def test_comment__a_regression_of_a_trajectory_shows_the_calls_of_both_sides() -> None:
+    miss = 'called "refund" with {"amount": 100}, expected {"amount": 9.5}'
+    head, base = called(100, "fail", (miss,)), called(9.5, "pass", ())
+    text = reviews.comment(reviews.review(reviews.compared((head,), (base,))), NOWHERE)
+    assert f"- missed: {miss}" in text
+    assert '**Base\'s tool calls** (1 call)\n\n```text\nrefund {"amount": 9.5}\n```' in text
+    assert '**Head\'s tool calls** (1 call)\n\n```text\nrefund {"amount": 100}\n```' in text
+    held = reviews.compared((called(100, "fail", ()),), (base,))
+    assert "tool calls" not in reviews.comment(reviews.review(held), NOWHERE)
 
 
 def rows(text: str) -> list[str]:

@@ -1,5 +1,7 @@
-"""The answers of base and head side by side: so that the first difference is visible."""
+"""The answers and tool calls of base and head side by side: so that the first difference is
+visible."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +10,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from agentevals_action.escaping import fenced
-from agentevals_action.formatting import redacted
+from agentevals_action.formatting import counted, cut_line, redacted
+from agentevals_action.model.suite import ToolCall
 
 #: Columns of a block that fit into a comment; GitHub does not wrap the lines of a block.
 _WIDTH = 95
@@ -17,6 +20,7 @@ _ALIKE = 0.5  # share of equal words, below which a comparison would only be con
 _MOST_WORDS = 1_000  # that are compared, because the time grows with their square
 _CONTEXT = 10  # equal words that are shown before and after a difference
 _BRIDGE = 2  # equal words between two differences that make them one
+_CALL = 300  # characters of a tool call
 _BEFORE = 100  # characters that are shown before the first difference
 
 _TOKEN = re.compile(r"\S+|\n[ \t]*")
@@ -56,6 +60,37 @@ def show_answers(base: str, head: str, verdicts: tuple[str, str], limit: int) ->
         Answer("Base's answer", on_base, _block_from(base, start, limit)),
         Answer("Head's answer", on_head, _block_from(head, start, limit)),
     )
+
+
+Calls = Sequence[ToolCall] | None
+
+
+def show_calls(base: Calls, head: Calls, limit: int) -> tuple[Answer, ...]:
+    """The tool calls of both sides with their arguments, once if they are equal; None is
+    unknown. `limit` is in characters of a side."""
+    on_base, on_head = _call_lines(base), _call_lines(head)
+    if base is not None and on_base == on_head:
+        return (_calls_answer("Tool calls on both sides", base, on_base, limit),)
+    return (
+        _calls_answer("Base's tool calls", base, on_base, limit),
+        _calls_answer("Head's tool calls", head, on_head, limit),
+    )
+
+
+def _calls_answer(title: str, calls: Calls, lines: str, limit: int) -> Answer:
+    if calls is None:
+        return Answer(title, "unknown", "*(not stored)*")
+    return Answer(title, counted(len(calls), "call"), block(lines, limit))
+
+
+def _call_lines(calls: Calls) -> str:
+    # A line is wrapped, and a secret that a line end divides is not recognized any more.
+    lines = (
+        f"{call.name} {json.dumps(call.arguments or {}, ensure_ascii=False, default=str)}"
+        f"{' (refused)' if call.refused else ''}"
+        for call in calls or ()
+    )
+    return "\n".join(cut_line(line, _CALL) for line in lines)
 
 
 def _block_from(text: str, start: int, limit: int) -> str:

@@ -7,13 +7,15 @@ from itertools import groupby
 from agentevals_action.escaping import code, inline, prose
 from agentevals_action.formatting import UNKNOWN, counted, delta, error_kind, moved, score
 from agentevals_action.model.comparison import Change, TestComparison
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from agentevals_action.model.suite import ToolCall
 from agentevals_action.reports.view import confirmation, edits, waivers
-from agentevals_action.reports.view.answers import Answer, block, show_answers
+from agentevals_action.reports.view.answers import Answer, block, show_answers, show_calls
 from agentevals_action.reports.view.conversations import Turn
 from agentevals_action.reports.view.links import Links, linked, short_names
 from agentevals_action.reports.view.listing import Listing, make_listing
 from agentevals_action.reports.view.models import ListedTest
+from agentevals_action.results.trace_summary import stored_work
 
 _MISSES = 5  # of a test in detail
 _KIND = 60  # characters of a kind of error, which may come from another tool
@@ -137,7 +139,7 @@ class TestText:
                 len(misses),
             ),
             question=block(question, limits.answer),
-            answers=self._answers(base, head),
+            answers=(*self._answers(base, head), *self._calls(base, head)),
         )
 
     def listing(
@@ -266,6 +268,12 @@ class TestText:
             if result
         )
 
+    def _calls(self, base: TestResult | None, head: TestResult | None) -> tuple[Answer, ...]:
+        """The tool calls of both sides, if head's were not those expected."""
+        if not base or not head or not _missed_calls(head.evaluator_results):
+            return ()
+        return show_calls(_tool_calls(base), _tool_calls(head), self._limits.answer)
+
     def _answer_text(self, result: TestResult) -> str:
         answer = _answer(result)
         if not answer and result.error:
@@ -320,6 +328,24 @@ def _answer_verdict(result: TestResult) -> str:
     if scored.verdict or scored.score is not None or scored is not result:
         return f"{verdict}, {score(scored.score)}"
     return verdict
+
+
+def _missed_calls(results: Sequence[EvaluatorResult]) -> bool:
+    return any(
+        (one.type == "tool_trajectory" and one.misses) or _missed_calls(one.evaluator_results)
+        for one in results
+    )
+
+
+def _tool_calls(result: TestResult) -> Sequence[ToolCall] | None:
+    """The calls of a sample with the verdict of the result, else of any; None if unknown."""
+    stored = [sample for sample in result.samples if sample.output_messages]
+    alike = [sample for sample in stored if sample.verdict == result.verdict]
+    sample = next(iter([*alike, *stored]), None)
+    try:
+        return stored_work(sample).trace.tool_calls if sample else None
+    except ValueError:  # messages of another tool's results file
+        return None
 
 
 def _is_history(result: TestResult) -> bool:

@@ -3,7 +3,8 @@
 import pytest
 
 from agentevals_action.formatting import redacting
-from agentevals_action.reports.view.answers import Answer, block, show_answers
+from agentevals_action.model.suite import ToolCall
+from agentevals_action.reports.view.answers import Answer, block, show_answers, show_calls
 
 VERDICTS = ("pass, 1.00", "fail, 0.20")
 
@@ -85,3 +86,38 @@ def test_answers__a_wrapped_or_compared_secret_is_redacted_before(long: int) -> 
         text = "".join(one.text for one in shown(base, head))
     assert "***" in text
     assert "kkk and" not in " ".join(text.split())
+
+
+def test_calls__of_both_sides_with_their_arguments() -> None:
+    find = ToolCall("find", {"order": 7})
+    base, head = show_calls(
+        (find, ToolCall("refund", {"amount": 9.5})),
+        (find, ToolCall("refund", {"amount": 100}), ToolCall("delete", None, refused=True)),
+        1_500,
+    )
+    assert (base.title, base.verdict) == ("Base's tool calls", "2 calls")
+    assert base.text == '```text\nfind {"order": 7}\nrefund {"amount": 9.5}\n```'
+    assert (head.title, head.verdict) == ("Head's tool calls", "3 calls")
+    assert head.text.splitlines()[2:4] == ['refund {"amount": 100}', "delete {} (refused)"]
+
+
+def test_calls__equal_ones_are_shown_once_and_unknown_ones_are_not_none() -> None:
+    (both,) = show_calls((ToolCall("a"),), (ToolCall("a"),), 1_500)
+    assert (both.title, both.verdict) == ("Tool calls on both sides", "1 call")
+    base, head = show_calls(None, (), 1_500)
+    assert (base.verdict, base.text) == ("unknown", "*(not stored)*")
+    assert (head.verdict, head.text) == ("0 calls", "*(empty)*")
+
+
+def test_calls__lose_secrets_before_they_are_cut_or_wrapped() -> None:
+    """A cut, or a line end, leaves a part of a key that nothing recognizes any more."""
+    key = "k" * 280
+    with redacting(lambda text: text.replace(key, "***")):
+        answers = show_calls((), (ToolCall("send", {"to": "x" * 40, "key": key}),), 1_500)
+    assert "kkk" not in "".join(one.text for one in answers)
+
+
+def test_calls__cannot_end_their_block() -> None:
+    (_, head) = show_calls((), (ToolCall("```\n# @everyone", {"a": "````\n"}),), 1_500)
+    assert len(head.text.splitlines()) == 3
+    assert head.text.startswith("~~~")
