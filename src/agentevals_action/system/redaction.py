@@ -34,6 +34,12 @@ _CREDENTIAL = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_.+/=
 _LOGS = logging.Formatter()
 #: Characters that no encoder of JSON, URLs or HTML escapes.
 _UNESCAPED = re.compile(r"[A-Za-z0-9_.-]+")
+#: What encoders put between the lines of a base64 text and the bytes of a hex text.
+_BREAKS = re.compile(r"(?:\\[rn]|\s)+")
+_SEPARATORS = re.compile(r"[\s:-]")
+#: Where a text has a line of 64 characters or more, or eight bytes with separators. Few texts have.
+_LINE = re.compile(r"(?<=[A-Za-z0-9+/_-]{64})(?:\\[rn]|\s)")
+_BYTES = re.compile(r"(?:[0-9A-Fa-f]{2}[\s:-]){7}[0-9A-Fa-f]{2}")
 _RUNS = re.compile(r"[A-Za-z0-9_.-]+|\\+|[^A-Za-z0-9_.-]", re.DOTALL)
 _JSON_ESCAPES = {
     **{character: character for character in "\"'/"},
@@ -60,9 +66,12 @@ class Redactor:
 
     def __init__(self, values: Iterable[str]) -> None:
         secrets = sorted({secret for value in values for secret in _parts(value)})
-        forms = {form for secret in secrets for form in _forms(secret)}
+        base64_forms = _long(form for secret in secrets for form in _base64_forms(secret))
+        hex_forms = _long(form for secret in secrets for form in _hex_forms(secret))
+        others = _long(form for secret in secrets for form in _other_forms(secret))
         # Texts, not one regular expression: that search is ten times slower.
-        self._forms = [form for form in forms if len(form) >= MIN_LENGTH]
+        self._forms = [*base64_forms, *hex_forms, *others]
+        self._broken = ((_LINE, _BREAKS, base64_forms), (_BYTES, _SEPARATORS, hex_forms))
         self._escaped = [
             (max(_UNESCAPED.findall(secret), key=len, default=""), _escaped_form(secret))
             for secret in secrets
@@ -102,6 +111,9 @@ class Redactor:
             while start >= 0:
                 found.append((start, start + len(form)))
                 start = text.find(form, start + 1)
+        for occurs, separators, forms in self._broken:
+            if forms and occurs.search(text):
+                found += _spans_between(separators, forms, text)
         for part, form_of in self._escaped:
             match = form_of.search(text) if part in text else None
             while match:
@@ -143,15 +155,48 @@ def _parts(value: str) -> Iterator[str]:
             yield part
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """The secret, and its base64, base32 and hex forms, wherever it begins in the encoded text."""
-    yield secret
+def _spans_between(
+    separators: re.Pattern[str], forms: Sequence[str], text: str
+) -> Iterator[tuple[int, int]]:
+    """The spans of forms that are interrupted by separators: lines of 64 or 76 characters, or
+    `aa:bb`."""
+    joined = separators.sub("", text)
+    if not (present := [form for form in forms if form in joined]):
+        return
+    indexes, end = list[int](), 0
+    for match in separators.finditer(text):
+        indexes.extend(range(end, match.start()))
+        end = match.end()
+    indexes.extend(range(end, len(text)))
+    for form in present:
+        start = joined.find(form)
+        while start >= 0:
+            yield indexes[start], indexes[start + len(form) - 1] + 1
+            start = joined.find(form, start + 1)
+
+
+def _long(forms: Iterable[str]) -> list[str]:
+    return [form for form in dict.fromkeys(forms) if len(form) >= MIN_LENGTH]
+
+
+def _base64_forms(secret: str) -> Iterator[str]:
+    """The base64 forms, wherever the secret begins in the encoded text."""
     data = secret.encode("utf-8", "replace")
-    yield from (data.hex(), data.hex().upper())
     for offset in range(3):
         core = _core(base64.b64encode, 6, data, offset)
         yield core
         yield core.translate({ord("+"): "-", ord("/"): "_"})
+
+
+def _hex_forms(secret: str) -> Iterator[str]:
+    data = secret.encode("utf-8", "replace")
+    yield from (data.hex(), data.hex().upper())
+
+
+def _other_forms(secret: str) -> Iterator[str]:
+    """The secret, and its base32 forms, wherever it begins in the encoded text."""
+    yield secret
+    data = secret.encode("utf-8", "replace")
     for offset in range(5):
         core = _core(base64.b32encode, 5, data, offset)
         yield from (core, core.lower())

@@ -120,6 +120,37 @@ def test_redact__an_encoded_secret_cannot_be_decoded(
     assert left <= (len(before) + len(after)) * 8 / bits + 3
 
 
+@pytest.mark.parametrize("separator", ["\n", "\r\n", "\n    ", "\\n"])
+@given(before=st.binary(max_size=80), secret=SECRETS, after=st.binary(max_size=80), data=st.data())
+def test_redact__base64_in_lines(
+    separator: str, before: bytes, secret: str, after: bytes, data: st.DataObject
+) -> None:
+    core = secret.strip().encode("utf-8", "replace")
+    encoded = base64.b64encode(before + core + after).decode()
+    width = data.draw(st.sampled_from([64, 76]))
+    lines = [encoded[start : start + width] for start in range(0, len(encoded), width)]
+    clean = Redactor([secret]).redact(separator.join(lines))
+    assert MASK in clean
+    left = clean.replace("=", "").replace(separator, "")
+    assert len(left) - len(MASK) <= (len(before) + len(after)) * 8 / 6 + 3
+
+
+@pytest.mark.parametrize("separator", [":", " ", "-", "\n"])
+@given(before=st.binary(max_size=9), secret=SECRETS, after=st.binary(max_size=9))
+def test_redact__hex_with_separators(
+    separator: str, before: bytes, secret: str, after: bytes
+) -> None:
+    core = secret.strip().encode("utf-8", "replace")
+    for encoded in (text := (before + core + after).hex(separator), text.upper()):
+        clean = Redactor([secret]).redact(encoded)
+        assert clean.count(MASK) >= 1
+        assert core.hex(separator) not in clean.lower()
+
+
+def test_redact__words_do_not_become_a_secret_when_they_are_joined() -> None:
+    assert Redactor(["password1"]).redact("a pass word1 and a:b") == "a pass word1 and a:b"
+
+
 ESCAPES: list[Callable[[str], str]] = [
     lambda character: f"\\u{ord(character):04x}",
     lambda character: f"\\\\u{ord(character):04X}",
