@@ -235,10 +235,10 @@ class GitRepository:
 
     def show(self, sha: str, path: str) -> bytes | None:
         """The content of a file at a commit; None if the commit does not contain it."""
-        self._read("cat-file", "-e", f"{sha}^{{commit}}")
         self._need_tree(sha)
         done = self._call("rev-parse", "--verify", "--quiet", f"{sha}:{path}")
         if done.returncode != 0:
+            self._read("cat-file", "-e", f"{sha}^{{commit}}")
             return None
         blob = done.stdout.decode("ascii").strip()
         if self._is_partial and self._call("cat-file", "-e", blob).returncode != 0:
