@@ -430,9 +430,42 @@ mkdir -p "$HOME/.npm/_npx" "$HOME/.cache/uv" && echo x > "$HOME/.npm/_npx/lock"
 python3 -m venv --without-pip --clear .venv && .venv/bin/python -c 'import json'
 git status --porcelain > /dev/null && git diff HEAD~0 > /dev/null && git log -1 --format=%H
 test "$(cat "$(mktemp)" | wc -c)" = 0
+bash -c 'set -euo pipefail; read -r line < <(echo one); echo "$line" > "$(mktemp -d)/in"'
+rm -f state.db && python3 -c "import sqlite3; sqlite3.connect('state.db').execute('create table t(x)')"
+PYTHONPATH=. python3 -c 'import helper' && test -d __pycache__
+mkdir -p "$HOME/.cache/go-build/ab" && echo x > "$HOME/.cache/go-build/ab/cd"
+ln -f "$HOME/.cache/go-build/ab/cd" "$HOME/.cache/go-build/ab/ef"
 echo note > /dev/stderr && cat /dev/stdin > /dev/null
 id -un && test "$(whoami)" = "$(id -un)"
 test -f from-setup.txt && echo more >> from-setup.txt || test "$GITHUB_WORKSPACE" != /github/workspace
+"""
+INSTALL = """\
+set -eux
+python3 -m venv --without-pip --clear .installed
+pip --python .installed/bin/python install -q --no-index --no-build-isolation ./project
+.installed/bin/python -c 'import helper_of_project'
+"""
+#: Makes a wheel with the standard library alone: there is no index in the test.
+BACKEND = """\
+import pathlib, zipfile
+INFO = "project-1.0.dist-info/"
+def build_wheel(folder, config=None, metadata=None):
+    name = "project-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        wheel.writestr("helper_of_project.py", "")
+        wheel.writestr(INFO + "METADATA", "Metadata-Version: 2.1\\nName: project\\nVersion: 1.0\\n")
+        wheel.writestr(INFO + "WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
+        wheel.writestr(INFO + "RECORD", "")
+    return name
+"""
+PROJECT = """\
+[project]
+name = "project"
+version = "1.0"
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
 """
 COMMIT = """\
 cd "$WORKSPACE_PATH"
@@ -445,14 +478,22 @@ def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
     files = {
         **suite_of("[sh, work.sh]", "[sh, commit.sh]", "[sh, work.sh]"),
         "work.sh": WORK,
+        "install.sh": INSTALL,
+        "helper.py": "",
+        "project/pyproject.toml": PROJECT,
+        "project/backend.py": BACKEND,
         "commit.sh": f"set -eu\nsh work.sh > /dev/null < /dev/null\n{COMMIT}echo safe\n",
     }
     done, workspace, before = step_of(
-        image, tmp_path, files, {"prepare": "sh work.sh", "setup": "echo made > from-setup.txt"}
+        image,
+        tmp_path,
+        files,
+        {"prepare": "sh work.sh && sh install.sh", "setup": "echo made > from-setup.txt"},
     )
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
     check_restored(workspace, before)
     assert (workspace / ".venv/bin/python").is_symlink()
+    assert (workspace / "state.db").stat().st_size > 0
     assert "more" in (workspace / "from-setup.txt").read_text()
 
 
