@@ -587,6 +587,20 @@ def test_gate__an_agent_that_attacks_the_results_changes_no_failure(
         assert [json.loads(row)["verdict"] for row in rows] == ["fail", "pass"]
 
 
+def test_gate__a_program_that_cannot_be_started_is_named_even_if_its_check_is_green(
+    gate: Gate,
+) -> None:
+    """`on-inconclusive: pass` is what the workflow asks for; the outcome is not `passed`."""
+    targets = TARGETS.replace("[sh, agent.sh]", "[no-such-program, agent.sh]")
+    gate.push({".agentv/targets.yaml": targets}, ".agentv/targets.yaml")
+    done = gate.job(inputs={"on-inconclusive": "pass"}).finish()
+    assert (done.code, done.outputs["outcome"]) == (0, "inconclusive"), done.log
+    (check,) = gate.server.check_runs
+    assert check.conclusion == "success"
+    assert (check.title or "").startswith("Inconclusive: ")
+    assert "no-such-program" in gate.shown()[0]
+
+
 def test_gate__a_report_folder_that_leads_out_of_the_workspace_is_not_written(gate: Gate) -> None:
     gate.push({"agent.sh": NAMELESS + "#"}, "agent.sh")
     job = gate.job()
