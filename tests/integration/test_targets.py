@@ -108,11 +108,9 @@ def test_targets__json_has_all_of_it(folder: Path) -> None:
     assert default["location"] == {"path": ".agentv/targets.yaml", "line": 2, "column": 5}
     assert (default["maxConcurrency"], default["timeoutSeconds"], default["retries"]) == (4, 30, 2)
     assert default["variables"] == [{"name": "AGENT_KEY", "isSet": True}]
-    assert (judge["judgeOf"], judge["price"], judge["requestsPerMinute"]) == (
-        ["evals/EVAL.yaml"],
-        {"input": 2.5, "output": 10},
-        60,
-    )
+    assert (judge["judgeOf"], judge["requestsPerMinute"]) == (["evals/EVAL.yaml"], 60)
+    set_prices = {name: price for name, price in judge["price"].items() if price is not None}
+    assert set_prices == {"input": 2.5, "output": 10}
     assert judge["variables"] == [{"name": "JUDGE_KEY", "isSet": False}]
     assert (ran["agentOf"], ran["what"], ran["retries"]) == (
         ["plain.eval.yaml"],
