@@ -15,6 +15,7 @@ from agentevals_action.reports import console
 from agentevals_action.reports.terminal import Styled, printable, rich_console
 from agentevals_action.reports.view import verdict
 from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.ordering import worst_first
 
 LINES = 12  # of the screen; with the estimate before it, a review has at most fifteen
 _SUITES = 3  # suites that are listed; more are counted
@@ -59,8 +60,8 @@ def _hanging(text: Text, terminal: Console, width: int) -> Iterator[Text]:
 
 
 def _suites(view: ReportView) -> list[Text]:
-    """One line for each suite, those with regressions first."""
-    suites = sorted(view.review.suites, key=_regressions, reverse=True)
+    """One line for each suite, the worst first."""
+    suites = worst_first(view.review.suites)
     shown = suites if len(suites) <= _SUITES + 1 else suites[:_SUITES]
     longest = max((len(printable(suite.path)) for suite in shown), default=0)
     lines = [
