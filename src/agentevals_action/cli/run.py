@@ -99,8 +99,8 @@ def command(
     with open_engine(settings, environ, folder, keep) as engine:
         running.check_targets(engine, suites)
         engine.load(suites, loaded.checkout.tracked)
-        engine.runner.writes.ignored |= {output.resolve(), summary_path(output)}
         _check_output(output, suites)
+        engine.runner.writes.ignored |= {output.resolve(), summary_path(output)}
         redactor = engine.redactor(suites)
         planned = _Run(suites, tests, output, resume, settings.samples, redactor)
         earlier = earlier_figures(output)
