@@ -364,17 +364,16 @@ def checkout(reviewed: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("line", commands())
 def test_commands__each_runs(line: str, checkout: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     words = shlex.split(line)
     if words[:2] in (["python3", "-m"], ["bash", ".ci/run"]):
         pytest.skip("it is the project's own check")
-    done = subprocess.run(
-        words, cwd=checkout, env=environment, capture_output=True, text=True, timeout=110
-    )
+    assert words[0] == "agentevals-action"
+    environment = {**os.environ, "PATH": command.PATH}
+    done = command.finish(checkout, words[1:], environment, timeout=110)
     # The demo's pull request fails its gate, so 1 is the right answer of what runs it; 2 and over
     # would be a command that is wrong.
-    assert done.returncode in (0, 1), done.stderr
-    assert done.stdout.strip()
+    assert done.code in (0, 1), done.err
+    assert done.out.strip()
 
 
 def test_unsupported__every_feature_that_is_refused_is_listed() -> None:
