@@ -97,8 +97,11 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def _environment(loader: BaseLoader | None = None, trims: bool = False) -> _Environment:
-    # No autoescape: the texts are Markdown and prompts, and the report view escapes untrusted text.
+def _environment(
+    loader: BaseLoader | None = None, trims: bool = False, escapes: bool = False
+) -> _Environment:
+    # Autoescape is for HTML only: other texts are Markdown and prompts, and the report view escapes
+    # untrusted text.
     # Not optimized: a prompt is compiled when its suite is read, and constants may be large.
     return _Environment(
         loader=loader,
@@ -106,7 +109,7 @@ def _environment(loader: BaseLoader | None = None, trims: bool = False) -> _Envi
         trim_blocks=trims,
         lstrip_blocks=trims,
         keep_trailing_newline=True,
-        autoescape=False,
+        autoescape=escapes,
         optimized=False,
     )
 
@@ -150,7 +153,13 @@ def _in_url(context: nodes.EvalContext, value: Any) -> str:
 
 # Read when the module is imported: a program of a pull request that runs later cannot change them.
 _PACKAGED = _read_templates()
+_TEXTS = {
+    path.relative_to(packaged_folder("templates")).as_posix(): path.read_text(encoding="utf-8")
+    for pattern in ("*.css", "*.js")
+    for path in packaged_folder("templates").rglob(pattern)
+}
 _REPORTS = _environment(_PACKAGED, trims=True)
+_PAGES = _environment(_PACKAGED, trims=True, escapes=True)
 _PROMPTS = _environment(_PACKAGED)
 _PROMPTS.finalize = _as_text
 _BODIES = {"text": _environment(), "json": _environment(), "url": _environment()}
@@ -316,6 +325,17 @@ def render_report(name: str, context: Mapping[str, Any]) -> str:
     Consecutive empty lines outside of fenced blocks become one, so that the layout of a template is
     free."""
     return _tidy(_REPORTS.get_template(name).render(context))
+
+
+def render_page(name: str, context: Mapping[str, Any]) -> str:
+    """A packaged template of an HTML page; every text in the context is escaped unless it is
+    `Markup`."""
+    return _PAGES.get_template(name).render(context)
+
+
+def packaged_text(name: str) -> str:
+    """A file of the folder `templates`, as it was when the program started."""
+    return _TEXTS[name]
 
 
 def render_custom_report(text: str, name: str, context: Mapping[str, Any]) -> str:

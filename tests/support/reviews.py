@@ -663,6 +663,9 @@ GOLDEN = {
     "thousands": thousands,
 }
 
+#: Those whose every test can be looked at in a moment.
+SMALL = [name for name in GOLDEN if name != "thousands"]
+
 OUTCOMES = {
     "all-passed": Outcome.PASSED,
     "regression-and-gate": Outcome.FAILED,

@@ -16,7 +16,7 @@ from agentevals_action.cli.options import CommandGroup, as_environment, input_op
 from agentevals_action.errors import ExitCode, InvalidInput, OutputError
 from agentevals_action.formatting import counted, joined
 from agentevals_action.model.result import TestResult
-from agentevals_action.reports.summary_json import summary_path
+from agentevals_action.reports.summary_json import report_path
 from agentevals_action.reports.terminal import printable
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.settings import Settings
@@ -119,7 +119,7 @@ def _read(path: Path, repository: GitRepository, file: Path) -> _Source:
 def _commit(results: Path, file: Path) -> str | None:
     """The commit that the summary of the results names, None without a summary; InvalidInput if
     the results are not those of all tests of that commit. `file` may differ from it."""
-    summary = summary_path(results)
+    summary = report_path(results, "summary.json")
     try:
         data = json.loads(summary.read_bytes()) if summary.is_file() else {}
     except (OSError, ValueError) as error:

@@ -26,9 +26,11 @@ from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.reports import console
+from agentevals_action.reports import PAGE, console
+from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports.junit import junit
 from agentevals_action.reports.progress import show_progress
-from agentevals_action.reports.summary_json import run_summary, summary_path
+from agentevals_action.reports.summary_json import report_path, run_summary
 from agentevals_action.reports.terminal import printable
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.conversations import number_turns
@@ -37,6 +39,7 @@ from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_results
 from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
+from agentevals_action.review.stored_results import with_tests, without_answers
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
@@ -45,6 +48,7 @@ from agentevals_action.system.tree_files import write_atomically
 from agentevals_action.targets.cache.store import check_cache
 
 _DEFAULT_FAIL_ON = frozenset({"failures"})
+_SUMMARY = "summary.json"
 _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothing")
 
 
@@ -74,6 +78,7 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     help="Keep the workspaces of tests that did not pass in `workspaces` of the report folder, as "
     "the agent left them, including secrets.",
 )
+@click.option("--junit", "junit_path", type=Path, help="Write the results as JUnit XML, too.")
 @json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
 def command(
@@ -82,6 +87,7 @@ def command(
     tests: tuple[str, ...],
     resume: bool,
     keep_workspaces: bool,
+    junit_path: Path | None,
     as_json: bool,
     **inputs: str | None,
 ) -> int:
@@ -124,7 +130,8 @@ def command(
     console.print_sentences((f"notice: {redactor.redact(one)}" for one in notices), sys.stderr)
     summary = run_summary(view)
     try:
-        write_atomically(summary_path(output), summary)
+        write_atomically(report_path(output, _SUMMARY), summary)
+        _write_reports(view, output, junit_path)
     except OutputError as error:
         raise _with_failure(error, view) from error.__cause__
     if as_json:
@@ -133,6 +140,15 @@ def command(
         _print(view, collected, "these results" if resume else "this run")
     print(f"results: {output}", file=sys.stderr)
     return view.review.decision.exit_code
+
+
+def _write_reports(view: ReportView, output: Path, junit_path: Path | None) -> None:
+    """Writes the page next to the results, and JUnit XML if it is wanted."""
+    tests = with_tests(view.review.suites, output)
+    view = build_view(replace(view.review, suites=tests))
+    write_atomically(report_path(output, PAGE), report_page(view))
+    if junit_path:
+        write_atomically(junit_path, junit(view))
 
 
 def _with_failure(error: OutputError, view: ReportView) -> OutputError:
@@ -241,14 +257,12 @@ class _Collected:
         alike = (result.verdict, result.gates_failed, held)
         if alike not in self._alike:
             self._alike[alike] = TestComparison(
-                result.eval_id, change, _without_answers(result), None, quarantine=held
+                result.eval_id, change, without_answers(result), None, quarantine=held
             )
         self._counted.setdefault(path, []).append(self._alike[alike])
         if result.verdict != "pass":
             self.not_passed += 1
-            self._show(
-                index, TestComparison(result.eval_id, change, _without_answers(result), None)
-            )
+            self._show(index, TestComparison(result.eval_id, change, without_answers(result), None))
 
     def _show(self, index: int, test: TestComparison) -> None:
         self._shown[index] = test
@@ -279,18 +293,6 @@ class _Collected:
             for test in tests
             if test.head
         )
-
-
-def _without_answers(result: TestResult) -> TestResult:
-    return replace(
-        result,
-        samples=(),
-        evaluator_results=(),
-        candidate_answer="",
-        question="",
-        trace_summary=None,
-        fingerprint=None,
-    )
 
 
 def _read_quarantines(loaded: LoadedSuites, *, has_all_suites: bool) -> Quarantines:
@@ -414,7 +416,8 @@ def _source(loaded: LoadedSuites, output: Path) -> tuple[str, tuple[str, ...]]:
     repository = GitRepository(loaded.folder, environ=loaded.environ)
     if loaded.checkout.files is None or (commit := repository.resolve("HEAD")) is None:
         return "", ()
-    own = (loaded.folder / loaded.settings.report_dir, output.resolve(), summary_path(output))
+    reports = (report_path(output, name) for name in (_SUMMARY, PAGE))
+    own = (loaded.folder / loaded.settings.report_dir, output.resolve(), *reports)
     return commit, tuple(
         path
         for path in repository.uncommitted()

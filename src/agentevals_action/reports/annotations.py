@@ -1,6 +1,7 @@
 """Annotations: what failed, on the line that declares it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agentevals_action.escaping import plain
 from agentevals_action.model.diagnostic import Diagnostic
@@ -21,9 +22,24 @@ def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], i
     A failure for each error of a suite and each failed gate, a warning for a test that passes only
     with the changed evaluators, for a regression without a failed gate and for an error on head.
     Quarantined, accepted, flaky and undecided tests have none, because they need no correction."""
-    failures = [*map(_invalid, view.review.invalid), *_gates(view)]
+    failures = [*invalid_suites(view), *(one.annotation for one in failed_gates(view))]
     found = [*failures, *_passed_by_edits(view), *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
+
+
+@dataclass(frozen=True)
+class FailedGate:
+    """A failed gate that counts: the path of its suite, its test, its name, and its annotation."""
+
+    suite: str
+    test: str
+    gate: str
+    annotation: Annotation
+
+
+def invalid_suites(view: ReportView) -> Iterator[Annotation]:
+    """An annotation for each error of a suite or of the configuration."""
+    return map(_invalid, view.review.invalid)
 
 
 def _invalid(one: Diagnostic) -> Annotation:
@@ -33,7 +49,8 @@ def _invalid(one: Diagnostic) -> Annotation:
     return Annotation(one.location.path, one.location.line, "failure", title, message)
 
 
-def _gates(view: ReportView) -> Iterator[Annotation]:
+def failed_gates(view: ReportView) -> Iterator[FailedGate]:
+    """The failed gates of tests that are not in quarantine."""
     for one in view.tests:
         test, head = one.comparison, one.comparison.head
         if head is None or test.quarantine:
@@ -46,7 +63,9 @@ def _gates(view: ReportView) -> Iterator[Annotation]:
             held = f" It {rates[gate]}." if gate in rates else held
             what = f"The required gate {plain(gate)} failed in the test {plain(test.id)}."
             title = plain(f"Required gate failed: {gate}", ANNOTATION_TITLE)
-            yield Annotation(path, line, "failure", title, f"{what}{held}{_misses(head)}")
+            message = f"{what}{held}{_misses(head)}"
+            annotation = Annotation(path, line, "failure", title, message)
+            yield FailedGate(one.suite, test.id, gate, annotation)
 
 
 def _passed_by_edits(view: ReportView) -> Iterator[Annotation]:

@@ -109,11 +109,11 @@ def _source(review: Review) -> _Json:
     }
 
 
-def summary_path(results: Path) -> Path:
-    """The summary of a file of results: `summary.json` for `results.jsonl`, `x.summary.json` for
-    `x.jsonl`."""
+def report_path(results: Path, name: str) -> Path:
+    """The path of a report of a file of results: `summary.json` for `results.jsonl`,
+    `x.summary.json` for `x.jsonl`."""
     stem = results.name.removesuffix(".jsonl")
-    return results.with_name("summary.json" if stem == "results" else f"{stem}.summary.json")
+    return results.with_name(name if stem == "results" else f"{stem}.{name}")
 
 
 def _record(data: object | None, *names: str) -> _Json | None:

@@ -1,0 +1,1 @@
+"""The report page: one file that opens without a server and fetches nothing."""

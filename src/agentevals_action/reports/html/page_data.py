@@ -1,0 +1,238 @@
+"""The tests of a review as the script of the report page reads them (JSON).
+
+Every test has a row; tests that changed or failed also have their details, and the others as far
+as the limits allow."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from agentevals_action.escaping import visible
+from agentevals_action.formatting import redacted
+from agentevals_action.model.comparison import Change
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.models import ListedTest, ReportView
+
+#: Rows in the page, the most tests with complete details, and the characters of all details.
+MAX_ROWS = 20_000
+MAX_COMPLETE = 1_000
+MAX_DETAILS = 4_000_000
+_TEXT = 20_000  # characters of one text
+
+_SAMPLE = TypeAdapter(SampleResult)
+#: Changes that nobody has to look at.
+_QUIET = frozenset({Change.UNCHANGED, Change.NEW, Change.STILL_FAILING})
+
+
+@dataclass(frozen=True)
+class PageData:
+    """`json` is the data as JSON that can stand in HTML; `listed` are its tests, `left` counts the
+    tests that have no row, `without_details` those that have only a row."""
+
+    json: str
+    listed: Sequence[ListedTest]
+    left: int
+    without_details: int
+
+
+def page_data(view: ReportView) -> PageData:
+    """The data of a review, the tests that changed or failed first."""
+    ordered = sorted(view.tests, key=_rank)
+    listed = ordered[:MAX_ROWS]
+    suites = {path: number for number, path in enumerate(sorted({one.suite for one in listed}))}
+    evaluators = _evaluators(listed)
+    is_small = len(view.tests) <= MAX_COMPLETE
+    rows, left_over, without = [], MAX_DETAILS, 0
+    for one in listed:
+        row = _row(one, suites, evaluators)
+        details = ""
+        if left_over and (is_small or not _is_quiet(one)):
+            details = _encoded(_details(one))
+        if details and len(details) <= left_over:
+            left_over -= len(details)
+            rows.append(f'{_encoded(row)[:-1]},"details":{details}}}')
+        else:
+            without += 1
+            rows.append(_encoded(row))
+    links = {"base": _folder(view.links.base_file("x")), "head": _folder(view.links.head_file("x"))}
+    names = _encoded({"suites": list(suites), "evaluators": list(evaluators), "links": links})
+    text = f'{names[:-1]},"tests":[{",".join(rows)}]}}'
+    total = sum(suite.head.total for suite in view.review.suites if suite.head)
+    return PageData(text, listed, max(total, len(ordered)) - len(listed), without)
+
+
+def _folder(url: str | None) -> str | None:
+    return url.removesuffix("x") if url else None
+
+
+def _rank(one: ListedTest) -> int:
+    return 0 if waivers.needs_review(one.comparison) else 1 + _is_quiet(one)
+
+
+def _is_quiet(one: ListedTest) -> bool:
+    """Whether a test neither changed nor failed."""
+    test = one.comparison
+    failed = test.head is not None and test.head.verdict != "pass"
+    return test.change in _QUIET and not failed and not waivers.needs_review(test)
+
+
+def _evaluators(listed: Iterable[ListedTest]) -> dict[str, int]:
+    names = {result.name for one in listed for side in _sides(one) for result in _results(side)}
+    return {name: number for number, name in enumerate(sorted(names))}
+
+
+def _sides(one: ListedTest) -> Iterator[TestResult]:
+    return (side for side in (one.comparison.base, one.comparison.head) if side)
+
+
+def _results(side: TestResult) -> Iterator[Any]:
+    return (result for sample in side.samples[:1] for result in sample.evaluator_results)
+
+
+def _row(
+    one: ListedTest, suites: Mapping[str, int], evaluators: Mapping[str, int]
+) -> dict[str, Any]:
+    test = one.comparison
+    head = test.head
+    used = sorted({evaluators[result.name] for side in _sides(one) for result in _results(side)})
+    row = {
+        "suite": suites[one.suite],
+        "id": test.id,
+        "change": test.change.value,
+        "base": _figures(test.base),
+        "head": _figures(head),
+        "needsReview": waivers.needs_review(test),
+        "failedGates": list(head.gates_failed) if head else [],
+        "gates": list(dict.fromkeys(gate.name for gate in head.gates)) if head else [],
+        "evaluators": used,
+        "conversation": one.conversation[1] if one.conversation else None,
+        "turn": str(one.turn) if one.turn else None,
+        "miss": head.misses[0] if head and head.misses else None,
+    }
+    return {key: value for key, value in row.items() if value or (value == 0 and key == "suite")}
+
+
+def _figures(result: TestResult | None) -> dict[str, Any] | None:
+    """Verdict, score (0-1), cost (US dollars) and time (milliseconds) of one side, without what is
+    unknown."""
+    if result is None:
+        return None
+    trace = result.trace_summary
+    figures = {
+        "verdict": result.verdict or "error",
+        "score": result.score,
+        "cost": trace.cost_usd if trace else None,
+        "time": trace.duration_ms if trace and trace.duration_ms else result.duration_ms,
+        "tokens": trace.total_tokens if trace else None,
+    }
+    return {key: value for key, value in figures.items() if value is not None}
+
+
+def _details(one: ListedTest) -> dict[str, Any]:
+    test = one.comparison
+    head, base = test.head, test.base
+    shown = head or base
+    question = shown.question if shown else ""
+    by_base = test.by_base.result if test.by_base else None
+    facts = [*waivers.describe_change(test)[1:], *([test.reason] if test.reason else [])]
+    details = {
+        "question": question,
+        "baseQuestion": base.question if base and base.question != question else "",
+        "facts": facts,
+        "regraded": test.regraded,
+        "byBase": list(by_base.gates_failed) if by_base and test.passes_by_edits else [],
+        "gatesRemoved": list(test.gates_removed),
+        "same": _same(base, head),
+        "base": _side(base, one.suite),
+        "head": _side(head, one.suite),
+    }
+    return {key: value for key, value in details.items() if value}
+
+
+def _same(base: TestResult | None, head: TestResult | None) -> dict[str, bool] | None:
+    """Which of the three fingerprints are the same on both sides; None if one side has none."""
+    if not base or not head or not base.fingerprint or not head.fingerprint:
+        return None
+    names = ("question", "grading", "agent")
+    return {
+        name: getattr(base.fingerprint, name) == getattr(head.fingerprint, name) for name in names
+    }
+
+
+def _side(result: TestResult | None, suite: str) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    path = result.path or result.eval_path
+    side = {
+        "target": result.target,
+        "path": "" if path == suite else path,
+        "line": result.line,
+        "error": f"{result.error.kind}: {result.error.message}" if result.error else "",
+        "samples": [_sample(sample) for sample in result.samples],
+        "confirming": result.confirming,
+        "shown": _shown(result),
+    }
+    return {key: value for key, value in side.items() if value}
+
+
+def _shown(result: TestResult) -> int:
+    """The index of the sample that the verdict is shown by."""
+    verdicts = [sample.verdict for sample in result.samples]
+    return verdicts.index(result.verdict) if result.verdict in verdicts else 0
+
+
+def _sample(sample: SampleResult) -> dict[str, Any]:
+    data: dict[str, Any] = _SAMPLE.dump_python(
+        sample, mode="json", by_alias=True, exclude_defaults=True
+    )
+    messages = [_message(message) for message in data.get("outputMessages", ())]
+    if messages:
+        data["outputMessages"] = messages
+        # The script shows the last message where an answer is the same text.
+        if messages[-1].get("content") == data.get("candidateAnswer"):
+            del data["candidateAnswer"]
+    return data
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message without the second wire form of its tool calls."""
+    calls = [
+        {key: value for key, value in call.items() if key not in ("type", "function")}
+        if "tool" in call
+        else call
+        for call in message.get("tool_calls", ())
+    ]
+    return {**message, "tool_calls": calls} if calls else dict(message)
+
+
+def _encoded(value: Any) -> str:
+    """JSON in which no text can end the element of HTML that it stands in."""
+    text = json.dumps(_shown_value(value), ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _shown_value(value: Any) -> Any:
+    """A value for the page: hidden characters are visible, long texts are cut, and numbers that
+    JSON does not have are missing."""
+    if isinstance(value, str):
+        return _cut(visible(value))
+    if isinstance(value, Mapping):
+        return {visible(str(key)): _shown_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _TEXT:
+        return text
+    text = redacted(text)
+    left = len(text) - _TEXT
+    return f"{text[:_TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text

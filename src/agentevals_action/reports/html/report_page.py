@@ -1,0 +1,150 @@
+"""`report.html`: the review as one page that opens without a server and fetches nothing."""
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from agentevals_action import __version__, templating
+from agentevals_action.escaping import plain, visible
+from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
+from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
+from agentevals_action.reports.html import scatter
+from agentevals_action.reports.html.markdown_html import markdown, markdown_line
+from agentevals_action.reports.html.page_data import page_data
+from agentevals_action.reports.view import confirmation, verdict
+from agentevals_action.reports.view.models import ListedTest, ReportView
+from agentevals_action.reports.view.page import build_page
+from agentevals_action.reports.view.tests import Limits, verdicts
+
+#: The tests have their own list; the page's other lists are nearly complete.
+_LIMITS = Limits(
+    "full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500
+)
+_ROWS = 1_000  # tests that a reader without JavaScript sees
+_TARGETS = 200
+_TEXT = 200  # characters of a text in a table
+
+
+def report_page(view: ReportView) -> str:
+    """The page. A Content Security Policy allows its own script and style, and no request."""
+    script = templating.packaged_text("report/report.js")
+    style = templating.packaged_text("report/report.css")
+    data = page_data(view)
+    dots = scatter.dots(view.tests)
+    context = {
+        "title": plain(verdict.headline(view), 120),
+        "version": __version__,
+        "page": build_page(view, _LIMITS),
+        "dots": dots,
+        "plot_label": _plot_label(view.tests),
+        "size": scatter.SIZE,
+        "rows": [_row(one) for one in data.listed[:_ROWS]],
+        "rows_left": _left(len(view.tests) - _ROWS),
+        "left": _left(data.left),
+        "targets": list(_targets(view))[:_TARGETS],
+        "data": _trusted(data.json),
+        "script": _trusted(script),
+        "script_hash": _digest(script),
+        "style": _trusted(style),
+        "style_hash": _digest(style),
+        "markdown": markdown,
+        "markdown_line": markdown_line,
+    }
+    return templating.render_page("report/report.html.j2", context)
+
+
+def _trusted(text: str) -> Markup:
+    """A packaged file, or JSON whose characters `<`, `>` and `&` are escaped."""
+    return Markup(text)  # noqa: S704 - no text of others
+
+
+def _digest(text: str) -> str:
+    """The digest of an element's content in a Content Security Policy."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _left(number: int) -> str:
+    return f"{counted(number, 'more test')} in results.jsonl" if number > 0 else ""
+
+
+def _plot_label(tests: Iterable[ListedTest]) -> str:
+    """The plot in a sentence, for readers who do not see it."""
+    words: Mapping[scatter.Kind, str] = {
+        "worse": "to review",
+        "better": "improved",
+        "same": "neither",
+    }
+    counts = scatter.counts(tests)
+    parts = [f"{counted(counts[kind], 'test')} {word}" for kind, word in words.items()]
+    return f"Score on base against score on head: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A test for readers without JavaScript."""
+
+    id: str
+    suite: str
+    change: str
+    verdict: str
+    score: str
+    miss: str
+
+
+def _row(one: ListedTest) -> _Row:
+    test = one.comparison
+    base, head = test.base, test.head
+    scores = [side.score for side in (base, head) if side]
+    return _Row(
+        plain(test.id, _TEXT),
+        plain(one.suite, _TEXT),
+        confirmation.change_word(test.change),
+        verdicts(test),
+        moved(score, scores[0], scores[-1]),
+        plain(head.misses[0], _TEXT) if head and head.misses else "",
+    )
+
+
+@dataclass(frozen=True)
+class _TargetRow:
+    """One target in one suite: means per sample, `base → head`."""
+
+    target: str
+    suite: str
+    samples: int
+    cost: str
+    tokens: str
+    time: str
+
+
+def _targets(view: ReportView) -> Iterator[_TargetRow]:
+    groups: defaultdict[tuple[str, str], tuple[list[TestResult], list[TestResult]]]
+    groups = defaultdict(lambda: ([], []))
+    for one in view.tests:
+        for index, side in enumerate((one.comparison.base, one.comparison.head)):
+            if side:
+                groups[side.target, one.suite][index].append(side)
+    for (target, suite), sides in sorted(groups.items()):
+        base, head = (_traces(side) for side in sides)
+
+        def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
+            known = [value for one in traces if (value := getattr(one, name)) is not None]
+            return sum(known) / len(known) if known else None
+
+        yield _TargetRow(
+            visible(target) or UNKNOWN,
+            visible(suite),
+            len(head) or len(base),
+            moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
+            moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),
+            moved(time, mean(base, "duration_ms"), mean(head, "duration_ms")),
+        )
+
+
+def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
+    samples: Iterator[SampleResult] = (sample for one in results for sample in one.samples)
+    return [sample.trace_summary for sample in samples if sample.trace_summary]

@@ -1,0 +1,76 @@
+"""The plot of a change: one dot per test, its score on base against its score on head."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from agentevals_action.formatting import counted, score
+from agentevals_action.model.comparison import Change
+from agentevals_action.reports.view import waivers
+from agentevals_action.reports.view.models import ListedTest
+
+SIZE = 240  # units of the plot's side
+Kind = Literal["worse", "better", "same"]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Tests with the same scores (to hundredths) and the same `kind`: `x` and `y` in units from the
+    upper left corner, `radius` grows with their number; `suite` and `test` if it is one test."""
+
+    x: float
+    y: float
+    radius: float
+    kind: Kind
+    title: str
+    suite: str = ""
+    test: str = ""
+
+
+def dots(tests: Iterable[ListedTest]) -> tuple[Dot, ...]:
+    """The dots of the tests that were scored on both sides, the regressions last (on top)."""
+    groups: defaultdict[tuple[float, float, Kind], list[ListedTest]] = defaultdict(list)
+    for one in tests:
+        if scores := _scores(one):
+            groups[*scores, _kind(one)].append(one)
+    ordered = sorted(groups.items(), key=lambda item: (_ORDER[item[0][2]], item[0][:2]))
+    return tuple(_dot(*key, found) for key, found in ordered)
+
+
+def counts(tests: Iterable[ListedTest]) -> Counter[Kind]:
+    """How many of the tests that were scored on both sides are of each kind."""
+    return Counter(_kind(one) for one in tests if _scores(one))
+
+
+_ORDER = {"same": 0, "better": 1, "worse": 2}
+
+
+def _scores(one: ListedTest) -> tuple[float, float] | None:
+    """The scores on base and head to hundredths; None if one side was not scored."""
+    base, head = one.comparison.base, one.comparison.head
+    if not base or not head or base.score is None or head.score is None:
+        return None
+    return round(base.score, 2), round(head.score, 2)
+
+
+def _kind(one: ListedTest) -> Kind:
+    test = one.comparison
+    if waivers.needs_review(test) or test.change is Change.REGRESSED:
+        return "worse"
+    return "better" if test.change is Change.IMPROVED else "same"
+
+
+def _dot(base: float, head: float, kind: Kind, tests: list[ListedTest]) -> Dot:
+    first = tests[0]
+    is_one = len(tests) == 1
+    name = first.comparison.id if is_one else counted(len(tests), "test")
+    return Dot(
+        x=round(base * SIZE, 1),
+        y=round((1 - head) * SIZE, 1),
+        radius=round(min(5 + (len(tests) - 1) ** 0.5, 14), 1),
+        kind=kind,
+        title=f"{name}: {score(base)} → {score(head)}",
+        suite=first.suite if is_one else "",
+        test=first.comparison.id if is_one else "",
+    )

@@ -1,0 +1,123 @@
+"""Stored results as suites of a review: two files compared test by test, or one alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.formatting import joined
+from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
+from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.results.jsonl import read_results
+from agentevals_action.results.summary import summarise
+from agentevals_action.review.comparison.compare import Side, compare_suite, removed
+
+#: Results that a report of one file holds completely, and all that it holds.
+_COMPLETE, _HELD = 1_000, 20_000
+
+
+def read_suites(path: Path) -> tuple[SuiteComparison, ...]:
+    """The suites of a file of results, compared with nothing. InvalidInput for a file without
+    results or with a test twice."""
+    return tuple(_compare(run, None) for run in _runs(path).values())
+
+
+def compare_files(base: Path, head: Path) -> tuple[SuiteComparison, ...]:
+    """The suites of two files of results, compared. InvalidInput for a file without results or with
+    a test twice, and for files without a common test."""
+    there, here = _runs(base), _runs(head)
+    pairs = tuple(_pairs(here, there))
+    if not any(_ids(one) & _ids(other) for one, other in pairs):
+        raise InvalidInput(
+            f"{base} and {head} have no test in common", "name results of the same suites"
+        )
+    return tuple(_compare(one, other) for one, other in pairs)
+
+
+def with_tests(suites: Sequence[SuiteComparison], path: Path) -> tuple[SuiteComparison, ...]:
+    """The suites of a run with its tests from the file of results.
+
+    A run may have 100,000 tests, so that only the first ones are held, and those that passed
+    without their answers if there are many."""
+    is_small = sum(suite.head.total for suite in suites if suite.head) <= _COMPLETE
+    tests: dict[str, list[TestComparison]] = {suite.path: [] for suite in suites}
+    number = complete = 0
+    for result in read_results(path):
+        found = tests.get(result.eval_path)
+        if found is None or (number >= _HELD and result.verdict == "pass"):
+            continue
+        number += 1
+        if complete < _COMPLETE and (is_small or result.verdict != "pass"):
+            complete += 1
+        else:
+            result = without_answers(result)
+        change = Change.NEW if result.verdict else Change.HEAD_ERROR
+        found.append(TestComparison(result.eval_id, change, result, None))
+    return tuple(replace(suite, tests=tuple(tests[suite.path])) for suite in suites)
+
+
+def without_answers(result: TestResult) -> TestResult:
+    """A result without its texts and samples, which are most of its size."""
+    return replace(
+        result,
+        samples=(),
+        evaluator_results=(),
+        candidate_answer="",
+        question="",
+        trace_summary=None,
+        fingerprint=None,
+    )
+
+
+def _runs(path: Path) -> dict[str, SuiteRun]:
+    by_suite: dict[str, dict[str, TestResult]] = {}
+    for result in read_results(path, is_complete=True):
+        known = by_suite.setdefault(result.eval_path, {})
+        if other := known.get(result.eval_id):
+            targets = joined([f"`{one}`" for one in dict.fromkeys((other.target, result.target))])
+            test = f"the test `{result.eval_id}` of `{result.eval_path}`"
+            raise InvalidInput(
+                f"{path} contains {test} twice (target {targets})",
+                "compare the results of one run against one target",
+            )
+        known[result.eval_id] = result
+    if not by_suite:
+        raise InvalidInput(
+            f"{path} contains no result", "name the results file of a run that finished tests"
+        )
+    runs = {}
+    for suite, found in by_suite.items():
+        results = tuple(found.values())
+        name = results[0].dataset
+        runs[suite] = SuiteRun(suite, name, results, summarise(suite, name, results))
+    return runs
+
+
+def _pairs(
+    here: Mapping[str, SuiteRun], there: Mapping[str, SuiteRun]
+) -> Iterator[tuple[SuiteRun | None, SuiteRun | None]]:
+    """Pairs head's suites with base's by path, or else by name, because rows of AgentV may have no
+    path. The suites that only base has follow."""
+    left = {path: run for path, run in there.items() if path not in here}
+    for path, run in here.items():
+        found = there.get(path)
+        if found is None:
+            alike = [other for other in left.values() if other.name == run.name]
+            rivals = [other for other in here.values() if other.name == run.name]
+            found = left.pop(alike[0].path) if len(alike) == len(rivals) == 1 else None
+        yield run, found
+    yield from ((None, run) for run in left.values())
+
+
+def _ids(run: SuiteRun | None) -> set[str]:
+    return {result.eval_id for result in run.results} if run else set()
+
+
+def _compare(head: SuiteRun | None, base: SuiteRun | None) -> SuiteComparison:
+    if head is not None:
+        side = Side(base, path=base.path if base else None)
+        return compare_suite(head.path, head.name, head, side)
+    if base is None:
+        raise ValueError("neither side has the suite")
+    tests = tuple(removed(result) for result in base.results)
+    return SuiteComparison(base.path, base.name, tests, None, base.summary)

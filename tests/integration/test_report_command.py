@@ -1,0 +1,134 @@
+"""`report`, and the files that `run` writes next to its results."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support import command
+from tests.support.repositories import Repository
+
+SUITE = """name: support
+tests:
+  - {id: greets, input: hello, assert: [{type: contains, value: Hello, required: true}]}
+  - {id: thanks, input: bye, assert: [{type: contains, value: Bye}]}
+"""
+TARGETS = """targets:
+  - {{name: default, provider: mock, response: "{answer}"}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "EVAL.yaml").write_text(SUITE)
+    _answer(tmp_path, "Hello and Bye")
+    return tmp_path
+
+
+def _answer(folder: Path, answer: str) -> None:
+    path = folder / ".agentv" / "targets.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(TARGETS.format(answer=answer))
+
+
+def _tests(page: Path) -> list[dict[str, object]]:
+    found = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    tests: list[dict[str, object]] = json.loads(found[1])["tests"]
+    return tests
+
+
+def test_run__writes_the_page_with_every_test(folder: Path) -> None:
+    _answer(folder, "Hello")
+    assert command.run(folder, "run").code == 1
+    tests = _tests(folder / "agentevals-report" / "report.html")
+    assert {test["id"]: test["head"]["verdict"] for test in tests} == {
+        "greets": "pass",
+        "thanks": "fail",
+    }
+    assert all("details" in test for test in tests)
+
+
+def test_run__junit_is_written_where_it_is_wanted(folder: Path) -> None:
+    done = command.run(folder, "run", "--junit", "out/junit.xml", "--output", "out/mine.jsonl")
+    assert done.code == 0, done.err
+    root = ElementTree.parse(folder / "out" / "junit.xml").getroot()
+    assert [case.get("name") for case in root.iter("testcase")] == ["greets", "thanks"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "junit.xml",
+        "mine.jsonl",
+        "mine.report.html",
+        "mine.summary.json",
+    ]
+
+
+def test_report__compares_stored_results(folder: Path) -> None:
+    assert command.run(folder, "run", "--output", "base.jsonl").code == 0
+    _answer(folder, "Bye")
+    assert command.run(folder, "run", "--output", "head.jsonl").code == 1
+    done = command.run(
+        folder, "report", "head.jsonl", "--base", "base.jsonl", "-o", "out/page.html"
+    )
+    assert done.code == 0, done.err
+    page = folder / "out" / "page.html"
+    assert "1 test regressed and 1 required gate failed" in page.read_text(encoding="utf-8")
+    assert [(test["id"], test["change"]) for test in _tests(page)] == [
+        ("greets", "regressed"),
+        ("thanks", "unchanged"),
+    ]
+
+
+def test_report__of_results_alone(folder: Path) -> None:
+    assert command.run(folder, "run").code == 0
+    assert command.run(folder, "report", "agentevals-report/results.jsonl").code == 0
+    assert len(_tests(folder / "report.html")) == 2
+
+
+def test_report__opens_in_the_browser(folder: Path) -> None:
+    command.run(folder, "run", "--output", "head.jsonl")
+    browser = folder / "browser.py"
+    browser.write_text("import sys\nopen('opened', 'w').write(sys.argv[1])\n")
+    env = {"BROWSER": f"{sys.executable} {browser} %s"}
+    done = command.run(folder, "report", "head.jsonl", "--open", env=env)
+    assert done.code == 0, done.err
+    assert (folder / "opened").read_text() == (folder / "report.html").as_uri()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["missing.jsonl"], "cannot be read"),
+        (["empty.jsonl"], "contains no result"),
+        (["head.jsonl", "--base", "other.jsonl"], "have no test in common"),
+        (["head.jsonl", "-o", "file/report.html"], "cannot be written"),
+    ],
+)
+def test_report__bad_input(folder: Path, arguments: list[str], problem: str) -> None:
+    command.run(folder, "run", "--output", "head.jsonl")
+    (folder / "empty.jsonl").write_text("")
+    (folder / "file").write_text("")
+    row = json.loads((folder / "head.jsonl").read_text().splitlines()[0])
+    other = {**row, "evalId": "other", "evalPath": "x/EVAL.yaml", "dataset": "x"}
+    (folder / "other.jsonl").write_text(json.dumps(other) + "\n")
+    done = command.run(folder, "report", *arguments)
+    assert done.code in (2, 3)
+    assert problem in done.err
+    assert "Traceback" not in done.err
+
+
+def test_review__writes_the_reports_without_secrets(folder: Path) -> None:
+    secret = "sk-live-0123456789abcdef0123456789abcdef"
+    repository = Repository.create(folder, {".gitignore": "agentevals-report/\n"})
+    repository.git("add", "--all")
+    repository.git("commit", "--quiet", "--message", "suite")
+    _answer(folder, f"Hello {secret}")
+    done = command.run(folder, "review", "--base", "HEAD", env={"OPENAI_API_KEY": secret})
+    report = folder / "agentevals-report"
+    assert "report.html" in {path.name for path in report.iterdir()}, done.err
+    for name in ("report.html", "junit.xml", "results.sarif"):
+        text = (report / name).read_text(encoding="utf-8")
+        assert secret not in text
+        assert "greets" in text or name == "results.sarif"

@@ -1,0 +1,182 @@
+"""The report page as a file: its policy, its data, what a reader without JavaScript sees."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevals_action.model.review import Review
+from agentevals_action.reports.html import page_data
+from agentevals_action.reports.html.markdown_html import markdown, markdown_line
+from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports.view.build import build_view
+from tests.conftest import Golden
+from tests.support import reviews
+
+_TAGS_OF_TEXT = {"a", "code", "em", "li", "p", "span", "strong", "sub", "ul"}
+
+
+class _Page(HTMLParser):
+    """The elements of a page: their attributes, and the text of each."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._open.append(dict(attrs).get("id") or tag)
+
+    def handle_data(self, data: str) -> None:
+        key = self._open[-1] if self._open else ""
+        self.texts[key] = self.texts.get(key, "") + data
+
+
+def _page(review: Review) -> tuple[str, _Page]:
+    text = report_page(build_view(review, reviews.LINKS))
+    return text, _Page(text)
+
+
+def _data(page: _Page) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(page.texts["data"])
+    return data
+
+
+@pytest.mark.parametrize("name", reviews.SMALL)
+def test_page__has_every_test_and_no_address_to_load(name: str) -> None:
+    review = reviews.GOLDEN[name]()
+    _, page = _page(review)
+    tests = [test.id for suite in review.suites for test in suite.tests]
+    assert len(_data(page)["tests"]) == len(tests)
+    for tag, attributes in page.elements:
+        assert tag not in ("img", "iframe", "object", "embed", "base", "video", "audio", "source")
+        assert not attributes.get("src"), tag
+        assert not any(key.startswith("on") or key == "style" for key in attributes), tag
+        if tag == "link":
+            assert attributes["href"] == "data:,"
+        if tag == "a":
+            href = attributes["href"] or ""
+            assert href.startswith(("#", "https://github.com/acme/support-agent/")), href
+
+
+def test_policy__allows_the_two_elements_of_the_page_and_nothing_else() -> None:
+    text, page = _page(reviews.regression_and_gate())
+    policy = next(
+        attributes["content"] or ""
+        for tag, attributes in page.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+
+    def digest(content: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+    script = re.search(r"<script>(.*)</script>", text, re.DOTALL)
+    style = re.search(r"<style>(.*)</style>", text, re.DOTALL)
+    assert script is not None
+    assert style is not None
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        f"script-src {digest(script[1])}",
+        f"style-src {digest(style[1])}",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+
+
+def test_hostile_texts__are_neither_markup_nor_the_end_of_the_data() -> None:
+    text, page = _page(reviews.hostile())
+    assert [tag for tag, _ in page.elements].count("script") == 2
+    assert "\u202e" not in text
+    shown = json.dumps([test["details"]["head"] for test in _data(page)["tests"] if "head" in test])
+    assert "<script>alert(1)</script>" in shown
+    assert "more characters: see results.jsonl" in shown
+
+
+def test_page__as_a_reader_without_javascript_sees_it(golden: Golden) -> None:
+    text, _ = _page(reviews.regression_and_gate())
+    body = text[text.index("<body>") : text.index('<script type="application/json"')]
+    golden.check(
+        "report-page.html",
+        re.sub(r"agentevals-action \d+\.\d+\.\d+", "agentevals-action VERSION", body),
+    )
+
+
+def test_data__of_one_test(golden: Golden) -> None:
+    _, page = _page(reviews.regression_and_gate())
+    data = _data(page)
+    golden.check(
+        "report-data.json", json.dumps(data["tests"][0], indent=2, ensure_ascii=False) + "\n"
+    )
+
+
+def test_many_tests__those_that_changed_are_complete_and_the_others_rows() -> None:
+    same = [reviews.result(f"same-{number}") for number in range(page_data.MAX_COMPLETE)]
+    base = (*same, reviews.result("worse"))
+    head = (*same, reviews.result("worse", "fail", misses=("says please",)))
+    _, page = _page(reviews.review(reviews.compared(head, base)))
+    tests = _data(page)["tests"]
+    assert [test["id"] for test in tests if "details" in test] == ["worse"]
+    assert tests[0]["id"] == "worse"
+    assert len(tests) == page_data.MAX_COMPLETE + 1
+
+
+def test_limits__tests_without_a_row_or_details_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_data, "MAX_ROWS", 3)
+    monkeypatch.setattr(page_data, "MAX_DETAILS", 1_500)
+    tests = tuple(reviews.result(f"case-{number}", answer="x" * 200) for number in range(5))
+    view = build_view(reviews.review(reviews.compared(tests, tests)))
+    data = page_data.page_data(view)
+    assert (len(data.listed), data.left) == (3, 2)
+    assert data.without_details == sum(
+        "details" not in one for one in json.loads(data.json)["tests"]
+    )
+    assert 0 < data.without_details < 3
+    assert "2 more tests in results.jsonl" in report_page(view)
+
+
+@given(st.text(st.characters(), max_size=40))
+def test_data__no_text_ends_its_element(text: str) -> None:
+    result = reviews.result("case", "fail", answer=text, misses=(f"</script>{text}",))
+    page = report_page(build_view(reviews.review(reviews.compared((result,), (result,)))))
+    data = _Page(page).texts["data"]
+    assert "<" not in data
+    assert json.loads(data)["tests"][0]["id"] == "case"
+
+
+@given(st.text(max_size=60))
+def test_markdown__makes_only_the_tags_of_text(text: str) -> None:
+    for made in (markdown(text), markdown_line(text)):
+        page = _Page(str(made))
+        for tag, attributes in page.elements:
+            assert tag in _TAGS_OF_TEXT | {
+                "br",
+                "h1",
+                "h2",
+                "h3",
+                "h4",
+                "h5",
+                "h6",
+                "hr",
+                "ol",
+                "pre",
+                "blockquote",
+            }
+            assert set(attributes) <= {"href", "title", "class", "start"}
+
+
+def test_markdown__keeps_the_tags_of_the_escapers_and_no_other() -> None:
+    assert markdown_line("<code>a</code> <span>$</span> <b>x</b> <img src=x>") == (
+        "<code>a</code> <span>$</span> &lt;b&gt;x&lt;/b&gt; &lt;img src=x&gt;"
+    )
