@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -34,10 +35,10 @@ def _answer(folder: Path, answer: str) -> None:
     path.write_text(TARGETS.format(answer=answer))
 
 
-def _tests(page: Path) -> list[dict[str, object]]:
+def _tests(page: Path) -> list[dict[str, Any]]:
     found = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    tests: list[dict[str, object]] = json.loads(found[1])["tests"]
+    tests: list[dict[str, Any]] = json.loads(found[1])["tests"]
     return tests
 
 
@@ -121,9 +122,7 @@ def test_report__bad_input(folder: Path, arguments: list[str], problem: str) -> 
 
 def test_review__writes_the_reports_without_secrets(folder: Path) -> None:
     secret = "sk-live-0123456789abcdef0123456789abcdef"
-    repository = Repository.create(folder, {".gitignore": "agentevals-report/\n"})
-    repository.git("add", "--all")
-    repository.git("commit", "--quiet", "--message", "suite")
+    Repository.create(folder, {".gitignore": "agentevals-report/\n"})
     _answer(folder, f"Hello {secret}")
     done = command.run(folder, "review", "--base", "HEAD", env={"OPENAI_API_KEY": secret})
     report = folder / "agentevals-report"

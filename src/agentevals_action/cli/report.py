@@ -41,7 +41,7 @@ def command(results: Path, base: Path | None, output: Path, opens: bool) -> int:
     decision = gate.decide(gate.Policy(fail_on), with_head, baseline)
     review = Review("", None, decision, suites=suites, baseline=baseline)
     write_atomically(output, report_page(build_view(review)))
-    print(f"report: {output}", file=sys.stderr)
+    print(f"report: {output}")
     if opens and not webbrowser.open(output.resolve().as_uri()):
         print("no browser could be started", file=sys.stderr)
     return 0
