@@ -47,7 +47,7 @@ def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None
         "Failed: 3 tests regressed (2 of them failed a required gate).",
         "evals/EVAL.yaml  pass rate 83% → 57%",
         "refund-window  pass → fail  required gate failed: contains-30 days",
-        "agentevals-report/comment.md",
+        "agentevals-report/report.html",
     ):
         assert words in shown
     assert "<details>" not in shown

@@ -12,8 +12,6 @@ from agentevals_action import templating
 from agentevals_action.cli.options import markdown_option
 from agentevals_action.cli.review import Form, review_folder
 from agentevals_action.errors import ExitCode, GitError
-from agentevals_action.reports import PAGE
-from agentevals_action.settings import Settings
 from agentevals_action.system import process
 
 _TIME_OUT = 60.0  # seconds
@@ -34,8 +32,6 @@ def command(as_markdown: bool) -> int:
         "The comment: agentevals-action demo --markdown",
         file=sys.stderr,
     )
-    page = folder / Settings.from_environ({}).report_dir / PAGE
-    print(f"The report page, for a browser: {page.as_uri()}", file=sys.stderr)
     return ExitCode.PASSED
 
 

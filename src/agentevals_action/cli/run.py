@@ -26,8 +26,8 @@ from agentevals_action.model.quarantine import Quarantine, Quarantines
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.reports import PAGE, console
-from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports import console
+from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.reports.summary_json import report_path, run_summary
@@ -106,7 +106,8 @@ def command(
         running.check_targets(engine, suites)
         engine.load(suites, loaded.checkout.tracked)
         _check_output(output, suites)
-        engine.runner.writes.ignored |= {output.resolve(), summary_path(output)}
+        written = {report_path(output, name) for name in (_SUMMARY, PAGE)}
+        engine.runner.writes.ignored |= {output.resolve(), *written}
         redactor = engine.redactor(suites)
         planned = _Run(suites, tests, output, resume, settings.samples, redactor)
         earlier = earlier_figures(output)

@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from agentevals_action.errors import OutputError
 from agentevals_action.reports import junit, markdown, sarif, summary_json
 from agentevals_action.reports.base import Report
-from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.system.tree_files import OutputFolder
 
-#: The name of the report page.
-PAGE = "report.html"
 #: The reports by the names of their files.
 REPORTS: Mapping[str, Report] = {
     "comment.md": markdown.comment,

@@ -12,6 +12,7 @@ from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.review import Outcome
 from agentevals_action.reports import console
+from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.terminal import Styled, printable, rich_console
 from agentevals_action.reports.view import verdict
 from agentevals_action.reports.view.models import ListedTest, ReportView
@@ -124,7 +125,7 @@ def _last_lines(view: ReportView, report: Path) -> list[Text]:
     ]
     base = f"compared with {review.base_sha[:7]}" if review.base_sha else ""
     words = "; ".join(filter(None, (base, *remarks)))
-    path = report / "comment.md"
+    path = report / PAGE
     name = os.path.relpath(path)
     report_words = f"report: {printable(str(path) if name.startswith('..') else name, 500)}"
     return [Text(), *(Text(line, "dim") for line in (words, report_words) if line)]

@@ -20,6 +20,8 @@ from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.page import build_page
 from agentevals_action.reports.view.tests import Limits, verdicts
 
+#: The name of the page's file.
+PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
 _LIMITS = Limits(
     "full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500
