@@ -196,7 +196,7 @@ def test_without_javascript__outcome_suites_and_tests_are_text(
     with opened(chromium, javascript=False) as window:
         window.open(_written(tmp_path, _review()))
         text = window.page.inner_text("main")
-    assert "Failed: 1 test regressed and 1 required gate failed." in text
+    assert "Failed: 1 test regressed and failed a required gate." in text
     for shown in ("evals/other/EVAL.yaml", "opening hours?", "pass → fail"):
         assert shown in text
 

@@ -23,9 +23,7 @@ from agentevals_action.reports.view.tests import Limits, verdicts
 #: The name of the page's file.
 PAGE = "report.html"
 #: The tests have their own list; the page's other lists are nearly complete.
-_LIMITS = Limits(
-    "full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500
-)
+_LIMITS = Limits("full", detailed=0, answer=0, rows=0, folded=1_000, quiet=0, items=1_000, text=500)
 _ROWS = 1_000  # tests that a reader without JavaScript sees
 _TARGETS = 200
 _TEXT = 200  # characters of a text in a table
