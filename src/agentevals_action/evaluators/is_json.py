@@ -42,6 +42,11 @@ _PROPERTY_KEYWORDS = frozenset({
 })  # fmt: skip
 
 #: Bytes of a schema file.
+_additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
+_UNEVALUATED = (
+    "`unevaluatedProperties` is not supported beside `patternProperties`, whose search could not "
+    "be interrupted; write `additionalProperties`"
+)
 _MAX_SCHEMA = 1_000_000
 #: References that are followed for one answer: definitions that each refer to the next one twice
 #: would otherwise take hours.
@@ -159,6 +164,9 @@ def _schema_problems(schema: Mapping[str, Any]) -> dict[Steps, str]:
         leaf = best_match([error]) or error
         problem = f"it is not valid in a JSON Schema: {_one_line(leaf.message)}; correct it"
         problems.setdefault(tuple(leaf.absolute_path), problem)
+    text = json.dumps(schema, default=str)
+    if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
+        problems.setdefault((), _UNEVALUATED)
     if not problems:
         # The registry has no retriever: nothing outside the document is read.
         resource = Resource.from_contents(schema, default_specification=DRAFT202012)
@@ -188,6 +196,31 @@ def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Valida
         yield ValidationError(f"does not match {quoted(pattern)}")
 
 
+def _check_pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], value: Any, _: Any
+) -> Iterator[ValidationError]:
+    for name in value if isinstance(value, dict) else ():
+        for pattern, schema in patterns.items():
+            if search_pattern(pattern, "", name, "a name in this output"):
+                yield from validator.descend(value[name], schema, path=name, schema_path=pattern)
+
+
+def _check_additional(
+    validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    patterns = schema.get("patternProperties", {})
+    if not patterns or not isinstance(value, dict):
+        yield from _additional_properties(validator, allowed, value, schema)
+        return
+    known = {
+        name: True
+        for name in value
+        if name in schema.get("properties", {})
+        or any(search_pattern(one, "", name, "a name in this output") for one in patterns)
+    }
+    yield from _additional_properties(validator, allowed, value, {"properties": known})
+
+
 def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
     """The first mismatches, each with its JSON path and the expected value; the references and
     the time of a pattern are bounded."""
@@ -205,8 +238,14 @@ def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
     keywords = {
         name: limit(draft.VALIDATORS[name]) for name in _REFERENCES if name in draft.VALIDATORS
     }
+    # Those of jsonschema search with `re`, which cannot be interrupted: not even by a signal.
+    patterns = {
+        "pattern": _check_pattern,
+        "patternProperties": _check_pattern_properties,
+        "additionalProperties": _check_additional,
+    }
     limited: type[Validator] = extend(  # type: ignore[no-untyped-call]  # jsonschema has no types here
-        draft, {**keywords, "pattern": _check_pattern}
+        draft, {**keywords, **patterns}
     )
     errors = limited(schema, registry=Registry()).iter_errors(value)
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentevals_action.evaluators import text_checks
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.suite import NamedFile, Suite
 from agentevals_action.system.paths import Folder
@@ -88,6 +89,11 @@ def test_schema__follows_its_draft(schema: Any, answer: Any, matches: bool) -> N
         ({"type": "strin"}, ("schema", "type"), "'strin' is not valid under any of the given"),
         ({"properties": {"a": {"minimum": "x"}}}, ("schema", "properties", "a", "minimum"), "'x' is not of type 'number'"),
         ({"pattern": "("}, ("schema", "pattern"), "'(' is not a 'regex'"),
+        (
+            {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
+            ("schema",),
+            "`unevaluatedProperties` is not supported beside `patternProperties`",
+        ),
         ({"$schema": "https://example.com/own"}, ("schema", "$schema"), "is unknown; write https"),
         ({"$ref": "https://example.com/other.json"}, ("schema",), "`$ref: https://example.com/other.json` leads to nothing in the schema"),
         ({"properties": {"a": {"$ref": "other.json#/$defs/a"}}}, ("schema",), "`$ref: other.json#/$defs/a` leads"),
@@ -156,6 +162,32 @@ def test_schema__with_a_runaway_pattern_is_an_evaluator_error(
     result = cases.run("is_json", {"schema": {"pattern": "(a|aa)+$"}}, case)
     assert result.error is not None
     assert "ran for over 0.1 s" in result.error.message
+
+
+@pytest.mark.parametrize("beside", [{}, {"additionalProperties": False}])
+def test_schema__with_a_runaway_pattern_of_names_is_an_evaluator_error(
+    beside: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: the search of the standard library holds the interpreter, which then reacts to no
+    signal."""
+    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.2)
+    schema = {"patternProperties": {"(a|aa)+$": {"type": "string"}}, **beside}
+    result = cases.run("is_json", {"schema": schema}, cases.case(json.dumps({"a" * 60 + "b": 1})))
+    assert result.score is None
+    assert "ran for over" in str(result.error)
+
+
+def test_schema__patterns_of_names() -> None:
+    schema = {
+        "properties": {"id": {}},
+        "patternProperties": {"^x-": {"type": "string"}},
+        "additionalProperties": False,
+    }
+    assert misses(schema, {"id": 1, "x-a": "1"}) == ()
+    assert misses(schema, {"x-a": 1}) == ('$.x-a is 1, expected `type`: "string"',)
+    assert misses(schema, {"y": 1, "z": 2}) == (
+        "$: Additional properties are not allowed ('y', 'z' were unexpected)",
+    )
 
 
 def load(folder: Path, fields: str) -> Any:
