@@ -49,9 +49,26 @@ def at(*steps: str) -> Any:
     return Field(None, validation_alias=AliasPath(*steps))
 
 
+class RouterUsage(ReplyModel):
+    """The cost in a usage, as OpenRouter states it."""
+
+    cost: Dollars = None
+    # With a key of the user's own, `cost` is the fee of the router alone:
+    # https://openrouter.ai/docs/use-cases/usage-accounting
+    is_byok: IfValid[bool] = None
+    upstream_cost: Dollars = at("cost_details", "upstream_inference_cost")
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The fee and the price of the model; None unless both are known."""
+        if self.cost is None or not self.is_byok:
+            return self.cost
+        return None if self.upstream_cost is None else self.cost + self.upstream_cost
+
+
 class ModelReply(ReplyModel):
     """The reply of a model: its name and the numbers of tokens, which each format has at other
-    paths, and the cost, which OpenRouter states."""
+    paths, and the cost, which a router states."""
 
     model: IfValid[str] = None
     input_tokens: Tokens = None
@@ -59,11 +76,7 @@ class ModelReply(ReplyModel):
     cached_tokens: Tokens = None
     cache_write_tokens: Tokens = None
     cache_write_1h_tokens: Tokens = None
-    cost: Dollars = at("usage", "cost")
-    # With a key of the user's own, `cost` is the fee of the router alone:
-    # https://openrouter.ai/docs/use-cases/usage-accounting
-    is_own_key: IfValid[bool] = at("usage", "is_byok")
-    upstream_cost: Dollars = at("usage", "cost_details", "upstream_inference_cost")
+    router_usage: IfValid[RouterUsage] = at("usage")
 
     def trace(self, messages: Sequence[Message]) -> Trace:
         """The trace of a call that answered with these messages."""
@@ -77,13 +90,8 @@ class ModelReply(ReplyModel):
             cache_write_tokens=self.cache_write_tokens,
             cache_write_1h_tokens=self.cache_write_1h_tokens,
             model=self.model,
-            cost_usd=self._cost(),
+            cost_usd=None if self.router_usage is None else self.router_usage.cost_usd,
         )
-
-    def _cost(self) -> float | None:
-        if self.cost is None or not self.is_own_key:
-            return self.cost
-        return None if self.upstream_cost is None else self.cost + self.upstream_cost
 
 
 def validate_reply(model: type[Model], data: Any, name: str) -> Model:

@@ -1,6 +1,5 @@
 """The cost of an answer: as the reply states it, else by the target's price, else by the table."""
 
-import math
 from dataclasses import replace
 
 from agentevals_action.formatting import quoted
@@ -11,6 +10,10 @@ from agentevals_action.targets.prices.table import find_price, price_table
 
 _NO_TOKENS = "the reply states neither tokens nor its cost"
 _NO_MODEL = "write the target's `price`: the model is unknown"
+_NO_CALLS = (
+    "write the target's `price`: the number of model calls is unknown, and long prompts have "
+    "their own price"
+)
 
 
 def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
@@ -27,21 +30,30 @@ def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
     if cost is not None:
         source = "price of the target" if target.price else price_table().name
         return replace(trace, cost_usd=cost, cost_source=source)
-    hint = f"write the target's `price`: that of {quoted(names[0])} is unknown" if names else ""
-    has_tokens = trace.input_tokens is not None and trace.output_tokens is not None
-    return replace(trace, cost_hint=(hint or _NO_MODEL) if has_tokens else _NO_TOKENS)
+    if trace.input_tokens is None or trace.output_tokens is None:
+        hint = _NO_TOKENS
+    elif price is not None:
+        hint = _NO_CALLS
+    elif names:
+        hint = f"write the target's `price`: that of {quoted(names[0])} is unknown"
+    else:
+        hint = _NO_MODEL
+    return replace(trace, cost_hint=hint)
 
 
 def cost_of(trace: Trace, price: Price) -> float | None:
-    """The cost of a trace in US dollars; None if its tokens are unknown.
+    """The cost of a trace in US dollars; None if its tokens are unknown, or the calls
+    that would show whether a total above `long_above` is of long prompts.
 
     How the input of several calls is distributed is unknown: their mean decides about `long`."""
     total, written = trace.input_tokens, trace.cache_write_tokens or 0
     if total is None or trace.output_tokens is None:
         return None
-    calls = trace.llm_call_count or math.inf
-    if price.long and price.long_above is not None and total > price.long_above * calls:
-        price = price.long
+    if price.long and price.long_above is not None and total > price.long_above:
+        if not trace.llm_call_count:
+            return None
+        if total > price.long_above * trace.llm_call_count:
+            price = price.long
     read, hour = trace.cached_tokens or 0, min(trace.cache_write_1h_tokens or 0, written)
     write = price.input if price.cache_write is None else price.cache_write
     millionths = (

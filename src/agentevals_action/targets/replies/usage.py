@@ -1,11 +1,11 @@
 """The tokens of a reply, in the formats of the vendors and of the common libraries."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agentevals_action.model.json_values import count, look_up
+from agentevals_action.targets.reply_model import RouterUsage
 
 #: Where each format has the tokens that were read, written, and taken from the vendor's cache:
 #: OpenAI Chat and Responses, LangChain, Gemini, the AI SDK, AgentV.
@@ -59,9 +59,5 @@ def read_usage(data: Any) -> Usage:
         for path in ("prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens")
     )
     cache_write = next((count for count in written if count is not None), None)
-    return Usage(tokens_in, tokens_out, cached, _dollars(data.get("cost")), cache_write)
-
-
-def _dollars(cost: Any) -> float | None:
-    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    return float(cost) if is_number and math.isfinite(cost) and cost >= 0 else None
+    cost_usd = RouterUsage.model_validate(data).cost_usd
+    return Usage(tokens_in, tokens_out, cached, cost_usd, cache_write)

@@ -20,6 +20,7 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.stand_in import Sent
 
 TABLE = f"price table {price_table().date}"
+EVENTS = "text/event-stream"
 SPENT = (Message("assistant", "hi"),)
 
 
@@ -161,9 +162,37 @@ def test_cost_of__a_long_prompt_has_its_own_price() -> None:
 
 def test_cost_of__the_mean_prompt_of_several_calls_decides() -> None:
     price = Price(1, 10, long_above=1000, long=Price(2, 20))
-    for calls, rate in ((2, 2), (3, 1), (None, 1)):
+    for calls, rate in ((2, 2), (3, 1)):
         spent = Trace(SPENT, input_tokens=2400, output_tokens=0, llm_call_count=calls)
         assert cost_of(spent, price) == pytest.approx(2400 * rate / 1e6)
+
+
+def test_cost_of__without_the_number_of_calls_only_a_total_below_the_limit_has_a_cost() -> None:
+    price = Price(1, 10, long_above=1000, long=Price(2, 20))
+    for tokens, cost in ((1000, 0.001), (1001, None)):
+        assert cost_of(Trace(SPENT, input_tokens=tokens, output_tokens=0), price) == cost
+    flat = Trace(SPENT, input_tokens=1001, output_tokens=0)
+    assert cost_of(flat, Price(1, 10)) == pytest.approx(0.001001)
+
+
+def test_complete__a_cost_that_depends_on_an_unknown_number_of_calls_is_unknown() -> None:
+    usage = {"prompt_tokens": 900_000, "completion_tokens": 1}
+    chunk = {
+        "model": "gpt-5.6-sol",
+        "choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}],
+        "usage": usage,
+    }
+    stream = Answer(f"data: {json.dumps(chunk)}\n\n", headers={"Content-Type": EVENTS})
+    with AgentServer(stream) as server:
+        definition = {"provider": "http", "url": server.url}
+        trace = ask(targets.target(definition))
+        priced = ask(targets.target(definition, price=Price(2, 10)))
+    assert (trace.output, trace.cost_usd) == ("hi", None)
+    assert trace.cost_hint == (
+        "write the target's `price`: the number of model calls is unknown, and long prompts have "
+        "their own price"
+    )
+    assert priced.cost_usd == pytest.approx((900_000 * 2 + 10) / 1e6)
 
 
 def test_cost_of__unknown_tokens_have_no_cost() -> None:

@@ -93,6 +93,14 @@ def test_complete__tokens_beside_an_answer() -> None:
     assert (envelope.output, envelope.output_tokens, envelope.cost_usd) == ("hi", 5, 0.5)
 
 
+def test_complete__the_cost_with_an_own_key_is_more_than_the_fee() -> None:
+    upstream = {"upstream_inference_cost": 3.5}
+    usage = {**USAGE, "cost": 0.0, "is_byok": True, "cost_details": upstream}
+    trace = answer({"answer": "hi", "used": usage}, output_path="answer", usage_path="used")
+    assert trace.cost_usd == 3.5
+    assert streamed(chunk({"content": "hi"}), chunk(usage=usage)).cost_usd == 3.5
+
+
 def test_complete__missing_tokens_are_unknown_and_a_warning() -> None:
     for body in ({"answer": "hi"}, {"answer": "hi", "used": "many"}):
         trace = answer(body, output_path="answer", usage_path="used")

@@ -220,6 +220,24 @@ def test_read_reply__its_own_figures_come_before_the_usage() -> None:
     assert reply(text="done", usage=usage, cost_usd=0.5).cost_usd == 0.5
 
 
+@pytest.mark.parametrize(
+    ("stated", "cost"),
+    [
+        ({"is_byok": True, "cost_details": {"upstream_inference_cost": 3.5}}, 3.75),
+        ({"is_byok": True, "cost_details": {}}, None),
+        ({"is_byok": True}, None),
+        ({"is_byok": False, "cost_details": {"upstream_inference_cost": 3.5}}, 0.25),
+        ({"cost": -1}, None),
+        ({"cost": True}, None),
+    ],
+)
+def test_read_reply__the_cost_with_an_own_key_is_the_fee_and_the_price_of_the_model(
+    stated: dict[str, Any], cost: float | None
+) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.25, **stated}
+    assert reply(text="done", usage=usage).cost_usd == cost
+
+
 EMPTY: list[dict[str, Any]] = [
     {"output": ""},
     {"output": " \n"},
