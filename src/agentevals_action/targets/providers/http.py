@@ -29,7 +29,7 @@ from agentevals_action.targets.apis.http_errors import Service
 from agentevals_action.targets.base import Provider, ProviderContext, ProviderOptions, Request
 from agentevals_action.targets.message_texts import prompt_text
 from agentevals_action.targets.replies.envelope import read_reply
-from agentevals_action.targets.replies.event_stream import Stream, answer_of, read_stream
+from agentevals_action.targets.replies.event_stream import Event, Stream, answer_of, read_stream
 from agentevals_action.targets.replies.usage import Usage, read_usage
 from agentevals_action.templating import render_text, render_value, unknown_variables
 
@@ -296,13 +296,13 @@ def _read(reply: HttpReply, options: Http, question: Sequence[Message]) -> Trace
     if not (reply.is_event_stream or output or messages or usage):
         return read_reply(text, question)
     is_stream = reply.is_event_stream
-    stream = read_stream(text) if is_stream else Stream((reply.json(),), is_done=True)
+    stream = read_stream(text) if is_stream else Stream((Event(reply.json()),), is_done=True)
     if messages is not None:
         trace = _conversation_at(stream, messages, output, question)
     elif is_stream:
         trace = answer_of(stream, None if output is None else read_path(output))
     elif output is not None:
-        trace = _read_at(stream.events[0], output, question)
+        trace = _read_at(stream.events[0].data, output, question)
     else:
         trace = read_reply(text, question)
     return trace if usage is None else _with_usage(trace, stream, usage)

@@ -13,29 +13,41 @@ from agentevals_action.model.json_values import MISSING, look_up, parse_json, sh
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.apis.openai_chat import read_completion
+from agentevals_action.targets.replies.formats.base import joined_text
+from agentevals_action.targets.reply_model import IfValid, ReplyModel, validate_reply
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _DONE = "[DONE]"
 #: The fields of an event without a `type` that are a delta of the text.
 _DELTAS = ("delta", "text")
+#: The names of the events that are the answer; others are pings, logs, thoughts.
+_ANSWERS = ("", "message", *_DELTAS)
+
+
+@dataclass(frozen=True)
+class Event:
+    """The data of an event, JSON or text, and its name, empty without one."""
+
+    data: Any
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The data of the events before `[DONE]`: JSON, or text. `is_done`: there was a `[DONE]`."""
+    """The events before `[DONE]`. `is_done`: there was a `[DONE]`."""
 
-    events: tuple[Any, ...]
+    events: tuple[Event, ...]
     is_done: bool
 
     def last(self, path: Sequence[str]) -> Any:
         """The value at a path in the last event that has one; MISSING if none has."""
-        found = (look_up(event, path) for event in reversed(self.events))
+        found = (look_up(event.data, path) for event in reversed(self.events))
         return next((value for value in found if value not in (MISSING, None)), MISSING)
 
 
 def read_stream(text: str) -> Stream:
     """The events of a stream. ValueError if one of them reports an error."""
-    events: list[Any] = []
+    events: list[Event] = []
     for name, data in _events(text):
         if data.strip() == _DONE:
             return Stream(tuple(events), is_done=True)
@@ -46,7 +58,7 @@ def read_stream(text: str) -> Stream:
         error = value.get("error") if isinstance(value, Mapping) else None
         if name == "error" or error:
             raise ValueError(f"the stream reports an error: {shown(error or value)}")
-        events.append(value)
+        events.append(Event(value, name))
     return Stream(tuple(events), is_done=False)
 
 
@@ -68,26 +80,69 @@ def _events(text: str) -> Iterator[tuple[str, str]]:
 
 def answer_of(stream: Stream, path: Sequence[str] | None) -> Trace:
     """The trace of a stream: the texts at a path of its events, joined, or without a path the
-    chunks of OpenAI's format, or the deltas. ValueError if there are none, or it ended early."""
-    chunks = [one for one in stream.events if isinstance(one, Mapping) and "choices" in one]
+    chunks of OpenAI's format, or the deltas, of the events with a name of `_ANSWERS`.
+
+    ValueError if there are none, if one is not valid, or if chunks ended before the answer did.
+    Texts and deltas have no end marker: where such a stream ends, the answer ends."""
+    data = [event.data for event in stream.events if path is not None or event.name in _ANSWERS]
+    chunks = [one for one in data if isinstance(one, Mapping) and "choices" in one]
     if path is None and chunks:
         return _completion(chunks, stream.is_done)
-    found = [_delta(event) if path is None else look_up(event, path) for event in stream.events]
+    found = [_delta(one) if path is None else look_up(one, path) for one in data]
     answer = "".join(text for text in found if isinstance(text, str))
     if not answer:
-        first = next(iter(stream.events), None)
-        fields = f"; its first event is {shown(first)}" if stream.events else ""
         raise ValueError(
-            f"the stream has no text{fields}; write the path of the text in an event as "
-            "`output_path`"
+            f"the stream has no text{_first(stream)}; write the path of the text in an event as "
+            "`output_path`, or send texts in events without a name"
         )
     return Trace(messages=(Message("assistant", answer),))
 
 
-def _delta(event: Any) -> Any:
-    if isinstance(event, Mapping) and "type" not in event:
-        return next((event[name] for name in _DELTAS if isinstance(event.get(name), str)), None)
-    return event
+def _first(stream: Stream) -> str:
+    if not stream.events:
+        return ""
+    first = stream.events[0]
+    name = f" {shown(first.name)} with" if first.name else ""
+    return f"; its first event is{name} {shown(first.data)}"
+
+
+def _delta(data: Any) -> Any:
+    """The text of an event, if it has one; ValueError if its delta is not a text."""
+    if not isinstance(data, Mapping) or "type" in data:
+        return data
+    name = next((name for name in _DELTAS if data.get(name) is not None), None)
+    if name is not None and not isinstance(data[name], str):
+        raise ValueError(
+            f"the stream has an event whose `{name}` is not a text: {shown(data)}; write the path "
+            "of the text in an event as `output_path`"
+        )
+    return None if name is None else data[name]
+
+
+class _FunctionPart(ReplyModel):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _CallPart(ReplyModel):
+    index: int | None = None
+    id: IfValid[str] = None
+    function: _FunctionPart
+
+
+class _Delta(ReplyModel):
+    content: str | list[Any] | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallPart] | None = None
+
+
+class _Choice(ReplyModel):
+    delta: _Delta | None = None
+    finish_reason: IfValid[str] = None
+
+
+class _Chunk(ReplyModel):
+    choices: list[_Choice] | None = None
 
 
 def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
@@ -95,16 +150,15 @@ def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
     shows none, those of tools are unknown."""
     texts, refusals, calls = list[str](), list[str](), dict[int, dict[str, Any]]()
     finish = None
-    for chunk in chunks:
-        choice = look_up(chunk, ("choices", "0"))
-        choice = choice if isinstance(choice, Mapping) else {}
-        finish = choice.get("finish_reason") or finish
-        delta = choice.get("delta")
-        delta = delta if isinstance(delta, Mapping) else {}
-        for name, parts in (("content", texts), ("refusal", refusals)):
-            parts += [part] if isinstance(part := delta.get(name), str) else []
-        for part in delta.get("tool_calls") or ():
-            _add_call(calls, part)
+    for one in chunks:
+        chunk = validate_reply(_Chunk, one, "a valid chunk of a chat completion")
+        for choice in (chunk.choices or ())[:1]:
+            finish = choice.finish_reason or finish
+            delta = choice.delta or _Delta()
+            texts.append(joined_text(delta.content))
+            refusals.append(delta.refusal or "")
+            for part in delta.tool_calls or ():
+                _add_call(calls, part)
     if not is_done and finish is None:
         raise ValueError("the stream ended before the answer did")
     message = {
@@ -112,7 +166,7 @@ def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
         "refusal": "".join(refusals),
         "tool_calls": [calls[index] for index in sorted(calls)],
     }
-    stream = Stream(tuple(chunks), is_done)
+    stream = Stream(tuple(map(Event, chunks)), is_done)
     known = {name: stream.last((name,)) for name in ("model", "usage")}
     trace = read_completion(
         {
@@ -123,13 +177,10 @@ def _completion(chunks: Sequence[Mapping[str, Any]], is_done: bool) -> Trace:
     return replace(trace, llm_call_count=None, tool_calls=trace.tool_calls or None)
 
 
-def _add_call(calls: dict[int, dict[str, Any]], part: Any) -> None:
+def _add_call(calls: dict[int, dict[str, Any]], part: _CallPart) -> None:
     """Adds a piece of a tool call, whose arguments arrive in pieces."""
-    index = part.get("index", len(calls)) if isinstance(part, Mapping) else None
-    function = part.get("function") if isinstance(part, Mapping) else None
-    if not isinstance(index, int) or not isinstance(function, Mapping):
-        raise ValueError("the stream has a tool call without a function")
-    empty = {"id": part.get("id"), "function": {"name": "", "arguments": ""}}
-    call = calls.setdefault(index, empty)
-    for name in ("name", "arguments"):
-        call["function"][name] += function.get(name) or ""
+    index = len(calls) if part.index is None else part.index
+    empty = {"id": part.id, "function": {"name": "", "arguments": ""}}
+    function = calls.setdefault(index, empty)["function"]
+    function["name"] += part.function.name or ""
+    function["arguments"] += part.function.arguments or ""

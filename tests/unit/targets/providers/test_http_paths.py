@@ -154,6 +154,7 @@ def test_stream__chunks_that_end_early_are_an_error() -> None:
         ("Hel", "lo\ndata: you"),
         ('"Hel"', '"lo\\nyou"'),
         ({"delta": "Hel"}, {"delta": "lo\nyou"}),
+        ({"delta": "Hel", "text": None}, {"delta": None}, {"text": "lo\nyou"}),
         ({"text": "Hel"}, {"done": 1}, {"text": "lo\nyou"}),
         ({"type": "start"}, {"text": "Hello\nyou"}),
     ],
@@ -168,8 +169,29 @@ def test_stream__a_text_keeps_its_spaces_and_numbers() -> None:
 
 
 def test_stream__every_line_end_comments_and_an_unfinished_last_event() -> None:
-    body = ": ping\r\rdata:a\revent: x\n\ndata: b\r\nid: 1\r\n\r\ndata: c"
+    body = ": ping\r\rdata:a\revent: message\n\ndata: b\r\nid: 1\r\n\r\ndata: c"
     assert answer(body, STREAM).output == "abc"
+
+
+@pytest.mark.parametrize(
+    "named", ["keepalive", '{"delta": "no"}', json.dumps(chunk({"content": "no"}))]
+)
+def test_stream__events_with_other_names_are_not_the_answer(named: str) -> None:
+    ping = f"event: ping\ndata: {named}\n\n"
+    assert streamed({"delta": "o"}, f"k\n\n{ping}", {"delta": "!"}).output == "ok!"
+    chunks = streamed(chunk({"content": "ok"}), end=f"{ping}data: [DONE]\n\n")
+    assert chunks.output == "ok"
+
+
+@pytest.mark.parametrize("name", ["message", "delta", "text"])
+def test_stream__events_with_the_name_of_an_answer(name: str) -> None:
+    assert answer(f"event: {name}\ndata: hi\n\ndata: !", STREAM).output == "hi!"
+
+
+def test_stream__an_output_path_and_the_tokens_are_read_in_events_of_every_name() -> None:
+    body = 'event: token\ndata: {"part": "hi"}\n\nevent: end\ndata: ' + json.dumps({"used": USAGE})
+    trace = answer(body, STREAM, output_path="part", usage_path="used")
+    assert (trace.output, trace.input_tokens) == ("hi", 20)
 
 
 def test_stream__the_paths_are_those_of_an_event() -> None:
@@ -196,10 +218,37 @@ def test_stream__the_last_event_with_messages_counts() -> None:
         (("x\nevent: error",), "the stream reports an error"),
         (({"type": "start", "id": 7},), 'its first event is {"type": "start", "id": 7}'),
         ((), "the stream has no text"),
+        (("x\nevent: log",), 'its first event is "log" with "x"; write the path'),
+        (({"delta": "a"}, {"delta": {"content": "b"}}), "an event whose `delta` is not a text"),
+        (({"text": "a"}, {"text": 5}), "an event whose `text` is not a text"),
+        (({"delta": ["a"], "text": "a"}, "b"), "an event whose `delta` is not a text"),
     ],
 )
 def test_stream__what_is_no_answer_is_an_error(events: tuple[Any, ...], problem: str) -> None:
     assert problem in failed(*events)
+
+
+@pytest.mark.parametrize(
+    ("delta", "problem"),
+    [
+        ({"tool_calls": 5}, "`choices[0].delta.tool_calls` is not a list"),
+        ({"tool_calls": [5]}, "`choices[0].delta.tool_calls[0]` is not an object"),
+        ({"tool_calls": [{"index": 0}]}, "`choices[0].delta.tool_calls[0].function` is missing"),
+        ({"tool_calls": [{"function": {"arguments": {"a": 1}}}]}, ".function.arguments` is not"),
+        ({"tool_calls": [{"function": {"name": 5}}]}, ".function.name` is not"),
+        ({"content": 5}, "`choices[0].delta.content` is not"),
+        ("hi", "`choices[0].delta` is not an object"),
+    ],
+)
+def test_stream__a_chunk_that_is_not_valid_is_an_error(delta: Any, problem: str) -> None:
+    message = failed(chunk({"content": "hi"}), chunk(delta, "stop"))
+    assert "the reply is not a valid chunk of a chat completion" in message
+    assert problem in message
+
+
+def test_stream__a_chunk_with_parts_of_text() -> None:
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hi"}]
+    assert streamed(chunk({"content": parts, "tool_calls": None}, "stop")).output == "hi"
 
 
 def test_stream__that_stays_open_ends_with_done() -> None:
