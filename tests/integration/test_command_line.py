@@ -17,6 +17,7 @@ COMMANDS = (
     "review",
     "run",
     "compare",
+    "report",
     "validate",
     "list",
     "explain",

@@ -27,6 +27,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
+from agentevals_action.reports.html.page_data import MAX_COMPLETE, MAX_ROWS
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.progress import show_progress
@@ -39,7 +40,6 @@ from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.results.jsonl import ResultsWriter, read_results
 from agentevals_action.results.summary import SuiteTotals
 from agentevals_action.review import gate, waivers
-from agentevals_action.review.stored_results import with_tests, without_answers
 from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
@@ -132,7 +132,7 @@ def command(
     summary = run_summary(view)
     try:
         write_atomically(report_path(output, _SUMMARY), summary)
-        _write_reports(view, output, junit_path)
+        _write_reports(view, collected, output, junit_path)
     except OutputError as error:
         raise _with_failure(error, view) from error.__cause__
     if as_json:
@@ -143,10 +143,15 @@ def command(
     return view.review.decision.exit_code
 
 
-def _write_reports(view: ReportView, output: Path, junit_path: Path | None) -> None:
+def _write_reports(
+    view: ReportView, collected: "_Collected", output: Path, junit_path: Path | None
+) -> None:
     """Writes the page next to the results, and JUnit XML if it is wanted."""
-    tests = with_tests(view.review.suites, output)
-    view = build_view(replace(view.review, suites=tests))
+    listed = collected.listed()
+    suites = (
+        replace(suite, tests=tuple(listed.get(suite.path, ()))) for suite in view.review.suites
+    )
+    view = build_view(replace(view.review, suites=tuple(suites)))
     write_atomically(report_path(output, PAGE), report_page(view))
     if junit_path:
         write_atomically(junit_path, junit(view))
@@ -234,7 +239,8 @@ class _Collected:
     """Adds up the results of a run while they arrive, in any order.
 
     A run may have 100,000 tests: of tests that did not pass, the gate counts one comparison for all
-    that are alike, and only the first ones keep their messages."""
+    that are alike, and only the first ones keep their messages. The reports list `MAX_ROWS` tests;
+    the first `MAX_COMPLETE`, and as many that did not pass, keep their answers."""
 
     def __init__(self, quarantine: Sequence[Quarantine]) -> None:
         self._quarantine = quarantine
@@ -243,6 +249,8 @@ class _Collected:
         self._alike: dict[Hashable, TestComparison] = {}
         self._shown: dict[int, TestComparison] = {}
         self._turns: dict[int, tuple[str, str, str]] = {}
+        self._listed: dict[int, TestComparison] = {}
+        self._complete: Counter[bool] = Counter()
         self.not_passed = 0
 
     def add(self, index: int, result: TestResult) -> None:
@@ -252,18 +260,38 @@ class _Collected:
         if result.conversation_id is not None:
             self._turns[index] = (path, result.conversation_id, result.eval_id)
         held = waivers.entry_for(self._quarantine, path, result.eval_id)
+        change = Change.NEW if result.verdict else Change.HEAD_ERROR
+        self._list(index, TestComparison(result.eval_id, change, result, None, quarantine=held))
         if result.verdict == "pass" and held is None:
             return
-        change = Change.NEW if result.verdict else Change.HEAD_ERROR
         alike = (result.verdict, result.gates_failed, held)
         if alike not in self._alike:
             self._alike[alike] = TestComparison(
-                result.eval_id, change, without_answers(result), None, quarantine=held
+                result.eval_id, change, _without_answers(result), None, quarantine=held
             )
         self._counted.setdefault(path, []).append(self._alike[alike])
         if result.verdict != "pass":
             self.not_passed += 1
-            self._show(index, TestComparison(result.eval_id, change, without_answers(result), None))
+            self._show(
+                index, TestComparison(result.eval_id, change, _without_answers(result), None)
+            )
+
+    def _list(self, index: int, test: TestComparison) -> None:
+        passed = test.head is not None and test.head.verdict == "pass"
+        if passed and len(self._listed) >= MAX_ROWS:
+            return
+        self._complete[passed] += 1
+        if self._complete[passed] > MAX_COMPLETE and test.head:
+            test = replace(test, head=_without_answers(test.head))
+        self._listed[index] = test
+
+    def listed(self) -> Mapping[str, Sequence[TestComparison]]:
+        """The tests that the reports list by suite path, in the order of the suites."""
+        found: dict[str, list[TestComparison]] = {}
+        for index in sorted(self._listed):
+            test = self._listed[index]
+            found.setdefault(test.head.eval_path if test.head else "", []).append(test)
+        return found
 
     def _show(self, index: int, test: TestComparison) -> None:
         self._shown[index] = test
@@ -294,6 +322,18 @@ class _Collected:
             for test in tests
             if test.head
         )
+
+
+def _without_answers(result: TestResult) -> TestResult:
+    return replace(
+        result,
+        samples=(),
+        evaluator_results=(),
+        candidate_answer="",
+        question="",
+        trace_summary=None,
+        fingerprint=None,
+    )
 
 
 def _read_quarantines(loaded: LoadedSuites, *, has_all_suites: bool) -> Quarantines:

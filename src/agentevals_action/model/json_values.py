@@ -119,6 +119,11 @@ def members(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+#: No count is as large; arithmetic with larger numbers may not be possible as a float.
+MAX_COUNT = 2**63
+
+
 def count(value: Any) -> int | None:
     """A whole number from 0, None in place of anything else: unknown is not zero."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < MAX_COUNT else None

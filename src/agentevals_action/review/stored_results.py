@@ -1,19 +1,15 @@
 """Stored results as suites of a review: two files compared test by test, or one alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
-from agentevals_action.model.comparison import Change, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import SuiteComparison
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.compare import Side, compare_suite, removed
-
-#: Results that a report of one file holds completely, and all that it holds.
-_COMPLETE, _HELD = 1_000, 20_000
 
 
 def read_suites(path: Path) -> tuple[SuiteComparison, ...]:
@@ -32,41 +28,6 @@ def compare_files(base: Path, head: Path) -> tuple[SuiteComparison, ...]:
             f"{base} and {head} have no test in common", "name results of the same suites"
         )
     return tuple(_compare(one, other) for one, other in pairs)
-
-
-def with_tests(suites: Sequence[SuiteComparison], path: Path) -> tuple[SuiteComparison, ...]:
-    """The suites of a run with its tests from the file of results.
-
-    A run may have 100,000 tests, so that only the first ones are held, and those that passed
-    without their answers if there are many."""
-    is_small = sum(suite.head.total for suite in suites if suite.head) <= _COMPLETE
-    tests: dict[str, list[TestComparison]] = {suite.path: [] for suite in suites}
-    number = complete = 0
-    for result in read_results(path):
-        found = tests.get(result.eval_path)
-        if found is None or (number >= _HELD and result.verdict == "pass"):
-            continue
-        number += 1
-        if complete < _COMPLETE and (is_small or result.verdict != "pass"):
-            complete += 1
-        else:
-            result = without_answers(result)
-        change = Change.NEW if result.verdict else Change.HEAD_ERROR
-        found.append(TestComparison(result.eval_id, change, result, None))
-    return tuple(replace(suite, tests=tuple(tests[suite.path])) for suite in suites)
-
-
-def without_answers(result: TestResult) -> TestResult:
-    """A result without its texts and samples, which are most of its size."""
-    return replace(
-        result,
-        samples=(),
-        evaluator_results=(),
-        candidate_answer="",
-        question="",
-        trace_summary=None,
-        fingerprint=None,
-    )
 
 
 def _runs(path: Path) -> dict[str, SuiteRun]:

@@ -133,7 +133,10 @@ class EvaluatorReader:
         inside = self.folder.path.relative_to(self.folder.root)
         for above in (inside, *inside.parents):
             for suffix in _ASSERTION_SUFFIXES:
-                path = self.folder.resolve(f"/{above}/{_ASSERTIONS}/{written}{suffix}")
+                try:
+                    path = self.folder.resolve(f"/{above}/{_ASSERTIONS}/{written}{suffix}")
+                except ValueError:  # too long, or a link that leaves the repository: no such type
+                    return entry
                 if path.is_file():
                     script = os.path.relpath(path, self.folder.path)
                     program = entry.without("type")

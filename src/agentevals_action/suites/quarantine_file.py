@@ -139,7 +139,8 @@ def _read_entries(data: Map, findings: Findings) -> tuple[tuple[Quarantine, Loca
     for key in data:
         if key not in Configuration.model_fields and key != "$schema":
             advice = did_you_mean(key, Configuration.model_fields, "remove it")
-            findings.warn(data.key_location(key), f"the field `{key}` is unknown", advice)
+            # Not a warning: a misspelled `watch` would be a green check, because nothing runs.
+            findings.error(data.key_location(key), f"the field `{key}` is unknown", advice)
     listed = data.get("quarantine")
     if isinstance(listed, Items):
         return tuple(_valid_entries(listed, findings))

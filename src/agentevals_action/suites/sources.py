@@ -197,6 +197,10 @@ class Sources:
         parts = PurePosixPath(text.removeprefix("file://")).parts
         number = next(index for index, part in enumerate(parts) if _is_glob(part))
         start = folder.resolve(str(PurePosixPath(*parts[:number])))
+        # `*/../*/..` visits every folder again for each pair, and outside the repository too.
+        if ".." in parts[number:] or parts.count("**") > 1:
+            problem = f"{text!r} has `..` after a `*`, or `**` more than once"
+            raise ValueError(problem)
         pattern = str(PurePosixPath(*parts[number:]))
         paths = sorted(path for path in start.glob(pattern) if path.is_file())
         if not paths:

@@ -287,6 +287,8 @@ def _read_target(
     refused = {name: reason for name, reason in _REFUSED.items() if name not in own_fields}
     shape = dialects.Shape("target", {**_SPELLINGS, **own_fields}, refused)
     dialects.fold(own, shape, findings)
+    if isinstance(price := own.get("price"), Map):
+        dialects.fold(price, dialects.model_shape("price", _Price), findings)
     data = dialects.fold(merged, shape, Findings())
     common = findings.read(_Target, data, "target")
     for key in merged:

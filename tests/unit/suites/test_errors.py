@@ -206,6 +206,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "name: suite\ntests: ['*.jsonl']",
         "2:9: no file matches '*.jsonl'; name a file of tests, from the folder of this one",
     ),
+    "glob of tests that goes back": (
+        "name: suite\ntests: ['*/../*.jsonl']",
+        "2:9: '*/../*.jsonl' has `..` after a `*`, or `**` more than once; name a file of tests, from the folder of this one",
+    ),
     "folder of tests": (
         "name: suite\ntests: ['./']",
         "2:9: no folder in . has a case.yaml; name a file of tests, from the folder of this one",

@@ -128,11 +128,10 @@ def test_read__an_entry_with_an_unknown_field_does_not_hold(tmp_path: Path) -> N
     assert len(found.head) == len(found.errors) == 1
 
 
-def test_read__an_unknown_part_of_the_file_is_a_warning(tmp_path: Path) -> None:
+def test_read__an_unknown_part_of_the_file_is_an_error(tmp_path: Path) -> None:
     found = read(tmp_path, f"quarantin:\n{ENTRY}")
     assert found.head == ()
-    assert found.errors == ()
-    assert [str(one) for one in found.warnings] == [
+    assert [str(one) for one in found.errors] == [
         ".agentevals.yaml:1:1: the field `quarantin` is unknown; did you mean `quarantine`?"
     ]
 

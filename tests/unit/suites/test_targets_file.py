@@ -129,6 +129,10 @@ def test_files__of_targets_that_the_suite_does_not_use_are_not_its_own(tmp_path:
         ),
         ("{name: x}", "1:3: `provider` is missing; every target needs it"),
         (
+            "{name: x, provider: mock, price: {input: 1, output: 1, cachd_input: 0.1}}",
+            "1:58: the field `cachd_input` of this price is unknown; did you mean `cached_input`?",
+        ),
+        (
             "{provider: mock}",
             "1:3: this target has no `name`; write the name by which suites refer to it",
         ),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from agentevals_action.model.json_values import parse_json, shown
+from agentevals_action.model.json_values import MAX_COUNT, parse_json, shown
 from agentevals_action.model.messages import read_message
 from agentevals_action.model.suite import Message
 from agentevals_action.model.trace import Trace
@@ -25,7 +25,7 @@ def _integer(value: Any) -> Any:
 
 
 Amount = Annotated[float, Field(ge=0)]
-Count = Annotated[int, BeforeValidator(_integer), Field(ge=0)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, lt=MAX_COUNT)]
 
 
 class _TokenUsage(ReplyModel):

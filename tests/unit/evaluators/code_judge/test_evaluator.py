@@ -106,6 +106,7 @@ def test_payload__carries_every_wire_form(tmp_path: Path) -> None:
         "outputTokens": 5,
         "totalTokens": 15,
         "costUsd": 0.5,
+        "costSource": "",
         "durationMs": 9.0,
         "refusedTools": [],
         "hiddenTools": [],

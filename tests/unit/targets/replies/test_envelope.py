@@ -316,6 +316,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": None, "text": None}, "has no answer"),
     ({"text": "a", "token_usage": 5}, "`token_usage` is not an object"),
     ({"text": "a", "token_usage": {"input": "5"}}, r"`token_usage\.input` is not a whole number"),
+    (
+        {"text": "a", "token_usage": {"input": 10**400}},
+        r"`token_usage\.input` is not a number under",
+    ),
     ({"text": "a", "token_usage": {"output": 1.5}}, r"`token_usage\.output` is not a whole number"),
     (
         {"text": "a", "token_usage": {"cached": -1}},
