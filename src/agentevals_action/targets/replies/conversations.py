@@ -22,7 +22,7 @@ def read_conversation(items: Any, question: Sequence[Message]) -> Trace | None:
     if turns is None:
         return None
     own = turns[_question_end(turns, question) :]
-    messages = tuple(_with_outputs([turn.message for turn in own]))
+    messages = tuple(_with_outputs(own))
     replies = [turn.figures.trace(()) for turn in own if turn.message.role == "assistant"]
     models = {reply.model for reply in replies}
     return Trace(
@@ -74,18 +74,23 @@ def _text(message: Message) -> str:
     return next((str(block.value) for block in message.content if block.type == "text"), "")
 
 
-def _with_outputs(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages, with the outputs of their calls from the tool messages after them."""
-    outputs: dict[str, str] = {}
+def _with_outputs(turns: Sequence[Turn]) -> Sequence[Message]:
+    """The messages, with the outputs of their calls from the tool messages after them, which may
+    also say that a call was refused."""
+    answers: dict[str, Turn] = {}
 
     def finish(call: ToolCall) -> ToolCall:
-        output = outputs.pop(call.id, None) if call.id else None
-        return call if output is None or call.output is not None else replace(call, output=output)
+        answer = answers.pop(call.id, None) if call.id else None
+        if answer is None:
+            return call
+        output = text_of(answer.message) if call.output is None else call.output
+        return replace(call, output=output, refused=call.refused or answer.refused)
 
     finished = []
-    for message in reversed(messages):
+    for turn in reversed(turns):
+        message = turn.message
         if message.role == "tool" and message.tool_call_id:
-            outputs[message.tool_call_id] = text_of(message)
+            answers[message.tool_call_id] = turn
         finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
     return finished[::-1]
 

@@ -366,6 +366,27 @@ def test_read_reply__structured_output_of_pydantic_ai_is_the_answer() -> None:
     assert (trace.output, trace.tool_calls) == ('{"status": "shipped"}', ())
 
 
+@pytest.mark.parametrize(("outcome", "refused"), [("denied", True), ("failed", False), (3, False)])
+@pytest.mark.parametrize("builtin", [False, True])
+def test_read_reply__a_denied_call_of_pydantic_ai_is_not_made(
+    outcome: Any, refused: bool, builtin: bool
+) -> None:
+    """Attack: a call that a person did not approve passes the gate that requires it."""
+    call = _pydantic_call("7", "call_1")
+    end = {**_pydantic_return("The tool call was denied.", "call_1"), "outcome": outcome}
+    made = _pydantic_call("8", "call_2"), _pydantic_return("8: shipped", "call_2")
+    if builtin:
+        call, end = ({**part, "part_kind": f"builtin-{part['part_kind']}"} for part in (call, end))
+        items = [_pydantic("response", call, end, made[0]), _pydantic("request", made[1])]
+    else:
+        items = [_pydantic("response", call, made[0]), _pydantic("request", end, made[1])]
+    calls = read(items).tool_calls or ()
+    assert [(call.id, call.output, call.refused) for call in calls] == [
+        ("call_1", "The tool call was denied.", refused),
+        ("call_2", "8: shipped", False),
+    ]
+
+
 def test_read_reply__broken_arguments_of_a_call_stay_a_text() -> None:
     message = _langchain_ai("", [], LANGCHAIN_USAGE)
     message["invalid_tool_calls"] = [{"name": "look_up", "args": "{order", "id": "1"}]

@@ -13,10 +13,12 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Turn:
-    """One message of a conversation, and the figures of the model's reply that it is."""
+    """One message of a conversation, and the figures of the model's reply that it is. `refused`:
+    it answers a call that the agent was not permitted to make."""
 
     message: Message
     figures: ModelReply = ModelReply()  # noqa: RUF009  # frozen
+    refused: bool = False
 
 
 #: The turns of a conversation; None if the items do not have the structure of the format, and

@@ -5,6 +5,7 @@ https://ai.pydantic.dev/api/messages/
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentevals_action.model.suite import Message, ToolCall
@@ -33,6 +34,7 @@ class _Part(ReplyModel):
     args: Any = None
     tool_call_id: IfValid[str] = None
     tool_kind: IfValid[str] = None
+    outcome: IfValid[str] = None
 
 
 class _Entry(ModelReply):
@@ -57,9 +59,9 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
 
 def _turns(entry: _Entry) -> Iterator[Turn]:
     if entry.kind == "request":
-        yield from (Turn(_input(part)) for part in entry.parts)
+        yield from (Turn(_input(part), refused=_is_denied(part)) for part in entry.parts)
         return
-    outputs = {part.tool_call_id: part.content for part in entry.parts if _is_return(part)}
+    returns = {part.tool_call_id: part for part in entry.parts if _is_return(part)}
     texts, calls = [], []
     for part in entry.parts:
         arguments = decode_arguments(part.args)
@@ -69,8 +71,10 @@ def _turns(entry: _Entry) -> Iterator[Turn]:
             # The answer is structured data, which the framework asks for as a call.
             texts.append(json.dumps(arguments, ensure_ascii=False))
         elif part.part_kind.endswith("tool-call"):
-            output = outputs.get(part.tool_call_id)
-            calls.append(ToolCall(part.tool_name or "", arguments, output, part.tool_call_id))
+            call = ToolCall(part.tool_name or "", arguments, id=part.tool_call_id)
+            if end := returns.get(part.tool_call_id):
+                call = replace(call, output=end.content, refused=_is_denied(end))
+            calls.append(call)
     # A model's call always has input tokens: zero means that the vendor reported none.
     known = entry.input_tokens != 0
     message = Message("assistant", "".join(texts), tool_calls=tuple(calls))
@@ -79,6 +83,10 @@ def _turns(entry: _Entry) -> Iterator[Turn]:
 
 def _is_return(part: _Part) -> bool:
     return part.part_kind.endswith("tool-return")
+
+
+def _is_denied(part: _Part) -> bool:
+    return _is_return(part) and part.outcome == "denied"
 
 
 def _input(part: _Part) -> Message:
