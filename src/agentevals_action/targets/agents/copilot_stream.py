@@ -6,7 +6,6 @@ https://docs.github.com/en/copilot/reference/copilot-cli-reference. Some version
 tokens; those that write telemetry report them there (`copilot_telemetry`)."""
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from agentevals_action.targets.agents.stream import (
     add_results,
     calls_of,
     failure,
+    is_refusal,
     last,
     milliseconds,
     renamed,
@@ -53,7 +53,6 @@ _REFUSALS: Mapping[str, Severity] = {
     "quota": "dead",
     "rate_limit": "limited",
 }
-_UNKNOWN_TOOL = re.compile(r"Tool '.*' does not exist\.?")
 _NOTHING = Event(None)
 
 
@@ -146,34 +145,29 @@ def _results(events: Sequence[Event]) -> Mapping[str, Finished]:
             output = data.value("result")
             if isinstance(output, Mapping):
                 output = output.get("content", output)
-            error = data.object("error").text("message")
+            error = data.object("error")
+            message = error.text("message")
+            refused = is_refusal(error.text("code"), message)
             took = milliseconds(started.get(own_id), timestamp)
-            finished[own_id] = Finished(error or output, took, _is_refused(data.object("error")))
+            finished[own_id] = Finished(message or output, took, refused)
     return finished
-
-
-def _is_refused(error: Event) -> bool:
-    """Whether the error of a call says that the agent may not make it, or has no such tool."""
-    return (
-        error.text("code") in ("denied", "rejected")
-        or error.text("message").startswith("Permission denied")
-        or _UNKNOWN_TOOL.fullmatch(error.text("message")) is not None
-    )
 
 
 def _tokens(events: Sequence[Event]) -> tuple[int | None, int | None, int | None]:
     """Tokens in, out and cached: of the session's end, else of each call of a model, else only
-    those out, of each message."""
+    those out, of each message. A sum is unknown if one of its counts is missing; a call without
+    cached tokens does not report them."""
     end = (last(events, "session.shutdown") or _NOTHING).object("data")
     usages = [model.object("usage") for model in end.objects("modelMetrics")]
     usages = usages or [event.object("data") for event in events if event.type == "assistant.usage"]
 
-    def total(name: str) -> int | None:
+    def total(name: str, *, partial: bool = False) -> int | None:
         known = [count for usage in usages if (count := usage.count(name)) is not None]
-        return sum(known) if known else None
+        return sum(known) if known and (partial or len(known) == len(usages)) else None
 
     if usages:
-        return total("inputTokens"), total("outputTokens"), total("cacheReadTokens")
+        cached = total("cacheReadTokens", partial=True)
+        return total("inputTokens"), total("outputTokens"), cached
     usages = [event.object("data") for event in events if event.type == "assistant.message"]
     return None, total("outputTokens"), None
 

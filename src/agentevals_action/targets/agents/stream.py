@@ -24,6 +24,7 @@ Severity = Literal["dead", "limited", "transient", "own"]
 
 _STATUS = re.compile(r"(?:\bstatus(?: code)?:?|\berror:?|\bHTTP)\s*\(?([45]\d\d)\b", re.IGNORECASE)
 _WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
+_UNKNOWN_TOOL = re.compile(r"Tool '.*' does not exist\.?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _SHOWN = 500  # characters of a message that an error quotes
 _LINE_SHOWN = 80
@@ -205,6 +206,16 @@ class Finished:
     output: Any = None
     duration_ms: float | None = None
     refused: bool = False
+
+
+def is_refusal(code: str, message: str) -> bool:
+    """Whether the error of a call says that the agent may not make it, or has no such tool; in
+    the codes and words of Copilot."""
+    return (
+        code in ("denied", "rejected")
+        or message.startswith("Permission denied")
+        or _UNKNOWN_TOOL.fullmatch(message) is not None
+    )
 
 
 def add_results(

@@ -1,7 +1,8 @@
 """The trace that the spans of one attempt show."""
 
 import json
-from collections import deque
+from bisect import bisect_left
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
@@ -35,20 +36,22 @@ _RECENT = 100
 
 @dataclass(eq=False)
 class _Node:
-    """A span with a meaning. `parent` is the nearest one around it that has a meaning, too."""
+    """A span with a meaning. `parent` is the nearest one around it that has a meaning, too, and
+    `outer_tool` the nearest one that is a tool: of a sub-agent, the tool that it is."""
 
     span: Span
     step: Step
     parent: "_Node | None" = None
     model_children: int = 0
-    in_tool: bool = False
+    outer_tool: "_Node | None" = None
     in_agent: bool = False
 
 
 @dataclass(eq=False)
 class _Reply:
-    """A message of an agent with its tool calls, and the time of it in nanoseconds."""
+    """A message of an agent with its tool calls, its span, and the time of it in nanoseconds."""
 
+    node: _Node
     time: int
     message: Message
     calls: list[ToolCall]
@@ -63,14 +66,19 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
         return None
     models = _fill_outputs(_model_calls(nodes))
     tools = _tool_calls(nodes)
-    messages = _messages(models, tools)
-    is_known = bool(tools) or (bool(models) and all(map(_shows_calls, models)))
+    replies = _replies(models)
+    waiting = _Waiting(replies)
+    askers = [(tool, waiting.complete(tool)) for tool in tools]
+    own = [_own_reply(tool) for tool, asker in askers if asker is None]
+    messages = _messages(models, [*replies, *own])
+    unasked = [tool for tool, asker in askers if asker is None or not _shows_calls(asker.node)]
+    is_known = _show_all_calls(models, unasked) if tools else all(map(_shows_calls, models))
     figures = _Figures(models, nodes)
     cost = figures.total(lambda step: step.cost_usd)
     names = {node.step.model for node in models}
     return Trace(
         messages=messages,
-        tool_calls=calls_of(messages) if is_known else None,
+        tool_calls=calls_of(messages) if is_known and (models or tools) else None,
         llm_call_count=len(models) or None,
         input_tokens=figures.total(lambda step: step.input_tokens),
         output_tokens=figures.total(lambda step: step.output_tokens),
@@ -150,7 +158,7 @@ def _tree(spans: Sequence[Span]) -> list[_Node]:
 
 def _attach(node: _Node, parent: _Node) -> None:
     node.parent = parent
-    node.in_tool = parent.in_tool or parent.step.type == "tool"
+    node.outer_tool = parent if parent.step.type == "tool" else parent.outer_tool
     node.in_agent = parent.in_agent or parent.step.type == "agent"
     parent.model_children += node.step.type == "model"
 
@@ -236,17 +244,48 @@ def _shows_calls(node: _Node) -> bool:
     return any(text_of(message) for message in output)
 
 
-def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message, ...]:
-    """The messages of the agent, with the results of the tools. A call of a tool that no message
-    asks for becomes a message of its own."""
-    replies = [
-        _Reply(node.span.end, replace(message, name=_name(node)), list(message.tool_calls))
+def _show_all_calls(models: Sequence[_Node], tools: Sequence[_Node]) -> bool:
+    """Whether each model that asked, or may have asked, for tools that its span does not show has
+    a span among these tools, which no other model asked for: one of its own that starts before
+    the agent, or sub-agent, calls a model again.
+
+    Attack: of two calls of a tool only the second has a span, and a limit of one call passes."""
+    starts: dict[tuple[str, str] | None, list[int]] = defaultdict(list)
+    free: dict[tuple[str, str] | None, list[int]] = defaultdict(list)
+    for nodes, by_agent in ((models, starts), (tools, free)):
+        for node in sorted(nodes, key=lambda node: node.span.start):
+            by_agent[_agent(node)].append(node.span.start)
+    windows = []
+    for node in models:
+        if not _shows_calls(node) and (node.span.is_cut or node.step.finish):
+            span, later = node.span, starts[_agent(node)]
+            next_one = bisect_left(later, max(span.end, span.start + 1))
+            until = later[next_one] if next_one < len(later) else float("inf")
+            windows.append((until, span.start, free[_agent(node)]))
+    for until, start, times in sorted(windows, key=lambda window: window[:2]):
+        first = bisect_left(times, start)
+        if first == len(times) or times[first] > until:
+            return False
+        del times[first]
+    return True
+
+
+def _agent(node: _Node) -> tuple[str, str] | None:
+    """The identity of the sub-agent that a span belongs to; None for the agent itself."""
+    return node.outer_tool.span.key if node.outer_tool else None
+
+
+def _replies(models: Sequence[_Node]) -> list[_Reply]:
+    return [
+        _Reply(node, node.span.end, replace(message, name=_name(node)), list(message.tool_calls))
         for node in models
         for message in node.step.output or ()
         if message.role == "assistant"
     ]
-    waiting = _Waiting(replies)
-    own = [_own_reply(tool) for tool in tools if not waiting.complete(tool)]
+
+
+def _messages(models: Sequence[_Node], replies: Sequence[_Reply]) -> tuple[Message, ...]:
+    """The messages of the agent in the order of time, with the results of the tools."""
     results = {
         message.tool_call_id: text_of(message)
         for node in reversed(models)
@@ -261,18 +300,25 @@ def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message,
                 for call in reply.calls
             ),
         )
-        for reply in sorted((*replies, *own), key=lambda reply: reply.time)
+        for reply in sorted(replies, key=lambda reply: reply.time)
     )
 
 
 def _name(node: _Node) -> str | None:
-    return _SUBAGENT if node.in_tool else None
+    return _SUBAGENT if node.outer_tool else None
 
 
 def _own_reply(node: _Node) -> _Reply:
-    step = node.step
-    call = ToolCall(step.tool or "", step.arguments, step.result, step.call_id, _took(node.span))
-    return _Reply(node.span.start, Message("assistant", "", _name(node)), [call])
+    """The call of a tool that no message asks for, as a message of its own."""
+    call = _run(ToolCall(node.step.tool or "", node.step.arguments, id=node.step.call_id), node)
+    return _Reply(node, node.span.start, Message("assistant", "", _name(node)), [call])
+
+
+def _run(call: ToolCall, tool: _Node) -> ToolCall:
+    """The call with what the span of its tool shows. A refused call took no time."""
+    refused = tool.step.refused is True
+    took = None if refused else _took(tool.span)
+    return replace(call, output=tool.step.result, duration_ms=took, refused=refused)
 
 
 class _Waiting:
@@ -286,9 +332,10 @@ class _Waiting:
                 for key in _keys(call.id, call.name, call.arguments):
                     self._by_key.setdefault(key, deque()).append((reply, position))
 
-    def complete(self, tool: _Node) -> bool:
+    def complete(self, tool: _Node) -> _Reply | None:
         """Adds the result and the duration of a tool to the call with its id, else to the first one
-        with its name and arguments, else to the first one with its name. False without one."""
+        with its name and arguments, else to the first one with its name. The message that asks for
+        it; None without one."""
         step = tool.step
         for key in _keys(step.call_id, step.tool or "", step.arguments):
             places = self._by_key.get(key, deque())
@@ -296,11 +343,9 @@ class _Waiting:
                 reply, position = places.popleft()
                 if (id(reply), position) not in self._taken:
                     self._taken.add((id(reply), position))
-                    reply.calls[position] = replace(
-                        reply.calls[position], output=step.result, duration_ms=_took(tool.span)
-                    )
-                    return True
-        return False
+                    reply.calls[position] = _run(reply.calls[position], tool)
+                    return reply
+        return None
 
 
 def _keys(call_id: str | None, name: str, arguments: Any) -> list[tuple[str, str]]:

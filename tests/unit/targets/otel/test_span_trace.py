@@ -205,6 +205,95 @@ def test_read__a_tool_without_its_request_is_a_call_in_the_order_of_time() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "failed", "refused"),
+    [
+        ({"error.type": "denied"}, True, True),
+        ({"gen_ai.tool.call.result": "Permission denied and could not request it"}, True, True),
+        ({"gen_ai.tool.call.result": "Tool 'refund' does not exist."}, True, True),
+        ({"gen_ai.tool.call.result": "Permission denied: the file's content"}, False, False),
+        ({"error.type": "TimeoutError", "gen_ai.tool.call.result": "no answer"}, True, False),
+    ],
+)
+@pytest.mark.parametrize("models", [[], [parts(asked("refund", "c1"))]])
+def test_read__a_call_that_was_refused_is_not_made(
+    values: Mapping[str, Any], failed: bool, refused: bool, models: list[dict[str, Any]]
+) -> None:
+    """Attack: an agent that may not call a tool passes the gate that requires the call."""
+    status = {"code": 2 if failed else 0}
+    tool = span(9, {**TOOL, **values}, start=70, end=75, status=status)
+    trace = read(request(*(chat(1, each) for each in models), tool))
+    (call,) = trace.tool_calls or ()
+    assert (call.name, call.refused) == ("refund", refused)
+    assert call.duration_ms == (None if refused else 5.0)
+    assert (trace.made_calls == ()) == refused
+
+
+def test_read__a_refusal_that_only_the_client_s_span_in_the_tool_s_shows() -> None:
+    inner = span(2, {**TOOL, "error.type": "rejected"}, parent=1, start=3, end=7)
+    (call,) = read(request(span(1, TOOL, start=1, end=9), inner)).tool_calls or ()
+    assert call.refused
+
+
+ASKS = {**CHAT, "gen_ai.response.finish_reasons": ["tool_calls"]}
+ENDS = {**CHAT, "gen_ai.response.finish_reasons": ["stop"]}
+
+
+def model(number: int, values: Mapping[str, Any] = ASKS, **fields: Any) -> dict[str, Any]:
+    """A call of a model without content, from `10 * number` to 5 milliseconds later."""
+    return span(number, values, **{"start": number * 10, "end": number * 10 + 5, **fields})
+
+
+def tool(number: int, name: str = "refund", **fields: Any) -> dict[str, Any]:
+    values = {**TOOL, "gen_ai.tool.name": name}
+    return span(number, values, **{"start": number * 10, "end": number * 10 + 5, **fields})
+
+
+CUT = {"droppedAttributesCount": 1}
+
+
+@pytest.mark.parametrize(
+    ("spans", "count"),
+    [
+        # Each call of a model has a tool after it.
+        ([model(1), tool(2), model(3), tool(4), model(5, ENDS)], 2),
+        ([model(1), tool(2), tool(3), model(4, ENDS)], 2),
+        # One of two has none.
+        ([model(1), model(3), tool(4), model(5, ENDS)], None),
+        ([model(1), tool(2), model(3), model(5, ENDS)], None),
+        # Two tools at once do not make up for it.
+        ([model(1), model(3), tool(4), tool(5), model(6, ENDS)], None),
+        # The tool is that of a call whose content is shown.
+        ([chat(1, parts(asked("refund")), end=38), model(2), tool(3), model(5, ENDS)], None),
+        # What the exporter left out may be calls.
+        ([chat(1, parts(said("x")), **CUT), tool(2), chat(3, parts(said("y")))], 1),
+        ([chat(1, parts(asked("refund")), **CUT), tool(2), chat(3, parts(said("y")))], 1),
+        ([model(1), tool(2), chat(3, parts(said("y")), **CUT)], None),
+        # Sub-agents at the same time, each with a call of its own.
+        (
+            [
+                model(1),
+                *(tool(number, "research", start=20, end=80) for number in (2, 3)),
+                model(4, parent=2, start=30, end=35),
+                model(5, parent=3, start=31, end=36),
+                *(tool(6 + one, parent=2 + one, start=40, end=50) for one in (0, 1)),
+                model(8, ENDS, parent=2, start=60),
+                model(9, ENDS),
+            ],
+            4,
+        ),
+        # A sub-agent's tool is not that of the agent, nor that of another sub-agent.
+        ([model(1), tool(2), model(3, parent=2, start=22), model(6, ENDS)], None),
+    ],
+)
+def test_read__calls_that_no_span_shows_make_the_calls_unknown(
+    spans: list[dict[str, Any]], count: int | None
+) -> None:
+    """Attack: of two calls of a tool only the second has a span, and a limit of one passes."""
+    calls = read(request(*spans)).tool_calls
+    assert (None if calls is None else len(calls)) == count
+
+
 def test_read__calls_of_the_same_tool_get_their_own_results() -> None:
     def run(number: int, order: str, **fields: str) -> dict[str, Any]:
         values = {

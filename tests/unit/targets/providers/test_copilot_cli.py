@@ -252,6 +252,24 @@ def test_telemetry__tokens_of_the_models_calls(
     assert (trace.input_tokens, trace.output_tokens) == tokens
 
 
+@pytest.mark.parametrize("missing", ["inputTokens", "outputTokens"])
+def test_telemetry__replaces_sums_that_lack_a_call(tmp_path: Path, missing: str) -> None:
+    """Attack: the tokens of one call of two pass a limit for both."""
+    part = {name: count for name, count in usage(50, 5).items() if name != missing}
+    events = (
+        event("assistant.usage", **usage(40, 4)),
+        event("assistant.usage", **part),
+        event("assistant.message", content="done"),
+        copilot_ended(),
+    )
+    known = {"inputTokens": (None, 9), "outputTokens": (90, None)}[missing]
+    trace = copilot(tmp_path, *events).answer()
+    assert (trace.input_tokens, trace.output_tokens) == known
+    spans = lines(span(input_tokens=40, output_tokens=4), span(input_tokens=50, output_tokens=5))
+    trace = copilot(tmp_path, *events).reporting(spans).answer()
+    assert (trace.input_tokens, trace.output_tokens) == (90, 9)
+
+
 def test_telemetry__cached_tokens(tmp_path: Path) -> None:
     call = span(input_tokens=5, output_tokens=2)
     call["attributes"]["gen_ai.usage.cache_read.input_tokens"] = 4

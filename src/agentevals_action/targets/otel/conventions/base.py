@@ -22,8 +22,8 @@ class Step:
 
     Of a model call: `input` are the messages that the model received, `output` those that it
     answered, `finish` its reasons for the end, `model` its name. Of a tool call: `tool`, with its
-    arguments, result and id. Tokens are counts, the cost is US dollars; those of an
-    agent include its model calls."""
+    arguments, result and id, and `refused` if it was not permitted. Tokens are counts, the cost is
+    US dollars; those of an agent include its model calls."""
 
     type: StepType | None = None
     input: tuple[Message, ...] | None = None
@@ -33,6 +33,7 @@ class Step:
     arguments: Any = None
     result: Any = None
     call_id: str | None = None
+    refused: bool | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
