@@ -76,15 +76,16 @@ def rows(path: Path) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_memory__does_not_follow_the_length_of_a_suite(tmp_path: Path) -> None:
-    """Of 5,000 tests more, the rows of the results alone are 5 MB."""
-    few, many = (write(tmp_path / str(tests), tests) for tests in (500, 5_500))
+    """Of 5,000 tests more, the results would take over 20 MB, and rows of them in the report page
+    over 10 MB. The page lists at most 1,000 tests that passed."""
+    few, many = (write(tmp_path / str(tests), tests) for tests in (1_500, 6_500))
 
     more = {
         words: peak(many, *words.split()) - peak(few, *words.split())
         for words in ("validate", "run", "run --resume")
     }
 
-    assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 4_000} == {}
+    assert {words: kilobytes for words, kilobytes in more.items() if kilobytes >= 10_000} == {}
 
 
 @pytest.mark.slow

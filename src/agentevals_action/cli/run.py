@@ -27,7 +27,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
-from agentevals_action.reports.html.page_data import MAX_COMPLETE, MAX_ROWS
+from agentevals_action.reports.html.page_data import MAX_COMPLETE
 from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.junit import junit
 from agentevals_action.reports.progress import show_progress
@@ -239,8 +239,8 @@ class _Collected:
     """Adds up the results of a run while they arrive, in any order.
 
     A run may have 100,000 tests: of tests that did not pass, the gate counts one comparison for all
-    that are alike, and only the first ones keep their messages. The reports list `MAX_ROWS` tests;
-    the first `MAX_COMPLETE`, and as many that did not pass, keep their answers."""
+    that are alike, and only the first ones keep their messages. The reports list the first
+    `MAX_COMPLETE` tests that passed, and as many that did not."""
 
     def __init__(self, quarantine: Sequence[Quarantine]) -> None:
         self._quarantine = quarantine
@@ -250,7 +250,7 @@ class _Collected:
         self._shown: dict[int, TestComparison] = {}
         self._turns: dict[int, tuple[str, str, str]] = {}
         self._listed: dict[int, TestComparison] = {}
-        self._complete: Counter[bool] = Counter()
+        self._number: Counter[bool] = Counter()
         self.not_passed = 0
 
     def add(self, index: int, result: TestResult) -> None:
@@ -278,12 +278,9 @@ class _Collected:
 
     def _list(self, index: int, test: TestComparison) -> None:
         passed = test.head is not None and test.head.verdict == "pass"
-        if passed and len(self._listed) >= MAX_ROWS:
-            return
-        self._complete[passed] += 1
-        if self._complete[passed] > MAX_COMPLETE and test.head:
-            test = replace(test, head=_without_answers(test.head))
-        self._listed[index] = test
+        self._number[passed] += 1
+        if self._number[passed] <= MAX_COMPLETE:
+            self._listed[index] = test
 
     def listed(self) -> Mapping[str, Sequence[TestComparison]]:
         """The tests that the reports list by suite path, in the order of the suites."""
