@@ -1,6 +1,3 @@
-"use strict";
-
-const data = JSON.parse(document.getElementById("data").textContent);
 const tests = data.tests;
 const PAGE = 100; // rows that are added at once
 const LONGEST_DIFF = 4_000_000; // pairs of words that are compared
@@ -10,38 +7,6 @@ const article = document.getElementById("test");
 const help = document.getElementById("help");
 const title = document.title;
 
-// --- elements; a text never becomes markup
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== ""));
-  return made;
-}
-
-const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
-
-// --- figures, in the words of the comment: rounded down, unknown is a dash
-
-const unknown = (value) => value === undefined || value === null;
-const score = (value) => (unknown(value) ? "–" : (Math.floor(Number((value * 100).toFixed(6))) / 100).toFixed(2));
-function cost(usd) {
-  if (unknown(usd)) return "–";
-  if (usd > 0 && usd < 0.0001) return "<$0.0001";
-  return usd >= 1 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`;
-}
-function time(milliseconds) {
-  if (unknown(milliseconds)) return "–";
-  const seconds = milliseconds / 1000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor(whole / 60) % 60} min`;
-}
-const count = (value) => (unknown(value) ? "–" : value.toLocaleString("en"));
 function moved(words, base, head) {
   const [before, after] = [words(base), words(head)];
   if (unknown(base) || unknown(head)) return unknown(base) ? after : before;

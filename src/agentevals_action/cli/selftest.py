@@ -22,6 +22,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
+from agentevals_action.results import rates
 from agentevals_action.results.jsonl import ResultsWriter
 from agentevals_action.review import selftest as selftests
 from agentevals_action.review.selftest import (
@@ -206,7 +207,7 @@ def _print_blocks(found: SelfTest) -> None:
     alarm = _percent(found.total.alarm)
     _print_line(f"  one run per side, each verdict that drops blocks: {alarm} are blocked")
     for way in found.gates:
-        low, high = flakiness.interval(way.blocked.successes, way.blocked.trials)
+        low, high = rates.interval(way.blocked.successes, way.blocked.trials)
         interval = f"{_percent(way.blocked.rate or 0)} ({_percent(low)} to {_percent(high)})"
         extra = f"{_percent(way.extra_head)} more samples of head"
         extra += f", {_percent(way.extra_base)} of base" if way.extra_base else ""
@@ -230,7 +231,7 @@ def _print_flakiest(found: SelfTest) -> None:
 
 
 def _test_row(test: Flakiness) -> Sequence[str]:
-    low, high = flakiness.interval(test.passed.successes, test.passed.trials)
+    low, high = rates.interval(test.passed.successes, test.passed.trials)
     verdicts = [f"{verdict} {count}" for verdict, count in test.verdicts]
     verdicts += [f"gate {name} failed {count}" for name, count in test.gates]
     verdicts += [f"error {test.errors}"] if test.errors else []
@@ -300,7 +301,7 @@ def _gate_entry(way: SimulatedGate) -> dict[str, object]:
     return {
         "history": way.history,
         "blocks": way.blocked.rate,
-        "interval": list(flakiness.interval(way.blocked.successes, way.blocked.trials)),
+        "interval": list(rates.interval(way.blocked.successes, way.blocked.trials)),
         "gatesFail": way.gates.rate,
         "pullRequests": way.blocked.trials,
         "extraHead": way.extra_head,
@@ -317,7 +318,7 @@ def _test_entry(test: Flakiness) -> dict[str, object]:
         "errors": test.errors,
         "error": test.problem or None,
         "passRate": rate,
-        "interval": list(flakiness.interval(test.passed.successes, test.passed.trials)),
+        "interval": list(rates.interval(test.passed.successes, test.passed.trials)),
         "verdicts": dict(test.verdicts),
         "gatesFailed": dict(test.gates),
         "plainBlocks": test.alarm,

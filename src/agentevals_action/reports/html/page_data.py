@@ -3,18 +3,15 @@
 Every test has a row; tests that changed or failed also have their details, and the others as far
 as the limits allow."""
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentevals_action.escaping import visible
-from agentevals_action.formatting import redacted
 from agentevals_action.model.comparison import Change
 from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.reports.html.layout import json_in_html
 from agentevals_action.reports.view import waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 
@@ -22,7 +19,6 @@ from agentevals_action.reports.view.models import ListedTest, ReportView
 MAX_ROWS = 20_000
 MAX_COMPLETE = 1_000
 MAX_DETAILS = 4_000_000
-_TEXT = 20_000  # characters of one text
 
 _SAMPLE = TypeAdapter(SampleResult)
 #: Changes that nobody has to look at.
@@ -52,15 +48,15 @@ def page_data(view: ReportView) -> PageData:
         row = _row(one, suites, evaluators)
         details = ""
         if left_over and (is_small or not _is_quiet(one)):
-            details = _encoded(_details(one))
+            details = json_in_html(_details(one))
         if details and len(details) <= left_over:
             left_over -= len(details)
-            rows.append(f'{_encoded(row)[:-1]},"details":{details}}}')
+            rows.append(f'{json_in_html(row)[:-1]},"details":{details}}}')
         else:
             without += 1
-            rows.append(_encoded(row))
+            rows.append(json_in_html(row))
     links = {"base": _folder(view.links.base_file("x")), "head": _folder(view.links.head_file("x"))}
-    names = _encoded({"suites": list(suites), "evaluators": list(evaluators), "links": links})
+    names = json_in_html({"suites": list(suites), "evaluators": list(evaluators), "links": links})
     text = f'{names[:-1]},"tests":[{",".join(rows)}]}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
     return PageData(text, listed, max(total, len(ordered)) - len(listed), without)
@@ -208,31 +204,3 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         for call in message.get("tool_calls", ())
     ]
     return {**message, "tool_calls": calls} if calls else dict(message)
-
-
-def _encoded(value: Any) -> str:
-    """JSON in which no text can end the element of HTML that it stands in."""
-    text = json.dumps(_shown_value(value), ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _shown_value(value: Any) -> Any:
-    """A value for the page: hidden characters are visible, long texts are cut, and numbers that
-    JSON does not have are missing."""
-    if isinstance(value, str):
-        return _cut(visible(value))
-    if isinstance(value, Mapping):
-        return {visible(str(key)): _shown_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shown_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _TEXT:
-        return text
-    text = redacted(text)
-    left = len(text) - _TEXT
-    return f"{text[:_TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text

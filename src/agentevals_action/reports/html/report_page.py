@@ -1,18 +1,14 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
-import base64
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from agentevals_action import __version__, templating
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
 from agentevals_action.reports.html import scatter
+from agentevals_action.reports.html.layout import page
 from agentevals_action.reports.html.markdown_html import markdown, markdown_line
 from agentevals_action.reports.html.page_data import page_data
 from agentevals_action.reports.view import confirmation, verdict
@@ -30,14 +26,10 @@ _TEXT = 200  # characters of a text in a table
 
 
 def report_page(view: ReportView) -> str:
-    """The page. A Content Security Policy allows its own script and style, and no request."""
-    script = templating.packaged_text("report/report.js")
-    style = templating.packaged_text("report/report.css")
+    """The page of a review."""
     data = page_data(view)
     dots = scatter.dots(view.tests)
     context = {
-        "title": plain(verdict.headline(view), 120),
-        "version": __version__,
         "page": build_page(view, _LIMITS),
         "dots": dots,
         "plot_label": _plot_label(view.tests),
@@ -46,25 +38,10 @@ def report_page(view: ReportView) -> str:
         "rows_left": _left(len(view.tests) - _ROWS),
         "left": _left(data.left),
         "targets": list(_targets(view))[:_TARGETS],
-        "data": _trusted(data.json),
-        "script": _trusted(script),
-        "script_hash": _digest(script),
-        "style": _trusted(style),
-        "style_hash": _digest(style),
         "markdown": markdown,
         "markdown_line": markdown_line,
     }
-    return templating.render_page("report/report.html.j2", context)
-
-
-def _trusted(text: str) -> Markup:
-    """A packaged file, or JSON whose characters `<`, `>` and `&` are escaped."""
-    return Markup(text)  # noqa: S704 - no text of others
-
-
-def _digest(text: str) -> str:
-    """The digest of an element's content in a Content Security Policy."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return page("report", plain(verdict.headline(view), 120), data.json, context)
 
 
 def _left(number: int) -> str:

@@ -8,6 +8,7 @@ from random import Random
 from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import NOTHING, History
 from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.results import rates
 from agentevals_action.review.comparison.decision_rule import Key
 from agentevals_action.review.selftest import flakiness, simulation
 from agentevals_action.review.selftest.flakiness import Flakiness
@@ -180,7 +181,7 @@ def advice(found: SelfTest, alpha: float) -> str:
         return f"{tests} fewer than two scored samples: fix their errors, then measure again"
     flakiest = ", ".join(f"`{test.test}`" for test in found.flaky[:3])
     worst = max(found.gates, key=lambda gate: gate.blocked.successes, default=None)
-    if worst and flakiness.interval(worst.blocked.successes, worst.blocked.trials)[0] > alpha:
+    if worst and rates.interval(worst.blocked.successes, worst.blocked.trials)[0] > alpha:
         return (
             f"agentevals-action would block too often ({worst.name}): "
             f"steady or quarantine {flakiest} first"

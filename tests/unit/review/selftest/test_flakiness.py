@@ -95,22 +95,6 @@ def test_together__one_of_many() -> None:
     assert flakiness.combine_alarms([0.0, 1.0]) == 1
 
 
-@given(
-    st.integers(1, 200).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials)))
-)
-def test_interval__holds_the_rate_and_stays_within_0_and_1(counted: tuple[int, int]) -> None:
-    successes, trials = counted
-    low, high = flakiness.interval(successes, trials)
-    assert 0 <= low <= successes / trials <= high <= 1
-    other_low, other_high = flakiness.interval(trials - successes, trials)
-    assert (1 - other_high, 1 - other_low) == pytest.approx((low, high))
-
-
-def test_interval__known_values() -> None:
-    assert flakiness.interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
-    assert flakiness.interval(0, 0) == (0, 1)
-
-
 def test_unseen__what_so_many_samples_leave_open() -> None:
     assert flakiness.undetected_rate(10) == pytest.approx(0.2589, abs=1e-4)
     assert (1 - flakiness.undetected_rate(20)) ** 20 == pytest.approx(0.05)

@@ -1,0 +1,72 @@
+"""The frame that the pages share: one file that opens without a server and fetches nothing."""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from agentevals_action import __version__, templating
+from agentevals_action.escaping import visible
+from agentevals_action.formatting import redacted
+
+_TEXT = 20_000  # characters of one text
+
+
+def page(name: str, title: str, data: str, context: Mapping[str, Any]) -> str:
+    """The page `name` of `templates/report`. A Content Security Policy allows its own script and
+    style, and no request. `data` is made by `json_in_html`."""
+    script, style = (
+        "".join(templating.packaged_text(f"report/{part}.{kind}") for part in ("base", name))
+        for kind in ("js", "css")
+    )
+    frame = {
+        "title": title,
+        "version": __version__,
+        "data": _trusted(data),
+        "script": _trusted(script),
+        "script_hash": _digest(script),
+        "style": _trusted(style),
+        "style_hash": _digest(style),
+    }
+    return templating.render_page(f"report/{name}.html.j2", {**context, **frame})
+
+
+def _trusted(text: str) -> Markup:
+    """A packaged file, or JSON whose characters `<`, `>` and `&` are escaped."""
+    return Markup(text)  # noqa: S704 - no text of others
+
+
+def _digest(text: str) -> str:
+    """The digest of an element's content in a Content Security Policy."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def json_in_html(value: Any) -> str:
+    """JSON in which no text can end the element of HTML that it stands in. Hidden characters are
+    visible, long texts are cut, and numbers that JSON does not have are missing."""
+    text = json.dumps(_shown_value(value), ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _shown_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return _cut(visible(value))
+    if isinstance(value, Mapping):
+        return {visible(str(key)): _shown_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _TEXT:
+        return text
+    text = redacted(text)
+    left = len(text) - _TEXT
+    return f"{text[:_TEXT]}\n… ({left:,} more characters: see results.jsonl)" if left > 0 else text
