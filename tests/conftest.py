@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # The time of an example depends on how busy the machine is.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+_ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", _ANY_MACHINE, max_examples=25)
+settings.register_profile("thorough", _ANY_MACHINE)
+settings.load_profile("quick")
 
 GOLDEN = Path(__file__).parent / "golden"
 

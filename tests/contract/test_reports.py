@@ -18,6 +18,7 @@ def test_registry__file_names_have_no_folder() -> None:
     assert all(Path(name).name == name for name in REPORTS)
 
 
+@pytest.mark.slow
 @reports_by_name
 @pytest.mark.parametrize("review", reviews.GOLDEN)
 def test_report__is_utf_8_and_the_same_each_time(name: str, review: str) -> None:

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentevals_action.results.jsonl import read_results
 from tests.support import agent_programs, command
 from tests.support.repositories import Repository
@@ -39,6 +41,7 @@ def repository(tmp_path: Path, target: dict[str, Any], suite: str = SUITE, **mor
     return Repository.create(tmp_path / "work", files).path
 
 
+@pytest.mark.slow
 def test_refused__is_no_pass_and_is_named(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
     stream.write_text(refused_write())

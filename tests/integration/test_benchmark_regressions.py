@@ -31,6 +31,7 @@ def test_pool__holds_as_often_as_it_says(regressions: dict[str, Any]) -> None:
         )
 
 
+@pytest.mark.slow
 def test_table__the_same_seed_gives_the_same() -> None:
     first, again, other = (
         subprocess.run(

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_speed__prints_a_row_for_a_workload() -> None:
     command = [
         sys.executable,
@@ -25,6 +28,7 @@ def test_speed__prints_a_row_for_a_workload() -> None:
     assert "50 concurrent calls" in rows[1]
 
 
+@pytest.mark.slow
 def test_python_agents__prints_a_row_for_a_target() -> None:
     script = ROOT / "benchmarks" / "python_agents.py"
     command = [sys.executable, str(script), "python", "--times", "1"]

@@ -60,6 +60,7 @@ def stored(server: GitHubServer, path: str) -> list[str]:
     return sorted(sample.commit for sample in memory(server).read([path]).histories[path].samples())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", [True, False])
 def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -> None:
     writers = 24
@@ -103,6 +104,7 @@ def test_many_writers_at_once__lose_nothing(server: GitHubServer, alike: bool) -
     assert len(rows) == (1 if alike else writers)
 
 
+@pytest.mark.slow
 def test_writers_in_processes_of_their_own__lose_nothing(server: GitHubServer) -> None:
     server.latency = 0.002
     commands = [

@@ -69,6 +69,7 @@ def change(tmp_path: Path) -> Iterator[Change]:
         yield Change(tmp_path, server)
 
 
+@pytest.mark.slow
 def test_template__a_change_of_it_waits_for_the_merge(change: Change) -> None:
     done, comment = change.finish(
         {"comment.j2": template("Ours: {{ view.verdict }}")},
@@ -80,6 +81,7 @@ def test_template__a_change_of_it_waits_for_the_merge(change: Change) -> None:
     assert LATER in comment
 
 
+@pytest.mark.slow
 def test_template__an_agent_that_rewrites_it_changes_nothing(change: Change) -> None:
     words = "All tests passed, @everyone"
     attack = f"cat > /dev/null; echo no; echo '{template(words)}' > comment.j2\n"
@@ -98,6 +100,7 @@ def test_template__a_new_one_waits_for_the_merge(change: Change) -> None:
     assert LATER in comment
 
 
+@pytest.mark.slow
 def test_template__one_that_does_not_end_is_an_error(change: Change) -> None:
     done, comment = change.finish({"comment.j2": template("Ours")}, {"comment.j2": ENDLESS})
     assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log

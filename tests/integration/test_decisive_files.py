@@ -111,6 +111,7 @@ def test_judge__that_prepare_rewrites_is_an_error(tmp_path: Path) -> None:
     assert "evals/judges/check.py was changed by a program" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 400])
 def test_rows__that_the_agent_rewrites_in_place(tmp_path: Path, size: int) -> None:
     # Attack: the same length and time, in a short file and in one that is read as a stream.

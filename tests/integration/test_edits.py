@@ -238,6 +238,7 @@ def test_review__a_replaced_judge_is_named(repository: Repository) -> None:
     assert suite_["tests"][0]["byBaseEvaluators"]["failedOnBase"] == ["check"]
 
 
+@pytest.mark.slow
 def test_review__equal_edits_of_many_tests_are_one_line(repository: Repository) -> None:
     head, _, test = SUITE.partition("  - id: greets\n")
 

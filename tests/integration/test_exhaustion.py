@@ -65,6 +65,7 @@ def run_in(group: Path, job: Job) -> tuple[int, str, dict[str, str]]:
     return process.returncode, log, job.outputs()
 
 
+@pytest.mark.slow
 def test_gate__without_a_free_process_is_a_failure_that_names_the_cause(
     gate: Gate, limited_group: LimitedGroup
 ) -> None:
@@ -98,6 +99,7 @@ print("Good day,", name)
 """
 
 
+@pytest.mark.slow
 def test_gate__agents_that_fill_the_memory_are_ended_and_not_the_action(
     gate: Gate, limited_group: LimitedGroup
 ) -> None:

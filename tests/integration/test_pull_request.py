@@ -374,6 +374,7 @@ def test_gate__a_strangers_comment_with_our_marker_is_left_alone(gate: Gate) -> 
     assert len(gate.server.comments) == 2
 
 
+@pytest.mark.slow
 def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
     gate.server.limit_route("POST .*/check-runs", seconds=0)
     gate.server.break_route(
@@ -386,6 +387,7 @@ def test_gate__failures_of_github_do_not_change_the_outcome(gate: Gate) -> None:
     assert [check.conclusion for check in gate.server.check_runs] == ["failure"]
 
 
+@pytest.mark.slow
 def test_gate__a_check_that_cannot_be_completed_is_in_the_log_with_its_address(
     gate: Gate, tmp_path: Path
 ) -> None:
@@ -427,6 +429,7 @@ ATTACKS_ON_OUTPUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["github_output", "github_step_summary"])
 @pytest.mark.parametrize("attack", ATTACKS_ON_OUTPUTS)
 def test_gate__an_agent_that_attacks_a_file_of_the_runner_changes_nothing(

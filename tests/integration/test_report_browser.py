@@ -15,6 +15,8 @@ from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
 from tests.support.browser import Window, opened, started
 
+pytestmark = pytest.mark.slow
+
 _ROWS = "#list tbody tr"
 _IDS = "#list tbody a"
 

@@ -193,6 +193,7 @@ def test_review__settings_that_can_never_find_a_regression_are_an_error(
     assert advice in done.err
 
 
+@pytest.mark.slow
 def test_review__everything_broken_and_too_few_samples_to_prove_it_is_inconclusive(
     repository: Repository,
 ) -> None:
@@ -613,6 +614,7 @@ def wait_for(path: Path, child: command.Process) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
     repository: Repository, number: signal.Signals, tmp_path: Path
@@ -646,6 +648,7 @@ def test_review__killed_half_way_leaves_nothing_that_the_next_run_does_not_fix(
     assert list(temp.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_review__a_full_disk_is_one_sentence_and_hides_no_failure(repository: Repository) -> None:
     many = "".join(
         f"  - {{id: t{number}, input: x, assert: [{{type: contains, value: Y, required: true}}]}}\n"

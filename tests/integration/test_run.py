@@ -345,6 +345,7 @@ def test_demo__shows_a_regression_and_a_failed_gate_from_any_folder(tmp_path: Pa
     assert str(made) in done.err
 
 
+@pytest.mark.slow
 def test_main__output_that_nobody_reads_is_no_crash(folder: Path) -> None:
     (folder / "EVAL.yaml").write_text(suite(*(f"test-{number}" for number in range(3000))))
     words = " ".join(command.COMMAND)

@@ -91,6 +91,7 @@ def leaks(text: str) -> set[str]:
     return {part for part in parts if part in text}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepares", [False, True], ids=["tests", "preparation"])
 @pytest.mark.parametrize("offset", [0, 17])
 def test_outputs__no_cut_leaves_a_part_of_a_secret(

@@ -36,6 +36,7 @@ def lines_of(written: str) -> list[str]:
     return [line for line in lines if not re.match(r"(head|base|tests|confirm)\s+[━╸╺ ]", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None:
     lines = lines_of(command.run_on_terminal(tmp_path, "demo", columns=columns))
@@ -54,6 +55,7 @@ def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None
     assert "| Suite |" not in shown
 
 
+@pytest.mark.slow
 def test_demo__prints_the_comment_when_its_output_is_piped_or_on_request(tmp_path: Path) -> None:
     assert "| Suite |" in command.run(tmp_path, "demo").out
     assert "| Suite |" in command.run_on_terminal(tmp_path, "demo", "--markdown")
@@ -126,6 +128,7 @@ def test_strict__is_a_flag(tmp_path: Path) -> None:
     assert command.run(repository.path, "validate", "--strict", "evals").code == 2
 
 
+@pytest.mark.slow
 def test_completion__completes_commands(tmp_path: Path) -> None:
     program = shutil.which("agentevals-action", path=str(Path(sys.executable).parent))
     assert program is not None
@@ -201,6 +204,7 @@ def test_run__on_sigint_the_message_names_resume(tmp_path: Path) -> None:
     assert "`--resume` continues" in err
 
 
+@pytest.mark.slow
 def test_selftest_and_run__fit_80_columns(changed: Repository) -> None:
     agent = "{name: default, provider: cli, command: [sh, -c, 'echo hello $RANDOM']}"
     changed.write({".agentv/targets.yaml": f"[{agent}]\n"})

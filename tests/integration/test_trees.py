@@ -183,6 +183,7 @@ def test_another_owner__head_base_and_worktree_at_depth_one(
     assert owned_by_root(made.path) == []
 
 
+@pytest.mark.slow
 @as_root
 def test_restore_owner__of_a_folder_that_is_deeper_than_the_stack_of_python(tmp_path: Path) -> None:
     """Attack: an agent leaves such a folder, and the checkout keeps the owner of the agent."""

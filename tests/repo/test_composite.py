@@ -83,6 +83,7 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.slow
 def test_install__refuses_an_old_python_in_words(tmp_path: Path) -> None:
     old = next(
         (

@@ -61,6 +61,7 @@ def test_demo__changes_files_of_its_base() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_demo__shows_every_change(tmp_path: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(DEMO / "base", tmp_path, dirs_exist_ok=True, ignore=ignore)

@@ -94,6 +94,7 @@ def position(name: str) -> int:
     return ORDER.index(folder) if folder in ORDER else len(ORDER)
 
 
+@pytest.mark.slow
 def test_folders__are_all_in_the_order() -> None:
     assert {module.name.partition(".")[0] for module in modules()} - set(ORDER) == set()
 

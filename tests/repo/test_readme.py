@@ -314,6 +314,7 @@ def test_evaluators__each_example_passes_a_good_answer_and_fails_a_bad_one(tmp_p
     assert found == wanted
 
 
+@pytest.mark.slow
 def test_first_minutes__the_commands_lead_to_a_red_review(tmp_path: Path) -> None:
     script = next(block for language, block in BLOCKS if block.startswith("git init"))
     environment = {
@@ -362,6 +363,7 @@ def checkout(reviewed: Path, tmp_path: Path) -> Path:
     return shutil.copytree(reviewed, tmp_path / "repository", symlinks=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", commands())
 def test_commands__each_runs(line: str, checkout: Path) -> None:
     words = shlex.split(line)

@@ -99,6 +99,7 @@ def test_read_archive__more_files_than_a_report_has() -> None:
     )
 
 
+@pytest.mark.slow
 def test_read_archive__what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path) -> None:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -140,6 +140,7 @@ def test_schema_file__is_named_for_selection_and_fingerprint(tmp_path: Path) -> 
     assert cases.options("is_json", {}).model_dump() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [

@@ -103,6 +103,7 @@ def test_is_json__too_deep_to_tell_is_an_error() -> None:
     assert result.error.kind == "evaluator"
 
 
+@pytest.mark.slow
 def test_regex__runaway_pattern_is_an_error_also_negated() -> None:
     result = cases.run("regex", {"value": "(a|aa)+$"}, cases.case("a" * 60 + "b"), negate=True)
     assert result.score is None

@@ -251,6 +251,7 @@ def test_question_files__those_whose_change_makes_another_question(tmp_path: Pat
     assert Fingerprints().question_files(suite, test) == ("evals/terms.txt", "agent/prompt.md")
 
 
+@pytest.mark.slow
 def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> None:
     """1,000 tests against a mock of 1,000 answers: written out for each test, the list would take a
     gigabyte, and hundreds of times as long as a list of one answer."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
@@ -144,6 +145,7 @@ def test_models__are_found() -> None:
     assert len(MODELS) > 50
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000)
 @given(model=st.sampled_from(MODELS), data=st.data())
 def test_every_model__accepts_nothing_that_its_schema_refuses(

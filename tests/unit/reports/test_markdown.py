@@ -39,6 +39,7 @@ NOWHERE = Links()
 _TIME = re.compile(r"(?:\d+(?:\.\d)?(?:&nbsp;| )(?:s|min|h)\b(?:&nbsp;| )?)+")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", reviews.GOLDEN)
 def test_comment__as_people_read_it(name: str, golden: Golden) -> None:
     review = reviews.GOLDEN[name]()
@@ -264,6 +265,7 @@ def test_errors__their_kinds_are_in_words() -> None:
     assert "`b` · error · workspace failed: why" in text
 
 
+@pytest.mark.slow
 def test_comment__levels_are_chosen_by_measuring() -> None:
     full = reviews.comment(reviews.many_regressions(8), reviews.LINKS)
     changed = reviews.comment(reviews.many_regressions(200), reviews.LINKS)
@@ -364,6 +366,7 @@ def _every_way(
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(word=_words, tests=st.integers(0, 24), suites=st.integers(1, 4), places=st.integers(0, 200))
 def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -> None:
@@ -431,6 +434,7 @@ def test_comment__always_fits(word: str, tests: int, suites: int, places: int) -
         assert len(summary) <= 65_535
 
 
+@pytest.mark.slow
 def test_job_summary__contains_more_than_the_comment_and_fits() -> None:
     review = reviews.many_regressions(200)
     summary = reviews.job_summary(review, reviews.LINKS)
@@ -640,6 +644,7 @@ def test_template__without_the_marker_is_an_error(tmp_path: Path, text: str) -> 
             make(custom(text))
 
 
+@pytest.mark.slow
 def test_template__too_long_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"makes more than 65,000 characters"):
         markdown.check_template(custom("{{ view.marker }}\n{{ 'x' * 70000 }}"))

@@ -166,6 +166,7 @@ def test_confirm__never_more_samples_than_allowed() -> None:
         assert agent.count("head") <= 6
 
 
+@pytest.mark.slow
 def test_confirm__the_level_holds_for_all_suspects_together() -> None:
     shaky = [PASS] * 16 + [FAIL] * 4
     blocked = 0

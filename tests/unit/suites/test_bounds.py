@@ -19,6 +19,7 @@ MAX_REFERENCES = 20
 MAX_MEGABYTES = 200
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="the peak of a process's memory is read from /proc"
 )

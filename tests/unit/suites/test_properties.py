@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -146,6 +147,7 @@ def test_any_data__of_a_suite(data: object) -> None:
     check({"EVAL.yaml": flow(data)}, "EVAL.yaml")
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.dictionaries(WORDS, DATA, max_size=6), DATA, DATA)
 def test_any_data__in_a_test_and_in_an_evaluator(
@@ -163,6 +165,7 @@ def test_any_data__in_a_test_and_in_an_evaluator(
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.dictionaries(WORDS, DATA, max_size=6),

@@ -439,6 +439,7 @@ def test_tests__of_a_short_file_are_those_that_were_checked(tmp_path: Path) -> N
     assert [test.id for test in suite.tests] == ["a"]
 
 
+@pytest.mark.slow
 def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
     peaks = []
     for count in (1_000, 5_000):
@@ -456,6 +457,7 @@ def test_memory__does_not_grow_with_the_rows(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + 500_000  # the rows have over 4 MB more
 
 
+@pytest.mark.slow
 def test_memory__of_loading_is_little_beside_the_ids(tmp_path: Path) -> None:
     count = 5_000
     suites.write(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support import suites
 from tests.support.timing import processor_seconds
 
@@ -19,6 +21,7 @@ def write(folder: Path, tests: int) -> Path:
     return suites.write(folder, {"EVAL.yaml": f"name: suite\ntests:\n{rows}"})
 
 
+@pytest.mark.slow
 def test_inline_suite__takes_time_in_proportion_to_its_length(tmp_path: Path) -> None:
     few, many = write(tmp_path / "few", 50), write(tmp_path / "many", 500)
 

@@ -128,6 +128,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @as_root
 def test_restrict_children__a_user_has_a_limited_number_of_processes(user: ChildUser) -> None:
     """Attack: an agent starts processes until the machine has none left for the action."""

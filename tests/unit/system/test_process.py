@@ -135,6 +135,7 @@ def test_run__time_out_kills_the_group(tmp_path: Path) -> None:
     assert all(gone(int(pid)) for pid in done.stdout.split())
 
 
+@pytest.mark.slow
 def test_run__time_out_kills_what_ignores_the_polite_signal(tmp_path: Path) -> None:
     done = run(
         tmp_path, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 300; done", timeout=0.5

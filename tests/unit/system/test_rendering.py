@@ -62,6 +62,7 @@ def test_render__a_value_keeps_its_type() -> None:
         assert asyncio.run(rendered) == [1, {"b": None}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

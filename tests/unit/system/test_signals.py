@@ -129,6 +129,7 @@ except Interrupted as error:
 """
 
 
+@pytest.mark.slow
 def test_interrupted__a_thread_that_hangs_does_not_keep_the_process(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with started(HANGING, str(tmp_path / "fifo")) as child:
@@ -184,6 +185,7 @@ except Interrupted as error:
 """
 
 
+@pytest.mark.slow
 def test_interrupted__a_call_that_blocks_the_event_loop(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with started(BLOCKED, str(tmp_path / "fifo")) as child:

@@ -57,6 +57,7 @@ def test_examine__the_flakiest_first_and_each_suite_by_itself() -> None:
     assert "`worst`" in selftest.advice(found, 0.05)
 
 
+@pytest.mark.slow
 def test_examine__more_samples_still_what_slips_seldom() -> None:
     slips = [result(f"t{number}", [PASS] * 19 + [FAIL]) for number in range(5)]
     found = examine(*slips, samples=20)
@@ -69,6 +70,7 @@ def test_examine__more_samples_still_what_slips_seldom() -> None:
     assert coin.total.samples is None
 
 
+@pytest.mark.slow
 def test_examine__this_gate_blocks_less_than_one_run() -> None:
     found = examine(*(result(f"t{number}", [PASS] * 9 + [FAIL]) for number in range(16)))
     assert found.total.alarm > 0.8
@@ -99,11 +101,13 @@ def test_examine__what_was_not_run_counts_as_steady() -> None:
     assert (found.total.tests, found.tests, found.gates, found.total.alarm) == (3, (), (), 0)
 
 
+@pytest.mark.slow
 def test_examine__the_same_seed_finds_the_same() -> None:
     tests = [result(f"t{number}", [PASS, PASS, FAIL]) for number in range(2)]
     assert examine(*tests, samples=3) == examine(*tests, samples=3)
 
 
+@pytest.mark.slow
 def test_advice__a_gate_that_fails_as_often_as_not_comes_first() -> None:
     found = examine(result("gated", [PASS, GATED] * 5))
     assert "a required gate of `gated`" in selftest.advice(found, 0.05)

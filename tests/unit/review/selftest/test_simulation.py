@@ -47,6 +47,7 @@ def test_pull_requests__the_same_seed_draws_the_same() -> None:
     assert [one.plain for one in first] != [one.plain for one in other]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conditions", [Conditions(20), Conditions(5), Conditions(1)])
 def test_pull_requests__nothing_changed_blocks_seldom_where_one_run_blocks_nearly_always(
     conditions: Conditions,

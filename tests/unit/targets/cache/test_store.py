@@ -460,6 +460,7 @@ def _write_until_killed(folder: Path, ready: Any) -> None:
     using(folder, work)
 
 
+@pytest.mark.slow
 def test_processes__share_one_file(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [

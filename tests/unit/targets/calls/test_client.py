@@ -158,6 +158,7 @@ def test_complete__rate_limits_cost_no_test_its_tries() -> None:
     assert len(server.requests) == 10
 
 
+@pytest.mark.slow
 def test_complete__a_rate_limit_slows_the_target_as_a_whole() -> None:
     async def one_then_others(url: str) -> float:
         calls, loop = targets.calls(ENVIRONMENT), asyncio.get_running_loop()

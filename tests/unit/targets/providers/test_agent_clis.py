@@ -364,6 +364,7 @@ def test_activity__the_call_of_the_model_that_was_tried_again(name: str) -> None
     assert activity(name, BEGUN, event) == expected
 
 
+@pytest.mark.slow
 def test_complete__a_time_out_says_what_the_agent_was_doing(tmp_path: Path) -> None:
     stream = tmp_path / "begun.jsonl"
     stream.write_text(agent_programs.lines(BEGUN, TOOL_STARTED["gemini"]))
@@ -373,6 +374,7 @@ def test_complete__a_time_out_says_what_the_agent_was_doing(tmp_path: Path) -> N
     assert str(error) == 'no answer within 3 s: Gemini CLI did not end, it was running "Bash"'
 
 
+@pytest.mark.slow
 def test_complete__what_an_agent_writes_at_its_end_is_not_what_it_was_doing(tmp_path: Path) -> None:
     """Claude Code answers SIGTERM with a result of its tool."""
     stopped = {"type": "tool_result", "tool_use_id": "t1", "content": "interrupted"}
@@ -386,6 +388,7 @@ def test_complete__what_an_agent_writes_at_its_end_is_not_what_it_was_doing(tmp_
     assert str(error) == 'no answer within 3 s: Claude Code did not end, it was running "Bash"'
 
 
+@pytest.mark.slow
 def test_complete__a_time_out_of_gemini_shows_the_status(tmp_path: Path) -> None:
     says = "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {}"
     command = ["sh", "-c", f"echo '{says}' >&2; seq 30 >&2; exec sleep 300"]

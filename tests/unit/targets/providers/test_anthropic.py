@@ -248,6 +248,7 @@ def sdk(server: AnthropicServer, key: str = "sk-1") -> Iterator[anthropic.Anthro
         yield client
 
 
+@pytest.mark.slow
 def test_sdk__a_message_with_usage() -> None:
     from anthropic.types import TextBlock
 

@@ -128,6 +128,7 @@ def test_complete__a_link_in_place_of_the_file_of_spans_is_not_followed(tmp_path
     assert "{TRACE_FILE} cannot be read" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "headers", "problem"),
     [

@@ -94,6 +94,7 @@ def test_complete__a_delay_beyond_the_limit_is_a_time_out() -> None:
     assert caught.value.kind == "timeout"
 
 
+@pytest.mark.slow
 def test_complete__a_pattern_that_runs_away_is_an_error() -> None:
     with pytest.raises(AttemptError, match=r"ran for over 2 s"):
         answer([{"pattern": r"(x+x+)+y", "response": "z"}], "x" * 5000)

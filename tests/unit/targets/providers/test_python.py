@@ -253,6 +253,7 @@ def test_complete__a_worker_that_ends_is_replaced(
     assert before != after
 
 
+@pytest.mark.slow
 def test_complete__a_time_out_ends_the_worker(agent: Agent) -> None:
     agent.write(
         """
@@ -438,6 +439,7 @@ def test_complete__a_module_that_changed_is_not_imported_again(agent: Agent) -> 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "problem"),
     [

@@ -373,6 +373,7 @@ def test_files__the_results_are_a_file_of_the_suite(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_run__is_graded_anew_at_no_cost_with_the_figures_of_then(tmp_path: Path) -> None:
     agents = """\
 - {name: live, provider: cli, command: [cat, reply.json], judge_target: live}
