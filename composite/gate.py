@@ -14,6 +14,8 @@ def main() -> None:
     """Replaces this process, so that the runner's signals reach the action itself."""
     environment = dict(os.environ)
     inputs = json.loads(environment.pop(CARRIER))
+    if inputs.get("upload-report") == "true":
+        inputs["upload-report"] = "false"  # a later step uploads the page
     environment.update(
         {f"INPUT_{name.replace(' ', '_').upper()}": value for name, value in inputs.items()}
     )

@@ -37,6 +37,7 @@ _SHOWN = 60  # characters of an invalid value in its error
 #: The inputs that state where and how a run is reported; no two of them conflict.
 _FOR_REPORT = (
     *("github-token", "check-run", "check-name", "comment", "comment-id", "report-dir"),
+    "upload-report",
     "allow-unsafe-pull-request-target",
 )
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
@@ -332,6 +333,11 @@ class Settings(BaseModel):
     report_dir: _OwnFolder = _input(
         "agentevals-report", "Folder of the report files, relative to the workspace."
     )
+    upload_report: _Boolean = _input(
+        True,
+        "Upload the report page as an artifact that opens in the browser, and link to it: "
+        "true or false.",
+    )
     working_directory: _Path = _input(
         ".", "Suites are searched below it; paths in reports stay relative to the repository."
     )
@@ -501,6 +507,7 @@ OUTPUTS: Mapping[str, str] = {
     "improvements": "Number of tests that are better than on base.",
     "pass-rate": "Share of scored tests that passed, 0 to 1; empty when none was scored.",
     "cost-usd": "Known cost of the run in US dollars.",
+    "report-url": "The report page in the browser; empty when it was not uploaded.",
     "comment-url": "The comment on the pull request.",
     "check-run-url": "The check run.",
     "report-dir": "Folder of the report files, relative to the workspace.",

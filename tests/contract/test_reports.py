@@ -31,10 +31,10 @@ def test_report__is_utf_8_and_the_same_each_time(name: str, review: str) -> None
 def test_write_reports__writes_the_registered_files_and_nothing_else(tmp_path: Path) -> None:
     output, folder = OutputFolder(tmp_path, "new/folder"), tmp_path / "new" / "folder"
     view = build_view(reviews.hostile())
-    assert write_reports(view, output) == ()
+    assert write_reports(view, output).problems == ()
     assert {path.name for path in folder.iterdir()} == set(REPORTS)
     first = {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()}
-    assert write_reports(view, output) == ()
+    assert write_reports(view, output).problems == ()
     assert {path.name: path.read_bytes().decode("utf-8") for path in folder.iterdir()} == first
 
 
@@ -42,7 +42,8 @@ def test_write_reports__one_that_cannot_be_written_does_not_prevent_the_others(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "report" / "comment.md").mkdir(parents=True)
-    (problem,) = write_reports(build_view(reviews.hostile()), OutputFolder(tmp_path, "report"))
+    written = write_reports(build_view(reviews.hostile()), OutputFolder(tmp_path, "report"))
+    (problem,) = written.problems
     assert "comment.md cannot be written: Is a directory; check that the disk" in problem
     assert (tmp_path / "report" / "summary.json").is_file()
 

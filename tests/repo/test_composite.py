@@ -30,14 +30,16 @@ def test_outputs__are_those_of_the_action() -> None:
         name: {"description": each["description"]} for name, each in COMPOSITE["outputs"].items()
     }
     assert described == ACTION["outputs"]
+    values = {name: f"steps.gate.outputs.{name}" for name in ACTION["outputs"]}
+    values["report-url"] = "steps.upload.outputs.artifact-url"
     assert {name: each["value"] for name, each in COMPOSITE["outputs"].items()} == {
-        name: f"${{{{ steps.gate.outputs.{name} }}}}" for name in ACTION["outputs"]
+        name: f"${{{{ {value} }}}}" for name, value in values.items()
     }
 
 
 def test_steps__put_no_expression_into_a_shell() -> None:
-    scripts = [step["run"] for step in COMPOSITE["runs"]["steps"]]
-    assert len(scripts) == 2
+    scripts = [step["run"] for step in COMPOSITE["runs"]["steps"] if "run" in step]
+    assert len(scripts) == 4
     assert [script for script in scripts if "${{" in script] == []
 
 
@@ -75,12 +77,53 @@ def test_gate__gives_every_input_as_the_runner_does(tmp_path: Path) -> None:
     arguments, seen, pid = json.loads(record.read_text())
     assert arguments == ["-I", "-m", "agentevals_action", "action"]
     assert {name: value for name, value in seen.items() if name.startswith("INPUT_")} == {
-        f"INPUT_{name.upper()}": value for name, value in inputs.items()
+        f"INPUT_{name.upper()}": value
+        # Another step uploads the page: this one does not get the token for it.
+        for name, value in {**inputs, "upload-report": "false"}.items()
     }
     assert "AGENTEVALS_INPUTS" not in seen
     # The runner signals the process that it started: that must be the action itself.
     assert pid == child.pid
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("server", "uploaded"),
+    [
+        ("https://github.com", True),
+        ("https://acme.ghe.com", True),
+        ("https://ghes.acme.com", False),
+    ],
+)
+def test_page__has_the_name_of_its_artifact(tmp_path: Path, server: str, uploaded: bool) -> None:
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "report.html").write_text("the page")
+    environment = {
+        "GITHUB_WORKSPACE": str(tmp_path),
+        "GITHUB_SERVER_URL": server,
+        "GITHUB_RUN_ID": "7",
+        "GITHUB_RUN_ATTEMPT": "2",
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "RUNNER_TEMP": str(tmp_path),
+        "REPORT_DIR": "report",
+        "COMMENT_ID": "nightly",
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", str(FOLDER / "page.py")],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    copy = tmp_path / "agentevals-report-nightly-7-2.html"
+    assert copy.is_file() is uploaded
+    if uploaded:
+        assert (copy.read_text(), (tmp_path / "outputs").read_text()) == (
+            "the page",
+            f"path={copy}\n",
+        )
+    else:
+        assert "not uploaded, because GitHub Enterprise Server" in done.stdout
 
 
 @pytest.mark.slow
@@ -147,6 +190,8 @@ def run(temp: Path, workspace: Path, sha: str) -> Finished:
         "GITHUB_WORKSPACE": str(workspace),
         "GITHUB_API_URL": "http://127.0.0.1:9",
         "GITHUB_RUN_ID": "7",
+        "GITHUB_RUN_ATTEMPT": "1",
+        "GITHUB_SERVER_URL": "https://github.com",
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "PIP_NO_COMPILE": "1",  # of the libraries that are installed, one run imports a few
     }
@@ -175,4 +220,8 @@ def test_steps__install_and_gate(tmp_path: Path) -> None:
     ) == ("passed", "0", "0")
     assert finished.outputs["head-sha"] == sha
     assert (workspace / finished.outputs["results-path"]).is_file()
-    assert finished.summary
+    ((name, page),) = finished.uploaded.items()
+    assert name == "agentevals-report-agentevals-7-1.html"
+    assert page == (workspace / "agentevals-report" / "report.html").read_bytes()
+    assert finished.outputs["report-url"].endswith(name)
+    assert f"[Open the report]({finished.outputs['report-url']})" in finished.summary

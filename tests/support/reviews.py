@@ -39,6 +39,10 @@ LINKS = Links(
     BASE,
     "https://github.com/acme/support-agent/actions/runs/42",
 )
+#: With the report page as an artifact of the run.
+UPLOADED = replace(
+    LINKS, report_url="https://github.com/acme/support-agent/actions/runs/42/artifacts/4001"
+)
 BASELINE = BaselineInfo("rerun", wanted=True, commit=BASE, commit_time="2026-01-03T13:04:05+01:00")
 PATH = "evals/support/EVAL.yaml"
 POLICY = gate.Policy(frozenset({"gates", "regressions"}))

@@ -1,5 +1,5 @@
-"""A composite action's steps as GitHub's runner starts them: expressions, bash, file commands,
-nothing else."""
+"""A composite action's steps as GitHub's runner starts them: expressions, bash, file commands, a
+stand-in of actions/upload-artifact, nothing else."""
 
 import json
 import os
@@ -21,13 +21,14 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 @dataclass(frozen=True)
 class Finished:
-    """What a composite action left: the exit code of the step that failed, or 0; outputs as mapped;
-    everything printed."""
+    """What a composite action left: the exit code of the first step that failed, or 0; outputs as
+    mapped; everything printed; the files that it uploaded, by name."""
 
     exit_code: int
     outputs: Mapping[str, str]
     summary: str
     log: str
+    uploaded: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass
@@ -48,6 +49,14 @@ class _Job:
                 return self.inputs.get(name, "")
             case ["steps", step, "outputs", name]:
                 return self.steps.get(step, {}).get(name, "")
+        if " && " in expression:
+            parts = expression.split(" && ")
+            return str(all(self._value(part) == "true" for part in parts)).lower()
+        if expression == "!cancelled()":
+            return "true"
+        if compared := re.fullmatch(r"(\S+) (==|!=) '(.*)'", expression):
+            is_equal = self._value(compared[1]) == compared[3]
+            return str(is_equal is (compared[2] == "==")).lower()
         raise ValueError(f"the stand-in does not know the expression {expression!r}")
 
 
@@ -58,14 +67,15 @@ def run_composite(
     workspace: Path,
     temp: Path,
 ) -> Finished:
-    """Runs the steps of `folder/action.yml` in the workspace until one fails."""
+    """Runs the steps of `folder/action.yml` in the workspace; after a failure, only those whose
+    condition has a status function."""
     manifest = yaml.safe_load((folder / "action.yml").read_text(encoding="utf-8"))
     bare = _Job({})
     defaults = {
         name: bare.text(each.get("default", "")) for name, each in manifest["inputs"].items()
     }
     job = _Job({**defaults, **inputs})
-    log, summary, code = "", "", 0
+    log, summary, code, uploaded = "", "", 0, dict[str, bytes]()
     for number, step in enumerate(manifest["runs"]["steps"]):
         files = {
             name: temp / f"{name.lower()}_{number}"
@@ -73,6 +83,13 @@ def run_composite(
         }
         for path in files.values():
             path.touch()
+        condition = step.get("if", "")
+        if job.text(condition) == "false" or (code and "cancelled()" not in condition):
+            continue
+        name = step.get("id", str(number))
+        if "uses" in step:
+            job.steps[name] = _upload(step, job, uploaded)
+            continue
         own = {name: job.text(value) for name, value in step.get("env", {}).items()}
         variables = {
             **{name: str(path) for name, path in files.items()},
@@ -86,19 +103,27 @@ def run_composite(
             workspace,
             temp / f"step_{number}.sh",
         )
-        log, code = log + finished.stdout, finished.returncode
+        log += finished.stdout
+        code = code or (0 if step.get("continue-on-error") else finished.returncode)
         summary += files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
-        job.steps[step.get("id", str(number))] = dict(
-            read_outputs(files["GITHUB_OUTPUT"].read_text(encoding="utf-8"))
-        )
-        if code:
-            break
+        outputs = files["GITHUB_OUTPUT"].read_text(encoding="utf-8")
+        job.steps[name] = dict(read_outputs(outputs))
     return Finished(
         code,
         {name: job.text(each["value"]) for name, each in manifest["outputs"].items()},
         summary,
         log,
+        uploaded,
     )
+
+
+def _upload(step: Mapping[str, Any], job: _Job, uploaded: dict[str, bytes]) -> dict[str, str]:
+    """The outputs of actions/upload-artifact, without an archive."""
+    assert re.fullmatch(r"actions/upload-artifact@[0-9a-f]{40}", step["uses"])
+    assert step["with"]["archive"] is False
+    path = Path(job.text(step["with"]["path"]))
+    uploaded[path.name] = path.read_bytes()
+    return {"artifact-url": f"https://github.com/acme/agent/actions/runs/7/artifacts/{path.name}"}
 
 
 def read_outputs(text: str) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from agentevals_action.errors import (
 )
 from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.api import RunContext
+from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.runner_environment import RunnerEnvironment
@@ -165,9 +166,11 @@ class _Gate:
             return self._publish(redact_record(invalid, self.workspace.redactor))
 
     def _publish(self, review: Review) -> tuple[ReportView, Published]:
-        view = publish.write(review, self._view, self.workspace)
+        view, page = publish.write(review, self._view, self.workspace)
         settings = self.workspace.settings
-        return view, publish.publish(view, self.host, settings.comment, settings.annotation_limit)
+        return view, publish.publish(
+            view, page, self.host, settings.comment, settings.annotation_limit
+        )
 
     def _review(self) -> Review:
         """The review; a job that could not start or be finished is an outcome like any other."""
@@ -241,10 +244,23 @@ def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost
             run_id=runner.run_id,
             run_attempt=runner.run_attempt,
             run_url=runner.run_url,
+            server_url=runner.server_url,
             without_secrets=job.without_secrets,
             labeled=job.pull.labeled if job.pull else "",
-        )
+        ),
+        artifacts=_artifacts(settings, runner),
     )
+
+
+def _artifacts(settings: Settings, runner: RunnerEnvironment) -> ArtifactService | None:
+    """The service that takes the report page, None if it is not uploaded."""
+    if not settings.upload_report:
+        return None
+    service = artifact_service(runner)
+    if isinstance(service, ArtifactService):
+        return service
+    print(f"report: not uploaded, because {service}")
+    return None
 
 
 def _restore_owner(workspace: Workspace) -> None:

@@ -65,7 +65,7 @@ def review_folder(
     )
     workspace = Workspace(repository.root, settings, environ)
     result = pipeline.review(job, workspace, repository, Host())
-    view = publish.write(result, build_view, workspace)
+    view, _ = publish.write(result, build_view, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():
         screen.print_review(view, workspace.report, sys.stdout)

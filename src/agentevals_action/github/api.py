@@ -51,6 +51,7 @@ class RunContext:
     run_id: int = 0
     run_attempt: int = 1
     run_url: str | None = None
+    server_url: str = "https://github.com"
     without_secrets: str = ""
     labeled: str = ""
 

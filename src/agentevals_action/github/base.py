@@ -1,4 +1,5 @@
-"""The interface of a code host: it lists changed files, and takes a comment and a check run."""
+"""The interface of a code host: it lists changed files, and takes a report page, a comment and a
+check run."""
 
 from collections.abc import Sequence
 
@@ -32,6 +33,11 @@ class Host:
 
     def start_check(self) -> str | None:
         """Completes the check runs of killed runs and opens this run's; returns its URL."""
+        return None
+
+    def upload_report(self, page: bytes) -> str | None:  # the interface
+        """Uploads the report page (HTML); returns the URL where a browser opens it, None if it
+        could not be uploaded."""
         return None
 
     def finish_check(self, report: CheckReport) -> str | None:

@@ -213,18 +213,25 @@ class CheckRunWriter:
             None,
         ):
             try:
-                return self._complete(check, report.conclusion, output)
+                return self._complete(check, report.conclusion, output, report.details_url)
             except ApiError as error:
                 if error.kind != "rejected" or output is None:
                     raise
         return None
 
-    def _complete(self, check: CheckRun, conclusion: str, output: dict[str, str] | None) -> None:
+    def _complete(
+        self,
+        check: CheckRun,
+        conclusion: str,
+        output: dict[str, str] | None,
+        details_url: str | None = None,
+    ) -> None:
         body = {
             "status": "completed",
             "conclusion": conclusion,
             "completed_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             **({"output": output} if output else {}),
+            **({"details_url": details_url} if details_url else {}),
         }
         self._api.write("PATCH", f"check-runs/{check.id}", body, CheckRun)
 

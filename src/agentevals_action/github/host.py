@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 
+from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi, RunContext
+from agentevals_action.github.artifacts import ArtifactService, report_name
 from agentevals_action.github.base import Host
 from agentevals_action.github.check_run import CheckRunWriter
 from agentevals_action.github.comment import CommentWriter
@@ -15,14 +17,22 @@ from agentevals_action.model import github_limits as limits
 from agentevals_action.model.quarantine import Acceptance
 from agentevals_action.model.report import CheckReport, CommentReport
 from agentevals_action.model.review import ChangedFile
+from agentevals_action.system import signals
 
 
 class GitHubHost(Host):
-    """GitHub over its API. `sleep` takes seconds; the waiting time of a run is limited."""
+    """GitHub over its API. `sleep` takes seconds; the waiting time of a run is limited. Without
+    `artifacts`, the report page is not uploaded."""
 
-    def __init__(self, context: RunContext, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        sleep: Callable[[float], None] = time.sleep,
+        artifacts: ArtifactService | None = None,
+    ) -> None:
         self._api = GitHubApi(context, sleep)
         self._context = context
+        self._artifacts = artifacts
         self._check = CheckRunWriter(self._api, context.check_name) if context.check_name else None
         self.history = GitHubHistory(self._api)
 
@@ -72,6 +82,21 @@ class GitHubHost(Host):
     def start_check(self) -> str | None:
         """Opens the check run, if there is one; returns its URL."""
         return self._check.start() if self._check else None
+
+    def upload_report(self, page: bytes) -> str | None:
+        """As of the base class, as an artifact of the run."""
+        if self._artifacts is None:
+            return None
+        context = self._context
+        name = report_name(context.comment_id, context.run_id, context.run_attempt)
+        try:
+            artifact = signals.run(self._artifacts.upload(name, page, "text/html"))
+        except HostError as error:
+            advice = "; `upload-report: false` turns the upload off"
+            self._api.notice(f"The report page could not be uploaded: {error.sentence}{advice}.")
+            return None
+        run = f"{context.server_url}/{context.repository}/actions/runs/{context.run_id}"
+        return f"{run}/artifacts/{artifact}"
 
     def finish_check(self, report: CheckReport) -> str | None:
         """Completes the check run, if there is one; returns its URL."""

@@ -100,6 +100,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
         edits.by_edits_sentence(by_edits, edits.quoted),
         *decision.waived,
         undecided,
+        published.report_url,
         published.comment_url,
         published.check_url,
     )

@@ -44,6 +44,8 @@ class RunnerEnvironment(BaseModel):
     summary_path: Path | None = Field(None, alias="GITHUB_STEP_SUMMARY")
     actions: str = Field("", alias="GITHUB_ACTIONS")
     runner_debug: str = Field("", alias="RUNNER_DEBUG")
+    results_url: str = Field("", alias="ACTIONS_RESULTS_URL")
+    runtime_token: str = Field("", alias="ACTIONS_RUNTIME_TOKEN", repr=False)
 
     @property
     def in_actions(self) -> bool:
@@ -63,7 +65,7 @@ class RunnerEnvironment(BaseModel):
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        """Reads `GITHUB_*`; InvalidInput names every variable that is missing or not valid."""
+        """Reads them; InvalidInput names every variable that is missing or not valid."""
         names = [str(field.alias) for field in cls.model_fields.values()]
         given = {name: environ[name] for name in names if environ.get(name)}
         try:

@@ -24,12 +24,14 @@ class CheckReport:
     """The content of a finished check run.
 
     `conclusion` is GitHub's word: `success`, `failure`, `neutral` or `cancelled`. `annotations` are
-    already cut to the limit; `summary` states how many are left out."""
+    already cut to the limit; `summary` states how many are left out. `details_url` is the page
+    behind the check run, None for the run's."""
 
     conclusion: str
     title: str
     summary: str
     annotations: Sequence[Annotation] = ()
+    details_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class CommentReport:
 class Published:
     """Where the reports of a review are; a URL is None where the report could not be written."""
 
+    report_url: str | None = None
     comment_url: str | None = None
     check_url: str | None = None
     summary: str = ""

@@ -1,6 +1,7 @@
 """The files of the report folder. A new report is one module and one line in `REPORTS`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from agentevals_action.errors import OutputError
 from agentevals_action.reports import junit, markdown, sarif, summary_json
@@ -19,12 +20,22 @@ REPORTS: Mapping[str, Report] = {
 }
 
 
-def write_reports(view: ReportView, folder: OutputFolder) -> tuple[str, ...]:
-    """Writes every report into a folder; a sentence for each that could not be written."""
-    problems = []
+@dataclass(frozen=True)
+class WrittenReports:
+    """The contents of the reports by the names of their files, and a sentence for each file that
+    could not be written."""
+
+    contents: Mapping[str, bytes]
+    problems: tuple[str, ...]
+
+
+def write_reports(view: ReportView, folder: OutputFolder) -> WrittenReports:
+    """Writes every report into a folder."""
+    contents, problems = {}, []
     for name, report in REPORTS.items():
+        contents[name] = report(view).encode("utf-8", "replace")
         try:
-            folder.write(name, [report(view).encode("utf-8", "replace")])
+            folder.write(name, [contents[name]])
         except OutputError as error:
             problems.append(error.sentence)
-    return tuple(problems)
+    return WrittenReports(contents, tuple(problems))

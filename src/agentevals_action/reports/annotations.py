@@ -10,7 +10,7 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.report import Annotation
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view import confirmation
-from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.models import ListedTest, ReportView
 
 _MISSES = 5
 _LINE = 500  # characters
@@ -63,7 +63,7 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
             held = f" It {rates[gate]}." if gate in rates else held
             what = f"The required gate {plain(gate)} failed in the test {plain(test.id)}."
             title = plain(f"Required gate failed: {gate}", ANNOTATION_TITLE)
-            message = f"{what}{held}{_misses(head)}"
+            message = f"{what}{held}{_misses(head)}{_link(view, one)}"
             annotation = Annotation(path, line, "failure", title, message)
             yield FailedGate(one.suite, test.id, gate, annotation)
 
@@ -79,10 +79,12 @@ def _passed_by_edits(view: ReportView) -> Iterator[Annotation]:
         for gate in by_base.result.gates_failed:
             path, line = locations.get(gate, _location(head))
             too = " It failed on base too." if gate in by_base.failed_on_base else ""
-            message = f"{what} fail the required gate {plain(gate)}.{too}{_misses(by_base.result)}"
+            message = f"{what} fail the required gate {plain(gate)}.{too}"
+            message += f"{_misses(by_base.result)}{_link(view, one)}"
             yield Annotation(path, line, "warning", title, message)
         if not by_base.result.gates_failed:
-            message = f"{what} be {by_base.result.verdict}.{_misses(by_base.result)}"
+            message = f"{what} be {by_base.result.verdict}."
+            message += f"{_misses(by_base.result)}{_link(view, one)}"
             yield Annotation(*_location(head), "warning", title, message)
 
 
@@ -98,9 +100,11 @@ def _warnings(view: ReportView) -> Iterator[Annotation]:
             evidence = f" It {plain(evidence, _LINE)}." if evidence else ""
             what = f"The test {plain(test.id)} regressed: {before}{head.verdict}."
             title = plain(f"Regressed: {test.id}", ANNOTATION_TITLE)
-            yield Annotation(path, line, "warning", title, f"{what}{evidence}{_misses(head)}")
+            message = f"{what}{evidence}{_misses(head)}{_link(view, one)}"
+            yield Annotation(path, line, "warning", title, message)
         if head.error:
             message = plain(f"{head.error.kind} error: {head.error.message}", 4 * _LINE)
+            message += _link(view, one)
             title = plain(f"Error: {test.id}", ANNOTATION_TITLE)
             yield Annotation(path, line, "warning", title, message)
 
@@ -113,3 +117,8 @@ def _misses(head: TestResult) -> str:
     left = len(head.misses) - _MISSES
     lines = [f"\n- missed: {plain(miss, _LINE)}" for miss in head.misses[:_MISSES]]
     return "".join([*lines, f"\n- … and {left:,} more" if left > 0 else ""])
+
+
+def _link(view: ReportView, one: ListedTest) -> str:
+    url = view.links.report_test(one.suite, one.comparison.id)
+    return f"\nIn the report: {url}" if url else ""

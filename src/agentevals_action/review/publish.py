@@ -1,4 +1,5 @@
-"""Publishes a review: the check run with its annotations, the comment, the job summary, outputs."""
+"""Publishes a review: the report page, the check run with its annotations, the comment, the job
+summary, outputs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,45 +11,64 @@ from agentevals_action.model.report import CheckReport, CommentReport, Published
 from agentevals_action.model.review import Outcome, Review
 from agentevals_action.reports import markdown, write_reports
 from agentevals_action.reports.annotations import annotations
+from agentevals_action.reports.html.report_page import PAGE
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import gate
 from agentevals_action.review.workspace import Workspace
 
 
 def publish(
-    view: ReportView, host: Host, comment: str = "always", annotation_limit: int = 100
+    view: ReportView,
+    page: bytes | None,
+    host: Host,
+    comment: str = "always",
+    annotation_limit: int = 100,
 ) -> Published:
-    """Completes the check, then writes the comment; `comment` is the input of that name.
+    """Uploads the report page, then completes the check, then writes the comment; `comment` is the
+    input of that name. `page` is None if there is no page to upload.
 
-    What the host refused is in the texts that are written after that. The review must not contain
-    secrets."""
+    The page is first, because the others link to it. What the host refused is in the texts that are
+    written after that. The review must not contain secrets."""
+    report_url = host.upload_report(page) if page is not None else None
+    view = replace(view, links=replace(view.links, report_url=report_url))
     shown, left = annotations(view, annotation_limit)
-    title, summary = markdown.check(view, left)
+    title, summary = markdown.check(_with_notices(view, host), left)
     conclusion = view.review.decision.conclusion
-    check_url = host.finish_check(CheckReport(conclusion, title, summary, shown))
+    check = CheckReport(conclusion, title, summary, shown, report_url)
+    check_url = host.finish_check(check)
     body = markdown.comment(_with_notices(view, host))
     outcome = view.review.decision.outcome
     comment_url = host.publish_comment(CommentReport(body, outcome, _is_wanted(comment, view)))
-    return Published(comment_url, check_url, markdown.job_summary(_with_notices(view, host)), shown)
+    return Published(
+        report_url=report_url,
+        comment_url=comment_url,
+        check_url=check_url,
+        summary=markdown.job_summary(_with_notices(view, host)),
+        annotations=shown,
+    )
 
 
 def write(
     review: Review, view_of: Callable[[Review], ReportView], workspace: Workspace
-) -> ReportView:
-    """Writes the reports into the report folder, and gives the view to publish: that of the review,
-    whose decision changes if a report cannot be written. Raises InvalidInput for a template that
-    fails on the review."""
+) -> tuple[ReportView, bytes | None]:
+    """Writes the reports into the report folder, and gives what is published: the view of the
+    review, whose decision changes if a report cannot be written, and the report page, None if the
+    folder is invalid. Raises InvalidInput for a template that fails on the review.
+
+    The page is what was written, not what is in the file: a program of the pull request that is
+    still running could replace the file."""
     view = view_of(review)
     try:
         folder = workspace.output
     except InvalidInput:  # the review is invalid for this reason
-        return view
-    if problems := write_reports(view, folder):
+        return view, None
+    written = write_reports(view, folder)
+    if written.problems:
         on_inconclusive = workspace.settings.on_inconclusive
-        decision = gate.with_unwritten(review.decision, problems, on_inconclusive)
+        decision = gate.with_unwritten(review.decision, written.problems, on_inconclusive)
         view = view_of(replace(review, decision=decision))
-        write_reports(view, folder)
-    return view
+        written = write_reports(view, folder)
+    return view, written.contents[PAGE]
 
 
 def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[str, str]:
@@ -69,6 +89,7 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
         "improvements": str(_count(view, Change.IMPROVED)),
         "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
         "cost-usd": "" if cost is None else f"{cost:.6f}",
+        "report-url": published.report_url or "",
         "comment-url": published.comment_url or "",
         "check-run-url": published.check_url or "",
         "report-dir": report_dir,

@@ -57,8 +57,14 @@ def test_comment__at_scale_as_people_read_it(golden: Golden) -> None:
     golden.check("at-scale.md", reviews.comment(review, reviews.LINKS))
 
 
+def test_comment__with_an_uploaded_page_links_to_it_and_its_tests(golden: Golden) -> None:
+    golden.check("uploaded.md", reviews.comment(reviews.regression_and_gate(), reviews.UPLOADED))
+    changed = reviews.comment(reviews.many_regressions(200), reviews.UPLOADED)
+    assert f"The full report is in the [report page]({reviews.UPLOADED.report_url})." in changed
+
+
 def test_check__as_people_read_it(golden: Golden) -> None:
-    title, summary = reviews.check(reviews.regression_and_gate(), reviews.LINKS, 12)
+    title, summary = reviews.check(reviews.regression_and_gate(), reviews.UPLOADED, 12)
     assert title == "Failed: 2 tests regressed (1 of them failed a required gate)."
     assert "12 more annotations are not shown." in summary
     golden.check("check.md", summary)
@@ -66,7 +72,7 @@ def test_check__as_people_read_it(golden: Golden) -> None:
 
 def test_job_summary__as_people_read_it(golden: Golden) -> None:
     golden.check(
-        "job-summary.md", reviews.job_summary(reviews.regression_and_gate(), reviews.LINKS)
+        "job-summary.md", reviews.job_summary(reviews.regression_and_gate(), reviews.UPLOADED)
     )
 
 
@@ -281,7 +287,7 @@ def test_comment__levels_are_chosen_by_measuring() -> None:
 
 
 def test_comment__nothing_in_it_comes_alive_but_what_is_ours() -> None:
-    for links in (reviews.LINKS, NOWHERE):
+    for links in (reviews.LINKS, reviews.UPLOADED, NOWHERE):
         page = oracle.rendered(reviews.comment(reviews.hostile(), links))
         outside = oracle.text_outside_code(page)
         assert not re.search(r"@\w|#\d|www\.\w|(?i:gh-\d)|evil\.example/", outside)

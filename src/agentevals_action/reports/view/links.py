@@ -17,6 +17,7 @@ class Links:
     head_sha: str | None = None
     base_sha: str | None = None
     run_url: str | None = None
+    report_url: str | None = None
 
     def head_file(self, path: str, line: int | None = None) -> str | None:
         """The URL of a file (and line, from 1) at head's commit."""
@@ -29,6 +30,15 @@ class Links:
     def commit(self, sha: str | None) -> str | None:
         """The URL of a commit."""
         return self._url("commit", quote(sha, safe="", errors="replace")) if sha else None
+
+    def report_test(self, suite: str, test: str) -> str | None:
+        """The URL of a test in the uploaded report page.
+
+        GitHub redirects the address of the artifact to a signed one; a browser keeps the fragment
+        (https://fetch.spec.whatwg.org/#http-redirect-fetch)."""
+        path = "/".join(quote(part, safe="", errors="replace") for part in (suite, test))
+        url = f"{self.report_url}#test/{path}"
+        return url if self.report_url and len(url) <= _LONGEST_URL else None
 
     def _file(self, sha: str | None, path: str, line: int | None) -> str | None:
         if not sha or not path:

@@ -65,13 +65,15 @@ class Page:
     """What a template gets as `view`: escaped Markdown, nothing to compute. Absent parts are None
     or empty.
 
-    `verdict` is one sentence; `reasons` are listed if the sentence does not contain all of them.
+    `verdict` is one sentence, `report` the link to the uploaded report page; `reasons` are listed
+    if the sentence does not contain all of them.
     `noise` lists the origin and the differences of each suite. `shortened` states that parts are
     left out, and where they are."""
 
     marker: str
     alert: str
     verdict: str
+    report: str
     reasons: tuple[str, ...]
     suites: SuiteTable | None
     all_suites: SuiteTable | None
@@ -139,6 +141,7 @@ class _PageBuilder:
             marker=MARKER,
             alert=view.alert,
             verdict=self._verdict(),
+            report=self._report(),
             reasons=self._reasons(),
             suites=suites,
             all_suites=all_suites,
@@ -204,6 +207,10 @@ class _PageBuilder:
         parts = [outcome, prose(self._view.sentence, 1000), edited, waived]
         return " ".join(filter(None, parts))
 
+    def _report(self) -> str:
+        url = self._view.links.report_url
+        return f"**[Open the report]({url})**: every answer, tool call and sample" if url else ""
+
     def _reasons(self) -> tuple[str, ...]:
         reasons = self._review.decision.reasons
         is_passed = self._review.decision.outcome is Outcome.PASSED
@@ -264,9 +271,9 @@ class _PageBuilder:
             gates = [code(gate) for gate in one.comparison.gates_removed[:5]]
             noun = plural(len(one.comparison.gates_removed), "gate")
             with_gates = f" with its required {noun} {joined(gates)}" if gates else ""
-            lines.append(f"test {name(one.comparison)} of {code(one.suite)}{with_gates}")
+            lines.append(f"test {name(one)} of {code(one.suite)}{with_gates}")
         lines += [
-            f"required gate {code(gate)} of {name(one.comparison)} in {code(one.suite)}"
+            f"required gate {code(gate)} of {name(one)} in {code(one.suite)}"
             for one, gate in removal.gates
         ]
         return make_listing(removal.sentence.rstrip("."), lines, self._few())
@@ -320,8 +327,12 @@ class _PageBuilder:
     def _shortened(self) -> str:
         if self._limits.name == "full":
             return ""
-        run_url = self._view.links.run_url
-        where = f"the [run's summary]({run_url})" if run_url else "the report folder"
+        links = self._view.links
+        where = "the report folder"
+        if links.report_url:
+            where = f"the [report page]({links.report_url})"
+        elif links.run_url:
+            where = f"the [run's summary]({links.run_url})"
         return f"This report is shortened. The full report is in {where}."
 
     def _footer(self) -> str:

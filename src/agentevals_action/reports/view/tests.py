@@ -100,7 +100,7 @@ class TestText:
         missed = list(dict.fromkeys(head.misses)) if head else []
         why = missed[0] if missed else head.error.message if head and head.error else ""
         # Plain text, because code is wider, and most rows then need a second line.
-        name = linked(inline(test.id, _CELL), self._url(test))
+        name = linked(inline(test.id, _CELL), self._url(one))
         turn = one.turn
         return TestRow(
             test=f"{name} ({turn} of {inline(turn.conversation, _CELL)})" if turn else name,
@@ -129,7 +129,7 @@ class TestText:
         return Entry(
             conversation=heading,
             turn=str(turn) if turn and is_turn else "",
-            test=self.name(test),
+            test=self.name(one),
             moved=verdicts(test),
             facts=tuple(facts),
             misses=make_listing(
@@ -207,7 +207,7 @@ class TestText:
             facts.insert(0, f"with base's evaluators {result.verdict}, {score(result.score)}")
         elif result.error:
             facts.append(self._error(result.error.kind, result.error.message))
-        return _SEPARATOR.join([self.name(test), verdicts(test), *self._suite(one), *facts])
+        return _SEPARATOR.join([self.name(one), verdicts(test), *self._suite(one), *facts])
 
     def reason_line(self, one: ListedTest) -> str:
         """A test that was not compared, and why."""
@@ -215,11 +215,15 @@ class TestText:
         reason = [prose(test.reason, self._limits.text)] if test.reason else []
         return self._line(one, _score_fact(test), reason)
 
-    def name(self, test: TestComparison) -> str:
-        """The test's id, linked to its line on head, or on base if head does not have it."""
-        return linked(code(test.id), self._url(test))
+    def name(self, one: ListedTest) -> str:
+        """The test's id, linked to the test in the report page; without one to its line on head,
+        or on base if head does not have it."""
+        return linked(code(one.comparison.id), self._url(one))
 
-    def _url(self, test: TestComparison) -> str | None:
+    def _url(self, one: ListedTest) -> str | None:
+        test = one.comparison
+        if url := self._links.report_test(one.suite, test.id):
+            return url
         file = self._links.head_file if test.head else self._links.base_file
         result = test.head or test.base
         return file(result.path or result.eval_path, result.line) if result else None
@@ -227,7 +231,7 @@ class TestText:
     def _line(self, one: ListedTest, scores: Sequence[str], facts: Sequence[str] = ()) -> str:
         test = one.comparison
         rescored = ["re-scored"] if test.regraded else []
-        parts = [self.name(test), verdicts(test), *scores, *rescored, *self._suite(one), *facts]
+        parts = [self.name(one), verdicts(test), *scores, *rescored, *self._suite(one), *facts]
         return _SEPARATOR.join(parts)
 
     def _suite(self, one: ListedTest) -> Sequence[str]:

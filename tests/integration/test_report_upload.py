@@ -1,0 +1,249 @@
+"""The upload of the report page over real HTTP, and the links to it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from agentevals_action.errors import HostError
+from agentevals_action.github.artifacts import ArtifactService, report_name
+from tests.support.artifact_server import SIGNATURE, ArtifactServer, Failure, token
+from tests.support.github_server import GitHubServer
+from tests.support.github_world import file
+from tests.support.job import Finished, Job
+from tests.support.payloads import pull_request_event
+from tests.support.repositories import PullRequest, pull_request
+
+PAGE = "<!doctype html><title>Ä report</title>".encode()
+NAME = "agentevals-report-agentevals-1000-1.html"
+CREATE, PUT, FINALIZE = "CreateArtifact", "PUT", "FinalizeArtifact"
+
+
+def upload(server: ArtifactServer, seconds: float = 60.0) -> int:
+    service = ArtifactService(f"{server.url}/results/", server.token, seconds)
+    return asyncio.run(service.upload(NAME, PAGE, "text/html"))
+
+
+def refused(server: ArtifactServer, seconds: float = 60.0) -> str:
+    with pytest.raises(HostError) as caught:
+        upload(server, seconds)
+    sentence = caught.value.sentence
+    assert server.token not in sentence
+    assert SIGNATURE not in sentence
+    return sentence
+
+
+def test_upload__stores_the_file_as_it_is() -> None:
+    with ArtifactServer() as server:
+        assert upload(server) == 4001
+    artifact = server.artifacts[NAME]
+    assert (artifact.content, artifact.mime_type, artifact.blob_type, artifact.id) == (
+        PAGE,
+        "text/html",
+        "BlockBlob",
+        4001,
+    )
+
+
+def test_upload__only_the_service_gets_the_token() -> None:
+    with ArtifactServer() as server:
+        upload(server)
+    with_token = [
+        route.rpartition("/")[2]
+        for route, headers in zip(server.routes, server.headers, strict=True)
+        if any(server.token in value for value in headers.values())
+    ]
+    assert with_token == [CREATE, FINALIZE]
+
+
+@pytest.mark.parametrize("route", [CREATE, PUT, FINALIZE])
+@pytest.mark.parametrize("status", [0, 429, 503])
+def test_upload__is_repeated_while_the_service_is_unavailable(route: str, status: int) -> None:
+    with ArtifactServer(Failure(route, status)) as server:
+        assert upload(server) == 4001
+    assert sum(route in one for one in server.routes) == 2
+    assert server.artifacts[NAME].content == PAGE
+
+
+def test_upload__wrong_token_is_refused_once() -> None:
+    with ArtifactServer() as server:
+        mine, server.token = server.token, token("Actions.Results:x:y")
+        service = ArtifactService(server.url, mine)
+        with pytest.raises(HostError, match=r"reply to CreateArtifact is 401, invalid token$"):
+            asyncio.run(service.upload(NAME, PAGE, "text/html"))
+    assert len(server.routes) == 1
+
+
+@pytest.mark.parametrize("bad", ["", "abc", "a.b.c", "a.e30.c", token("Actions.Results:only-run")])
+def test_upload__token_without_ids_is_refused_before_a_request(bad: str) -> None:
+    with ArtifactServer() as server:
+        service = ArtifactService(server.url, bad)
+        with pytest.raises(HostError, match="does not name the run and the job"):
+            asyncio.run(service.upload(NAME, PAGE, "text/html"))
+    assert server.routes == []
+
+
+def test_upload__name_that_exists_states_what_to_change() -> None:
+    with ArtifactServer() as server:
+        upload(server)
+        sentence = refused(server)
+    assert sentence == (
+        "the reply to CreateArtifact is 409, Conflict: an artifact with this name already exists "
+        "on the workflow run; give each gate of a workflow its own `comment-id`"
+    )
+
+
+def test_upload__full_storage_states_what_to_do() -> None:
+    body = {"msg": "insufficient usage to create artifact"}
+    with ArtifactServer(Failure(CREATE, 403, body=body)) as server:
+        assert "delete old artifacts" in refused(server)
+
+
+def test_upload__refused_content_is_not_finalized() -> None:
+    with ArtifactServer(Failure(PUT, 403, 9, {"msg": "denied"})) as server:
+        assert refused(server) == "the reply to the upload is 403, denied"
+    assert [one for one in server.routes if FINALIZE in one] == []
+
+
+def test_upload__gives_up_after_its_attempts() -> None:
+    with ArtifactServer(Failure(PUT, 0, 9)) as server:
+        assert refused(server) == "no reply to the upload (RemoteProtocolError)"
+    assert len(server.routes) == 5
+
+
+@pytest.mark.parametrize("body", [{}, {"ok": True}, {"ok": False, "signed_upload_url": "x"}])
+def test_upload__unexpected_reply_is_an_error(body: dict[str, object]) -> None:
+    with ArtifactServer(Failure(CREATE, 200, body=body)) as server:
+        assert "CreateArtifact" in refused(server)
+
+
+def test_upload__slow_service_ends_at_the_time_limit() -> None:
+    with ArtifactServer(Failure(PUT, -1)) as server:
+        assert refused(server, seconds=0.5) == "it took longer than 0.5 s"
+
+
+def test_name__is_that_of_the_run_the_attempt_and_the_gate() -> None:
+    names = {
+        report_name(gate, run, attempt)
+        for gate in ("a", "b")
+        for run in (1, 2)
+        for attempt in (1, 2)
+    }
+    assert len(names) == 8
+
+
+# The whole action
+
+_FILES = {
+    "evals/EVAL.yaml": (
+        "name: support\n"
+        "tests:\n"
+        "  - id: opening hours?\n"
+        "    input: hours\n"
+        "    assert: [{type: contains, value: nine, required: true}]\n"
+        "  - id: token\n"
+        "    input: token\n"
+        "    assert: [{type: contains, value: 'False'}]\n"
+    ),
+    ".agentv/targets.yaml": (
+        "targets:\n  - {name: default, provider: cli, command: [python3, ../agent.py]}\n"
+    ),
+}
+ARTIFACT = "https://github.com/acme/agent/actions/runs/1000/artifacts/4001"
+TEST = f"{ARTIFACT}#test/evals%2FEVAL.yaml/opening%20hours%3F"
+
+
+def _agent(answer: str) -> dict[str, str]:
+    code = (
+        "import os, sys\n"
+        f"print({answer!r}, 'ACTIONS_RUNTIME_TOKEN' in os.environ or 'ACTIONS_RESULTS_URL' in os.environ)\n"
+    )
+    return {"agent.py": code}
+
+
+@pytest.fixture
+def pull(tmp_path: Path) -> PullRequest:
+    return pull_request(tmp_path / "origin", {**_FILES, **_agent("at nine")}, _agent("at noon"))
+
+
+def gate(
+    pull: PullRequest, tmp_path: Path, github: GitHubServer, **variables: str
+) -> tuple[Finished, str]:
+    """A run of the action on the pull request, and the page that it wrote."""
+    github.add_pull(7, pull.head, pull.main, [file("agent.py")])
+    workspace = pull.checkout(tmp_path / "workspace", pull.merge)
+    event = pull_request_event(pull.head, pull.main)
+    job = Job(workspace.path, github, event, pull.merge, tmp_path / "job", env=variables)
+    job.inputs = {"confirm": "0"}
+    done = job.finish()
+    page = workspace.path / "agentevals-report" / "report.html"
+    return done, page.read_text(encoding="utf-8")
+
+
+def test_action__uploads_the_page_and_links_to_it(pull: PullRequest, tmp_path: Path) -> None:
+    with ArtifactServer() as server, GitHubServer("acme", "agent") as github:
+        done, page = gate(pull, tmp_path, github, **server.variables)
+        assert done.code == 1, done.log
+        (comment,), (check,) = github.comments, github.check_runs
+    artifact = server.artifacts[NAME]
+    assert (artifact.content or b"").decode() == page
+    assert done.outputs["report-url"] == ARTIFACT
+    link = f"**[Open the report]({ARTIFACT})**"
+    # The first link of each text.
+    for text in (comment.body, done.summary):
+        assert text.index(link) < text.index("| Suite |")
+        assert text.index("](") == text.index(f"]({ARTIFACT})")
+        assert f"[`opening hours?`]({TEST})" in text
+    assert check.details_url == ARTIFACT
+    assert check.summary.startswith(link)
+    (annotation,) = check.annotations
+    assert annotation["message"].endswith(f"\nIn the report: {TEST}")
+    assert ARTIFACT in done.log
+    for text in (done.log, done.summary, comment.body, check.summary, page):
+        assert server.token not in text
+        assert SIGNATURE not in text
+    results = (tmp_path / "workspace/agentevals-report/results.jsonl").read_text()
+    answers = [json.loads(line)["candidateAnswer"] for line in results.splitlines()]
+    assert answers == ["at noon False", "at noon False"]
+
+
+def test_action__failed_upload_is_a_warning(pull: PullRequest, tmp_path: Path) -> None:
+    with ArtifactServer(Failure(PUT, 403, 9)) as server, GitHubServer("acme", "agent") as github:
+        done, _ = gate(pull, tmp_path, github, **server.variables)
+        (comment,), (check,) = github.comments, github.check_runs
+    assert (done.code, done.outputs["outcome"], done.outputs["report-url"]) == (1, "failed", "")
+    problem = "The report page could not be uploaded: the reply to the upload is 403"
+    assert f"::warning::{problem}; `upload-report: false` turns the upload off." in done.log
+    for text in (comment.body, done.summary, check.summary):
+        assert problem in text
+        assert "Open the report" not in text
+    assert check.details_url == "https://github.com/acme/agent/actions/runs/1000/attempts/1"
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        (
+            {"GITHUB_SERVER_URL": "https://github.example.com"},
+            "report: not uploaded, because GitHub Enterprise Server has no artifacts that open in "
+            "the browser",
+        ),
+        (
+            {"ACTIONS_RUNTIME_TOKEN": ""},
+            "report: not uploaded, because the runner gives this step no ACTIONS_RUNTIME_TOKEN and "
+            "ACTIONS_RESULTS_URL",
+        ),
+        ({"INPUT_UPLOAD-REPORT": "false"}, ""),
+    ],
+)
+def test_action__without_upload_states_why_in_the_log(
+    pull: PullRequest, tmp_path: Path, variables: dict[str, str], reason: str
+) -> None:
+    with ArtifactServer() as server, GitHubServer("acme", "agent") as github:
+        done, _ = gate(pull, tmp_path, github, **{**server.variables, **variables})
+        (comment,) = github.comments
+    assert (done.code, done.outputs["report-url"], server.routes) == (1, "", [])
+    found = [line for line in done.log.splitlines() if line.startswith("report: not uploaded")]
+    assert found == ([reason] if reason else [])
+    assert "could not be uploaded" not in comment.body
