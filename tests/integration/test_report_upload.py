@@ -186,6 +186,7 @@ def test_action__uploads_the_page_and_links_to_it(pull: PullRequest, tmp_path: P
         done, page = gate(pull, tmp_path, github, **server.variables)
         assert done.code == 1, done.log
         (comment,), (check,) = github.comments, github.check_runs
+    in_check = check.summary or ""
     artifact = server.artifacts[NAME]
     assert (artifact.content or b"").decode() == page
     assert done.outputs["report-url"] == ARTIFACT
@@ -196,11 +197,11 @@ def test_action__uploads_the_page_and_links_to_it(pull: PullRequest, tmp_path: P
         assert text.index("](") == text.index(f"]({ARTIFACT})")
         assert f"[`opening hours?`]({TEST})" in text
     assert check.details_url == ARTIFACT
-    assert check.summary.startswith(link)
+    assert in_check.startswith(link)
     (annotation,) = check.annotations
     assert annotation["message"].endswith(f"\nIn the report: {TEST}")
     assert ARTIFACT in done.log
-    for text in (done.log, done.summary, comment.body, check.summary, page):
+    for text in (done.log, done.summary, comment.body, in_check, page):
         assert server.token not in text
         assert SIGNATURE not in text
     results = (tmp_path / "workspace/agentevals-report/results.jsonl").read_text()
@@ -212,10 +213,11 @@ def test_action__failed_upload_is_a_warning(pull: PullRequest, tmp_path: Path) -
     with ArtifactServer(Failure(PUT, 403, 9)) as server, GitHubServer("acme", "agent") as github:
         done, _ = gate(pull, tmp_path, github, **server.variables)
         (comment,), (check,) = github.comments, github.check_runs
+    in_check = check.summary or ""
     assert (done.code, done.outputs["outcome"], done.outputs["report-url"]) == (1, "failed", "")
     problem = "The report page could not be uploaded: the reply to the upload is 403"
     assert f"::warning::{problem}; `upload-report: false` turns the upload off." in done.log
-    for text in (comment.body, done.summary, check.summary):
+    for text in (comment.body, done.summary, in_check):
         assert problem in text
         assert "Open the report" not in text
     assert check.details_url == "https://github.com/acme/agent/actions/runs/1000/attempts/1"

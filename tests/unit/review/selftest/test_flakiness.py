@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agentevals_action.model.comparison import History
 from agentevals_action.model.result import ErrorInfo, GateRecord, SampleResult, TestResult
