@@ -230,3 +230,53 @@ def test_uncommitted_change__of_a_file_that_decides_is_reported(tmp_path: Path) 
     expected = "`agent.py` and `evals/EVAL.yaml` differ from the commit"
     assert expected in done.summary
     assert expected in server.world.comments[0].body
+
+
+@pytest.mark.parametrize("restores", [False, True])
+def test_judge__whose_command_the_agent_rewrites_is_an_error(
+    tmp_path: Path, restores: bool
+) -> None:
+    """Attack: the judge of an `llm_judge` is a program of the repository."""
+    agent = "import pathlib\npath = pathlib.Path('../judge.py')\nbefore = path.read_text()\n"
+    agent += f"path.write_text({GENEROUS!r})\n"
+    agent += "path.write_text(before)\n" * restores + "print('bad')\n"
+    declared = TARGETS.replace("/agent.py", "../agent.py").replace(
+        "}]", "}, {name: judge, provider: cli, command: [python3, ../judge.py]}]"
+    )
+    files = {
+        "judge.py": "print('{\"score\": 0}')\n",
+        "evals/EVAL.yaml": "name: suite\ntests:\n  - {id: a, input: qa, criteria: good}\n",
+        ".agentv/targets.yaml": declared.replace("default,", "default, judge_target: judge,"),
+    }
+    made = change(tmp_path, agent, files)
+    done = review(made, "--baseline", "none", "--watch", "agent.py")
+    assert done.code == 3, done.out + done.err
+    (result,) = results(made)
+    assert result["error"]["message"].startswith("judge.py was changed ")
+
+
+def test_judge__imports_modules_as_they_were(tmp_path: Path) -> None:
+    """Attack: a module outside of `judges/` is other while the judge runs."""
+    agent = (
+        "import pathlib\n"
+        "path = pathlib.Path('../src/helpers.py')\n"
+        "path.write_text('def score(answer): return 1.0\\n')\nprint('bad')\n"
+    )
+    judge = (
+        "import json, pathlib, sys\n"
+        "sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'src'))\n"
+        "import helpers\n"
+        "print(json.dumps({'score': helpers.score(json.load(sys.stdin)['answer'])}))\n"
+    )
+    files = {
+        "evals/judges/check.py": judge,
+        "src/helpers.py": "def score(answer): return float('good' in answer)\n",
+    }
+    made = change(tmp_path, agent, files)
+    done = review(made)
+    assert done.code != 0, done.out + done.err
+    (result,) = results(made)
+    assert result["verdict"] is None
+    assert result["evaluatorResults"] == [] or result["evaluatorResults"][0]["score"] == 0
+    message = "src/helpers.py was changed by a program after it was loaded"
+    assert result["error"]["message"].startswith(message)

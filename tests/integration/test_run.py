@@ -437,6 +437,22 @@ def test_run__another_model_by_another_variable_is_another_agent(folder: Path) -
     assert digests[0] == digests[2] != digests[1]
 
 
+#: Runs scripts of `sh`, and first what Bun loads from the current folder unless options name others.
+BUN = """\
+#!/bin/sh
+config=bunfig.toml variables=.env
+for word; do
+    case $word in
+        --config=*) config=${word#*=} ;;
+        --env-file=*) variables=${word#*=} ;;
+    esac
+done
+test ! -f $config || . ./$config
+test ! -f $variables || . ./$variables
+exec sh $word
+"""
+
+
 def test_own_type__its_program_scores_the_answer(tmp_path: Path) -> None:
     Repository.create(
         tmp_path / "own",
@@ -447,7 +463,7 @@ def test_own_type__its_program_scores_the_answer(tmp_path: Path) -> None:
             "evals/EVAL.yaml": "name: suite\ntests:\n"
             "  - {id: good, input: Come in please., assert: [{type: polite}]}\n"
             "  - {id: bad, input: Come in., assert: [{type: polite}]}\n",
-            "bin/bun": '#!/bin/sh\ntest "$1" = run && exec sh "$2"\n',
+            "bin/bun": BUN,
         },
     )
     (tmp_path / "own/bin/bun").chmod(0o755)
@@ -458,3 +474,25 @@ def test_own_type__its_program_scores_the_answer(tmp_path: Path) -> None:
     assert done.code == 1, done.err
     results = read_results(tmp_path / "own/agentevals-report/results.jsonl")
     assert {each.eval_id: each.score for each in results} == {"good": 1, "bad": 0}
+
+
+@pytest.mark.parametrize("name", ["bunfig.toml", ".env"])
+def test_own_type__loads_no_configuration_that_the_agent_writes(tmp_path: Path, name: str) -> None:
+    own = tmp_path / "own"
+    Repository.create(
+        own,
+        {
+            ".agentv/targets.yaml": "- {name: default, provider: cli, command: [sh, ../agent.sh]}\n",
+            "agent.sh": f"echo 'echo 1; exit' > {name}; echo Come in.\n",
+            ".agentv/assertions/polite.ts": "grep -q please && echo 1 || { echo 0; exit 1; }\n",
+            "evals/EVAL.yaml": "name: suite\ntests: [{id: bad, input: q, assert: [{type: polite}]}]\n",
+            "bin/bun": BUN,
+        },
+    )
+    (own / "bin/bun").chmod(0o755)
+    done = command.run(own, "run", env={"PATH": f"{own / 'bin'}:{os.environ['PATH']}"})
+
+    assert done.code == 1, done.out + done.err
+    assert (own / "evals" / name).exists()
+    (result,) = read_results(own / "agentevals-report/results.jsonl")
+    assert result.score == 0

@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 
 CHECKOUT = Path("/github/workspace")
+PRIVATE = Path("/var/lib/agentevals")
+#: The users of judges, and the groups of the programs whose files they read.
+JUDGES = {"60803": "60801", "60804": "60802"}
 
 
 def status() -> dict[str, str]:
@@ -44,7 +47,10 @@ def rights() -> object:
     uids, gids = set(now["Uid"].split()), set(now["Gid"].split())
     if uids & {"0", "1001"} or gids & {"0", "127"} or len(uids | gids) != 1:
         wrong.append(f"Uid {uids} {gids}")
-    return wrong + [now["Groups"]] * bool(now["Groups"]) + ["nnp"] * (now["NoNewPrivs"] != "1")
+    groups = JUDGES.get(now["Uid"].split()[0], "")
+    return (
+        wrong + [now["Groups"]] * (now["Groups"] != groups) + ["nnp"] * (now["NoNewPrivs"] != "1")
+    )
 
 
 def docker_socket() -> object:
@@ -110,7 +116,7 @@ def other_tree() -> object:
         readable = [name for name in ("EVAL.yaml", "attacks.py") if os.access(CHECKOUT / name, 4)]
         writable = os.access(CHECKOUT, os.W_OK) or os.access(CHECKOUT, os.R_OK)
         return readable or (["checkout"] if writable else [])
-    found: list[object] = [*Path("/tmp").glob("agentevals-base-*/*")]
+    found: list[object] = [*PRIVATE.glob("agentevals-base-*/*")]
     for record in CHECKOUT.glob(".git/worktrees/*/gitdir"):
         tree = Path(record.read_text().strip()).parent
         try:
@@ -165,17 +171,44 @@ def system_files() -> object:
         "/etc/passwd",
     )
     folders = ("/opt/agentevals/bin", "/usr/local/bin", "/etc")
-    paths = (*paths, *folders, *map(str, Path("/tmp").glob("agentevals-*")))
-    return [
-        path
-        for path in paths
-        if os.access(path, os.W_OK) or (path.startswith("/tmp/") and os.access(path, os.R_OK))
-    ]
+    return [path for path in (*paths, *folders) if os.access(path, os.W_OK)]
+
+
+def other_homes() -> object:
+    """What the interpreters of another user load, as `usercustomize.py` or `.npmrc`."""
+    own = Path(os.environ["HOME"]).parent
+    others = [own.with_name(str(uid)) for uid in range(60801, 60805) if uid != os.getuid()]
+    if not all(path.is_dir() for path in (own, *others)):
+        return [f"there is no {own} or no other user"]
+    folders = [folder / name for folder in others for name in ("home", "tmp")]
+    return [path for path in folders if os.access(path, os.R_OK) or os.access(path, os.W_OK)]
+
+
+def outputs() -> object:
+    """The score that a judge is about to print."""
+    found = []
+    for pid in others():
+        for descriptor in ("0", "1", "2", "3"):
+            try:
+                with Path(f"/proc/{pid}/fd/{descriptor}").open("a"):
+                    found.append((pid, descriptor))
+            except OSError:
+                continue
+    return found
+
+
+def folders_above() -> object:
+    """Where an interpreter searches for `node_modules`, `package.json` or `.git`."""
+    own = Path(os.environ["HOME"]).parent
+    above = {*own.parents, *own_tree().parents}
+    if "/judges/" in __file__:
+        above |= {*Path(__file__).parents}
+    return [path for path in above if os.access(path, os.W_OK)]
 
 
 ATTACKS = (
     *(rights, docker_socket, environments, signals, ptrace, runner_files, other_tree, report),
-    *(git, system_files),
+    *(git, system_files, other_homes, outputs, folders_above),
 )
 
 

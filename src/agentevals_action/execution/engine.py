@@ -29,6 +29,7 @@ from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.isolation import (
     NO_ISOLATION,
+    PRIVATE_TEMP,
     TRAVERSABLE,
     Isolation,
     end_processes,
@@ -204,7 +205,8 @@ class Engine:
         of kind `prepare` when one of them fails. `log` takes the output of `setup`."""
         await self._preparation.run(tree, log)
         try:
-            await asyncio.to_thread(self.loaded.link_rest, tree)
+            user = self._preparation.isolation.user_of(tree)
+            await asyncio.to_thread(self.loaded.link_rest, tree, user)
         except OSError as error:
             problem = f"the copies of the judges' scripts cannot be made: {error}"
             raise AttemptError("prepare", problem) from error
@@ -229,8 +231,9 @@ def open_engine(
     cannot read the environment of this process. At the end no process of a program is left."""
     process.hide_from_children()
     known = Redactor.from_environ(environ, settings.env)
+    temp = PRIVATE_TEMP if isolation.head else Path(tempfile.gettempdir())
     with (
-        temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as scratch,
+        temp_dirs.locked_folder(_PREFIX, temp) as scratch,
         redacting(known.redact),
     ):
         if isolation.head:

@@ -8,16 +8,32 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import walk
+from agentevals_action.evaluators.code_judge.imports import SOURCE_SUFFIXES
+from agentevals_action.execution.definitions import imported_files
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.system.regular_files import digest_of
+from agentevals_action.system.isolation import ChildUser, file_access_as
+from agentevals_action.system.regular_files import digest_of, read_regular
 
 _SCRIPT = "judge script"
 #: Roles of the files that each test of a suite depends on.
-_SHARED = frozenset({"suite", "sidecar", "configuration", "targets file"})
+_SHARED = frozenset({"suite", "sidecar", "configuration", "targets file", "judge's command"})
 #: Roles of programs. A build may write those that git does not track.
-_PROGRAMS = frozenset({_SCRIPT, "workspace hook"})
+_PROGRAMS = frozenset({_SCRIPT, "judge's command", "workspace hook"})
 #: The agent itself: a build may write it, and it decides nothing.
 _AGENT = "target's command"
+#: Files next to a script that its interpreter may load: copied, up to so many bytes of each.
+_LOADED = frozenset(
+    [
+        "package.json",
+        "tsconfig.json",
+        "jsconfig.json",
+        "deno.json",
+        "deno.jsonc",
+        "bunfig.toml",
+        "pyvenv.cfg",
+    ]
+)
+_MAX_LOADED = 1024 * 1024
 _ADVICE = (
     "see which agent, hook or judge writes there: give an agent that edits files a `workspace`, "
     "and generate files in a step before this one"
@@ -29,11 +45,11 @@ State = tuple[int, int, int, int, int]
 
 
 class LoadedFiles:
-    """Digests of the files of suites, and copies of the judges' scripts in `folder` (absolute,
-    outside of every tree), from which the judges run.
+    """Digests of the files of suites, and copies of the judges' scripts and of what they import in
+    `folder` (absolute, outside of every tree), from which the judges run.
 
-    Attack: an agent rewrites the script, the prompt or the rows that score it, or leaves a process
-    that does so later."""
+    Attack: an agent rewrites the script, a module that it imports, the prompt or the rows that
+    score it, or leaves a process that does so later."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,6 +61,8 @@ class LoadedFiles:
         #: By the root of the tree, which the copies have the same paths in.
         self._copies: dict[Path, Path] = {}
         self._shared: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        #: What the programs of a suite import, and its copies.
+        self._imported: dict[tuple[Path, str], tuple[Path, ...]] = {}
 
     def add(self, suite: Suite, tracked: Collection[str]) -> None:
         """Records the files of a suite, before the first program starts. `tracked` are the paths
@@ -54,11 +72,23 @@ class LoadedFiles:
         parents = {PurePosixPath(path).parent for path in scripts}
         folders = tuple(f"{folder}/" for folder in parents if folder.name == "judges")
         scripts.update(path for path in (tracked if folders else ()) if path.startswith(folders))
-        copies = {path: self._copy(root, path) for path in sorted(scripts)}
+        imported = [file for file in imported_files(suite) if file.path in tracked]
+        copied = scripts | {file.path for file in imported}
+        above = {folder for path in copied for folder in PurePosixPath(path).parents}
+        copied.update(
+            path for folder in above for name in _LOADED if (path := f"{folder / name}") in tracked
+        )
+        copies = {path: self._copy(root, path) for path in sorted(copied)}
         for path, copy in copies.items():
             if copy:
                 self.record(copy, f"the copy of {path}")
-        for file in suite.files:
+        self._imported[root, suite.path] = tuple(
+            each
+            for file in imported
+            for each in (root / file.path, copies[file.path])
+            if each is not None
+        )
+        for file in (*suite.files, *imported):
             is_built = file.role in _PROGRAMS and file.path not in tracked
             if file.role != _AGENT and not is_built:
                 self.record(root / file.path, file.path)
@@ -93,12 +123,15 @@ class LoadedFiles:
                 copy.chmod(0o555 if os.access(source, os.X_OK) else 0o444)
         return copy
 
-    def link_rest(self, tree: Path) -> None:
+    def link_rest(self, tree: Path, user: ChildUser | None = None) -> None:
         """Links everything next to the copies of a prepared tree to the tree, so that a script
-        finds what it imports from there (`node_modules`, a virtual environment, shared code).
+        finds what it imports from there (`node_modules`, a virtual environment, data); source files
+        and configuration of interpreters are copied.
 
-        Attack: an agent adds a module next to a script that is imported before the real one. What
-        appears in the tree after this call is not linked. OSError."""
+        Attack: an agent adds a module next to a script that is imported before the real one, or a
+        configuration that replaces modules. What appears in the tree after this call is not
+        linked. Files are read with the rights of `user`, whose programs may replace them by links.
+        OSError."""
         for root, top in self._copies.items():
             if not tree.resolve().is_relative_to(root):
                 continue
@@ -106,13 +139,21 @@ class LoadedFiles:
                 for entry in os.scandir(root / Path(folder).relative_to(top)):
                     copy = Path(folder) / entry.name
                     if not os.path.lexists(copy):
-                        copy.symlink_to(entry.path)
+                        if _is_loaded(entry):
+                            with file_access_as(user):
+                                content = read_regular(Path(entry.path), _MAX_LOADED)
+                            copy.write_bytes(content)
+                        else:
+                            copy.symlink_to(entry.path)
 
     def copy_of(self, path: Path) -> Path:
-        """The copy of a script, by its absolute path; the path itself if there is none."""
+        """The copy of a script, or of a folder with copies, by its absolute path; the path itself
+        if there is none."""
         for root, top in self._copies.items():
-            if path.is_relative_to(root) and (copy := top / path.relative_to(root)) in self.digests:
-                return copy
+            if path.is_relative_to(root):
+                copy = top / path.relative_to(root)
+                is_folder = not copy.is_symlink() and copy.is_dir()
+                return copy if copy in self.digests or is_folder else path
         return path
 
     def states(self, suite: Suite, test: Test) -> Mapping[Path, State | None]:
@@ -154,6 +195,8 @@ class LoadedFiles:
         yield from self._shared.get((suite.root, suite.path), ())
         yield suite.root / test.location.path
         evaluators = [inside for one in test.evaluators for inside in walk(one)]
+        if any(evaluator.type == "code_judge" for evaluator in evaluators):
+            yield from self._imported.get((suite.root, suite.path), ())
         for file in (
             *test.files,
             *(file for evaluator in evaluators for file in evaluator.files),
@@ -167,6 +210,16 @@ class LoadedFiles:
             for block in () if isinstance(message.content, str) else message.content:
                 if block.path:
                     yield block.path
+
+
+def _is_loaded(entry: "os.DirEntry[str]") -> bool:
+    """Whether an interpreter may load this regular file for a script next to it."""
+    is_code = entry.name in _LOADED or entry.name.endswith(SOURCE_SUFFIXES)
+    return (
+        is_code
+        and entry.is_file(follow_symlinks=False)
+        and entry.stat(follow_symlinks=False).st_size <= _MAX_LOADED
+    )
 
 
 def _state(path: Path) -> State | None:

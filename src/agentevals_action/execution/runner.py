@@ -275,7 +275,7 @@ class Runner:
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
-            user=self._options.isolation.user_of(sample.suite.root),
+            user=self._options.isolation.judge_of(sample.suite.root),
             copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
@@ -297,7 +297,7 @@ class Runner:
     async def _call_judge(
         self, sample: _Sample, target: Target, messages: Sequence[Message], repeat: int = 0
     ) -> Trace:
-        request = replace(self._request(sample, messages), repeat=repeat)
+        request = replace(self._request(sample, messages), repeat=repeat, is_judge=True)
         try:
             return sample.tally.add(await self._calls.complete(target, request))
         except AttemptError as error:

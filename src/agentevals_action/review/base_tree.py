@@ -16,7 +16,7 @@ from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import BASE_UID, HEAD_UID, ChildUser
+from agentevals_action.system.isolation import PRIVATE_TEMP, UIDS, ChildUser
 from agentevals_action.system.protection import give_worktree
 from agentevals_action.system.tree_files import walk_open
 
@@ -152,9 +152,10 @@ def base_worktree(
     """The tree of a commit in a folder outside the workspace, removed at the end. Raises GitError.
 
     Worktrees of killed runs are removed first. `temp` is the folder for temporary files, by default
-    that of the system. The tree belongs to `user`, the user of base's programs.
+    that of the system, or the private one if the tree belongs to `user`, the user of base's
+    programs.
     """
-    temp = (temp or Path(tempfile.gettempdir())).resolve()
+    temp = (temp or (PRIVATE_TEMP if user else Path(tempfile.gettempdir()))).resolve()
     if temp.is_relative_to(repository.root):
         raise GitError(
             f"the folder for temporary files, {temp}, lies in the workspace",
@@ -193,7 +194,7 @@ def _forget(repository: GitRepository, name: str) -> None:
 
 
 def restore_owner(paths: Iterable[Path], workspace: Path) -> None:
-    """Gives the files below the paths that belong to root, or to the users of head and base, to the
+    """Gives the files below the paths that belong to root, or to the users of programs, to the
     owner of the workspace, who can read them then. It does nothing unless this process is root.
     Symbolic links are not followed, and nothing outside the workspace changes."""
     if os.geteuid() != 0:
@@ -222,7 +223,7 @@ def _change_owner(
     # A file with a second name may belong to somebody outside the workspace.
     shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
     is_root = facts.st_uid == 0 != owner.st_uid
-    if facts.st_uid in (HEAD_UID, BASE_UID) or (is_root and not shared):
+    if facts.st_uid in UIDS or (is_root and not shared):
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 

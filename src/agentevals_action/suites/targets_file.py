@@ -340,8 +340,8 @@ class TargetUse:
     a target end in that error. `farther` are the errors of files farther up, which are reported if
     a target is missing. `suite` is the location of its root, `default_location` that of the name of
     its target in the suite or the configuration. `used` collects the targets that answer and judge
-    tests, `declared` is the suite's own, even if no test uses it. `files` are the files that were
-    read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
+    tests, `judges` those that judge, `declared` is the suite's own, even if no test uses it.
+    `files` are the files that were read, `timeout_seconds` the limit in `.agentv/config.yaml`."""
 
     table: TargetTable
     file: TargetsFile | None
@@ -352,6 +352,7 @@ class TargetUse:
     files: tuple[NamedFile, ...] = ()
     timeout_seconds: float | None = None
     used: dict[str, None] = field(default_factory=dict)
+    judges: dict[str, None] = field(default_factory=dict)
     declared: dict[str, None] = field(default_factory=dict)
 
     def check_default(self, findings: Findings) -> None:
@@ -389,6 +390,8 @@ class TargetUse:
         if self.file is None or (agent is None and not evaluator.target):
             return
         name = self.table.judge(evaluator.target, agent)
+        if name and name in self.table.targets:
+            self.judges[name] = None
         if evaluator.target:
             location = declared.target_location or evaluator.location
             self._use(evaluator.target, location, _MISSING, findings)
@@ -433,11 +436,13 @@ class TargetUse:
 
     def target_files(self) -> Iterable[NamedFile]:
         """The files that declare the used targets and the suite's own, and those in their
-        commands."""
-        for target in (self.table.targets[name] for name in (*self.declared, *self.used)):
+        commands: a program that judges is no part of the agent."""
+        for name in (*self.judges, *self.declared, *self.used):
+            target = self.table.targets[name]
             yield NamedFile(target.location.path, "targets file")
+            role = "judge's command" if name in self.judges else "target's command"
             for path in target.files:
-                yield NamedFile(path, "target's command")
+                yield NamedFile(path, role)
 
 
 def undeclared_target(suite: Suite) -> Diagnostic | None:

@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -17,9 +18,14 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-#: The users of head's and of base's programs, from a range that neither Debian nor systemd assigns.
-#: The Dockerfile names them.
-HEAD_UID, BASE_UID = 60801, 60802
+#: The users of head's and of base's programs and of their judges, from a range that neither Debian
+#: nor systemd assigns. The Dockerfile names them.
+HEAD_UID, BASE_UID, HEAD_JUDGE_UID, BASE_JUDGE_UID = UIDS = range(60801, 60805)
+#: The folder for temporary files of a run with isolation, which only root writes.
+#:
+#: Attack: interpreters search the folders above a program for `node_modules`, `package.json`,
+#: `tsconfig.json` or `.git`. Every user can write them into `/tmp`, for the other side as well.
+PRIVATE_TEMP = Path("/var/lib/agentevals")
 #: The most processes and threads of one user: an agent that starts more of them fails, before the
 #: machine has none left for the action.
 MAX_PROCESSES = 4096
@@ -36,7 +42,8 @@ TRAVERSABLE = 0o711
 
 @dataclass(frozen=True)
 class ChildUser:
-    """The user of one side's programs. Its group has the same number, and it is in no other.
+    """The user of one side's programs, or of its judges. Its group has the same number; judges are
+    in the group of the programs, too: they read, and where the group may, write what these made.
 
     It alone can enter `home` and `temp`. `tree` is the tree that the program belongs to."""
 
@@ -44,6 +51,12 @@ class ChildUser:
     home: Path
     temp: Path
     tree: Path | None = None
+    groups: tuple[int, ...] = ()
+
+    @property
+    def umask(self) -> int:
+        """The bits that new files do not have: what judges make, programs cannot change."""
+        return 0o022 if self.groups else 0o002
 
     def environment_of(self, environment: Mapping[str, str]) -> dict[str, str]:
         """An environment of child processes for this user: with its folders, and with a git that
@@ -64,17 +77,28 @@ class ChildUser:
 
 @dataclass(frozen=True)
 class Isolation:
-    """The users of head, whose tree is `checkout` (absolute), and of base; None for the user of the
-    action. The paths in `kept` are in the checkout and belong to nobody of them."""
+    """The users of the programs and the judges of head, whose tree is `checkout` (absolute), and of
+    base; None for the user of the action. The paths in `kept` are in the checkout and belong to
+    nobody of them.
+
+    Attack: an agent that ran as the user of its judge would leave a module in the `HOME` that the
+    judge's interpreter loads, or write a score into the judge's open standard output."""
 
     checkout: Path = Path()
     head: ChildUser | None = None
     base: ChildUser | None = None
+    head_judge: ChildUser | None = None
+    base_judge: ChildUser | None = None
     kept: frozenset[Path] = frozenset()
 
     def user_of(self, tree: Path) -> ChildUser | None:
-        """The user of the programs of a tree."""
+        """The user of the programs of a tree: agents, hooks and `prepare`."""
         user = self.head if tree == self.checkout else self.base
+        return replace(user, tree=tree) if user else None
+
+    def judge_of(self, tree: Path) -> ChildUser | None:
+        """The user of the programs that score the answers of a tree."""
+        user = self.head_judge if tree == self.checkout else self.base_judge
         return replace(user, tree=tree) if user else None
 
 
@@ -93,8 +117,8 @@ def find_obstacle(environ: Mapping[str, str]) -> str:
     if any(not effective & (1 << number) for number in _CAPABILITIES):
         return "the container has no right to change users or owners"
     ranges = (tuple(map(int, line.split())) for line in _lines(Path("/proc/self/uid_map")))
-    if not any(start <= HEAD_UID and start + count > BASE_UID for start, _, count in ranges):
-        return f"the container has no user {HEAD_UID}"
+    if not any(start <= UIDS[0] and start + count > UIDS[-1] for start, _, count in ranges):
+        return f"the container has no user {UIDS[0]}"
     return ""
 
 
@@ -116,13 +140,13 @@ def adopt_orphans() -> None:
 
 
 def end_processes(isolation: Isolation) -> None:
-    """Kills all processes of the users of head and base; without isolation, all descendants of a
-    process that adopts orphans. None of the programs that `process` starts may be running.
+    """Kills all processes of the users of programs and judges; without isolation, all descendants
+    of a process that adopts orphans. None of the programs that `process` starts may be running.
 
     Prevents that a program which left its process group (`setsid`, double fork) changes results
     after the tests, or the outputs and files of later steps."""
     if isolation.head is not None:
-        users = frozenset({HEAD_UID, BASE_UID})
+        users = frozenset(UIDS)
         _kill_all(lambda: [pid for pid, _, uids in _processes() if users & uids])
     elif _adopts_orphans():
         _kill_all(_descendants)
@@ -209,6 +233,14 @@ def give_folder(folder: Path, user: ChildUser | None) -> None:
     if user is not None:
         for path in (*folder.iterdir(), folder):
             os.chown(path, user.uid, user.uid, follow_symlinks=False)
+
+
+def give_to_group(folder: Path) -> None:
+    """Lets the group do in a folder, and all that is in it, what the owner may do."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) | (mode & stat.S_IRWXU) >> 3)
 
 
 @contextmanager

@@ -187,7 +187,8 @@ async def start(
     started."""
     identity: dict[str, Any] = {"env": dict(environment)}
     if user is not None:
-        identity = {"user": user.uid, "group": user.uid, "extra_groups": ()}
+        identity = {"user": user.uid, "group": user.uid, "extra_groups": user.groups}
+        identity["umask"] = user.umask
         identity["env"] = user.environment_of(environment)
         os.fchown(stdin.fileno(), user.uid, user.uid)  # it may be opened as /dev/stdin
     try:

@@ -18,9 +18,13 @@ from agentevals_action.formatting import joined
 from agentevals_action.system import stored_credentials, temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
+    BASE_JUDGE_UID,
     BASE_UID,
+    HEAD_JUDGE_UID,
     HEAD_UID,
+    PRIVATE_TEMP,
     TRAVERSABLE,
+    UIDS,
     ChildUser,
     Isolation,
     end_processes,
@@ -50,24 +54,28 @@ _SHARED = stat.S_ISVTX | 0o771
 def protected_checkout(
     repository: GitRepository, private: Sequence[Path], environ: Mapping[str, str]
 ) -> Iterator[Isolation]:
-    """Gives the checkout to head's user, and locks both users out of `.git`, of the folders in
+    """Gives the checkout to head's user, and locks all users out of `.git`, of the folders in
     `private` and of the folders that the runner mounts. At the end no process of them is left and
     all is as before, except that files of the users belong to them (see `restore_owner`).
 
     GitError without a repository, InvalidInput if an owner or a mode cannot be changed."""
     root, metadata = repository.root, repository.metadata
     _restore(metadata)
+    with _as_invalid_input():
+        PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
     own = [path for path in private if _is_own_folder(path, root)]
     ancestors = {one for path in own for one in path.parents if one.is_relative_to(root)}
     kept = frozenset({root / ".git", *own, *ancestors})
-    with temp_dirs.locked_folder(_PREFIX, Path(tempfile.gettempdir())) as folder:
+    with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base = (_make_user(folder, uid) for uid in (HEAD_UID, BASE_UID))
-        isolation = Isolation(root, head, base, kept)
+        head_judge = _make_user(folder, HEAD_JUDGE_UID, HEAD_UID)
+        base_judge = _make_user(folder, BASE_JUDGE_UID, BASE_UID)
+        isolation = Isolation(root, head, base, head_judge, base_judge, kept)
         try:
             with _as_invalid_input():
                 _lock(isolation, own, metadata, environ)
-                give_tree(root, head, kept, {root.stat().st_uid, HEAD_UID, BASE_UID})
+                give_tree(root, head, kept, {root.stat().st_uid, *UIDS})
             yield isolation
         finally:
             end_processes(isolation)
@@ -122,8 +130,8 @@ def _is_own_folder(path: Path, root: Path) -> bool:
     return False
 
 
-def _make_user(folder: Path, uid: int) -> ChildUser:
-    user = ChildUser(uid, folder / f"{uid}" / "home", folder / f"{uid}" / "tmp")
+def _make_user(folder: Path, uid: int, *groups: int) -> ChildUser:
+    user = ChildUser(uid, folder / f"{uid}" / "home", folder / f"{uid}" / "tmp", groups=groups)
     for path in (user.home.parent, user.home, user.temp):
         path.mkdir(mode=0o700)
         os.chown(path, uid, uid)

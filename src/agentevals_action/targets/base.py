@@ -19,6 +19,7 @@ class Request:
     """One call of a target.
 
     `attempt` counts the samples of a test from 0, `repeat` the same question within a sample.
+    `is_judge`: the reply is part of a score, and its program runs as the user of judges.
     `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
     `suite` is the path of the suite's file from the root, `question` the digest of the test's
     question in its fingerprint; both are empty if unknown."""
@@ -35,6 +36,7 @@ class Request:
     repeat: int = 0
     suite: str = ""
     question: str = ""
+    is_judge: bool = False
 
 
 @dataclass(frozen=True)

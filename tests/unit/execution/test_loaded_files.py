@@ -183,3 +183,41 @@ def test_copies__a_linked_script_runs_next_to_what_it_leads_to(root: Path) -> No
         [sys.executable, str(files.copy_of(script))], capture_output=True, text=True, check=True
     )
     assert done.stdout == "3\n"
+
+
+def test_imports__from_outside_the_folder_of_judges_are_copied_and_compared(root: Path) -> None:
+    helper = "src/helpers.py"
+    suites.write(
+        root,
+        {
+            helper: "NAME = 'real'\n",
+            "evals/judges/check.py": "import pathlib, sys\n"
+            "sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / 'src'))\n"
+            "import helpers\nprint(helpers.NAME)\n",
+        },
+    )
+    files, suite = loaded(root)
+    before = {test.id: files.states(suite, test) for test in suite.tests}
+    content = (root / helper).read_text()
+    (root / helper).write_text("NAME = 'rewritten'\n")
+    copy = files.copy_of(root / "evals/judges/check.py")
+    done = subprocess.run([sys.executable, str(copy)], capture_output=True, text=True, check=True)
+    assert done.stdout == "real\n"
+    changed = f"{helper} was changed by a program after it was loaded"
+    assert problems(files, suite) == {**dict.fromkeys(ALL, ""), "judged": changed}
+
+    (root / helper).write_text(content)
+    (judged,) = (test for test in suite.tests if test.id == "judged")
+    with pytest.raises(AttemptError, match="changed and restored by a program while the test ran"):
+        asyncio.run(files.check(suite, judged, before["judged"]))
+
+
+def test_copies__have_the_configuration_and_the_sources_as_they_were(root: Path) -> None:
+    names = ("package.json", "evals/tsconfig.json", "evals/judges/built.js")
+    suites.write(root, {**dict.fromkeys(names, "{}"), "evals/data.json": "{}"})
+    untracked = {"evals/tsconfig.json", "evals/judges/built.js", "evals/data.json"}
+    files, _ = loaded(root, tracked(root) - untracked)
+    suites.write(root, {**dict.fromkeys(names, "changed"), "evals/data.json": "new"})
+    top = files.copy_of(root / "evals/judges/check.py").parents[2]
+    assert [(top / name).read_text() for name in names] == ["{}"] * 3
+    assert (top / "evals/data.json").read_text() == "new"  # a judge may read what an agent wrote

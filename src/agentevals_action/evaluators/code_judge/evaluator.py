@@ -22,6 +22,7 @@ from pydantic import (
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import Case, EvaluatorOptions, folder_of
 from agentevals_action.evaluators.code_judge.imports import find_imports
+from agentevals_action.evaluators.code_judge.interpreters import without_current_folder
 from agentevals_action.evaluators.code_judge.payload import judge_payload
 from agentevals_action.evaluators.code_judge.target_proxy import target_proxy
 from agentevals_action.evaluators.judges.replies import UnreadableReply, find_object, read_score
@@ -211,14 +212,15 @@ class CodeJudge(EvaluatorOptions):
                 raise AttemptError(error.kind, message, error.hint) from None
 
     def _command(self, case: Case) -> list[str]:
-        """The words, with copies in place of the files that they name. The system looks for a
-        program without a slash on the PATH, not in the folder."""
+        """The words, with copies in place of the files that they name, for an interpreter that
+        loads nothing from the folder. The system looks for a program without a slash on the PATH,
+        not in the folder."""
         words = []
         for number, word in enumerate(self.script):
             path = Path(os.path.normpath(self._folder / word))
             copy = path if number == 0 and "/" not in word else case.copy_of(path)
-            words.append(word if copy == path else str(copy))
-        return words
+            words.append(word if copy == path or not copy.is_file() else str(copy))
+        return without_current_folder(words, self._folder, case.copy_of)
 
     async def _run(self, case: Case, environment: Mapping[str, str], payload: str) -> Score:
         limit = self.timeout_seconds or case.timeout

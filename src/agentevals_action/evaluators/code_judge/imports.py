@@ -9,7 +9,7 @@ from pathlib import Path
 _MAX_BYTES = 1024 * 1024  # of a file that is searched
 _MAX_FILES = 2_000  # of one program
 #: Suffixes of source files; `import` and `require` may leave them out.
-_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")
+SOURCE_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")
 #: Words of a source that may be paths.
 _WORD = re.compile(r"[^\s\"'`(){}\[\],;=<>|&$]+")
 _LOOKS_LIKE_PATH = re.compile(r"[./]\w")
@@ -38,7 +38,7 @@ def find_imports(
         if path in found or not _is_below(path, root):
             continue
         found[path] = None
-        if path in files or path.suffix in _SUFFIXES:
+        if path in files or path.suffix in SOURCE_SUFFIXES:
             waiting += _references(path, folders)
     return tuple(sorted(found.keys() - set(files)))
 
@@ -94,7 +94,11 @@ def _named_files(text: str, folders: Iterable[Path]) -> Iterator[Path]:
         word for word in _WORD.findall(_COMMENT.sub("", text)) if _LOOKS_LIKE_PATH.search(word)
     }
     for word in sorted(words):
-        suffixes = ("",) if word.endswith(_SUFFIXES) else ("", *_SUFFIXES, "/index.js", "/index.ts")
+        suffixes = (
+            ("",)
+            if word.endswith(SOURCE_SUFFIXES)
+            else ("", *SOURCE_SUFFIXES, "/index.js", "/index.ts")
+        )
         for folder in folders:
             yield from _existing(folder / f"{word.lstrip('/')}{suffix}" for suffix in suffixes)
 

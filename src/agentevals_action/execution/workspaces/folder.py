@@ -13,7 +13,12 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
-from agentevals_action.system.isolation import ChildUser, file_access_as, new_folder
+from agentevals_action.system.isolation import (
+    ChildUser,
+    file_access_as,
+    give_to_group,
+    new_folder,
+)
 from agentevals_action.system.temp_dirs import remove_folder
 from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
@@ -76,6 +81,9 @@ class Folder:
                 await self._in_thread(copy_tree, workspace.template, self.path, "refuse")
             else:
                 await self._in_thread(self.path.mkdir)
+            if run.user:  # its judges may run the tests of a project, which write there
+                self.path.parent.chmod(0o750)
+                await self._in_thread(give_to_group, self.path)
         for repo in workspace.repos:
             await run.repositories.check_out(repo, self.path)
         diff = FolderDiff(run.git, self.path, ours / "states")

@@ -14,6 +14,7 @@ from agentevals_action.formatting import last_lines
 from agentevals_action.model.file_model import ListOf
 from agentevals_action.model.runner_variables import is_never_passed
 from agentevals_action.system import process
+from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.paths import Folder
 from agentevals_action.system.workers import Program
 from agentevals_action.targets.agents import placeholders
@@ -47,7 +48,7 @@ class CommandRunner:
 
     def __init__(self, env: Sequence[str] | None, context: ProviderContext) -> None:
         self._environment = _select_variables(env, context)
-        self.scratch, self.isolation = context.scratch, context.isolation
+        self.scratch, self._isolation = context.scratch, context.isolation
         #: The variables that a failed command may need; empty if none were withheld.
         self.hint = ""
         if context.withheld:
@@ -80,7 +81,7 @@ class CommandRunner:
             limit=limit,
             on_output=on_output,
             done=done,
-            user=self.isolation.user_of(request.root),
+            user=self.user_of(request),
         )
 
     def program(
@@ -92,8 +93,13 @@ class CommandRunner:
             tuple(words),
             folder,
             tuple(sorted(self._variables(workspace).items())),
-            self.isolation.user_of(request.root),
+            self.user_of(request),
         )
+
+    def user_of(self, request: Request) -> ChildUser | None:
+        """The user that the command runs as for a request."""
+        of_tree = self._isolation.judge_of if request.is_judge else self._isolation.user_of
+        return of_tree(request.root)
 
     def _variables(self, workspace: Path | None) -> dict[str, str]:
         in_workspace = dict.fromkeys(WORKSPACE_VARIABLES, str(workspace)) if workspace else {}

@@ -256,7 +256,7 @@ class _Agent(Provider):
         with tempfile.TemporaryDirectory(
             prefix="agentevals-", dir=self._runner.scratch, ignore_cleanup_errors=True
         ) as folder:
-            give_folder(Path(folder), self._runner.isolation.user_of(request.root))
+            give_folder(Path(folder), self._runner.user_of(request))
             yield Path(folder).resolve() / "telemetry.jsonl"
 
     def _prompts(self, messages: Sequence[Message]) -> tuple[Sequence[str], str]:

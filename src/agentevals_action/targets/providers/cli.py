@@ -234,7 +234,7 @@ class _Connected(Provider):
         if placeholders.uses(command, "MESSAGES_FILE"):
             messages_file.write_text(json.dumps(wire_messages(request.messages)), encoding="utf-8")
         if needs_folder(command):
-            give_folder(files.folder, self._runner.isolation.user_of(request.root))
+            give_folder(files.folder, self._runner.user_of(request))
         has_prompt = any(placeholders.uses(command, name) for name in _PROMPTS)
         values = {
             "PROMPT": prompt,
