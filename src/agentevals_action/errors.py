@@ -107,6 +107,14 @@ class TargetDead(AttemptError):
         super().__init__("target", message, hint)
 
 
+class NotRecorded(AttemptError):
+    """A request that no cassette answers. The test could not be scored, whatever a judge's program
+    makes of it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__("target", message, hint)
+
+
 class Interrupted(BaseException):
     """SIGINT or SIGTERM, by name; not an `Exception`, so that no handler of errors catches it."""
 

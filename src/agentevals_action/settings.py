@@ -288,11 +288,21 @@ class Settings(BaseModel):
         None,
         "US dollars after which no further call is made; what remains is an error of kind budget.",
     )
-    cache: Annotated[Literal["off", "read", "on"], _choice("off", "read", "on")] = _input(
-        "off", "Use of cached model replies: off, read or on. Default: on if cache-dir is set.", ""
+    cache: Annotated[
+        Literal["off", "read", "on", "replay"], _choice("off", "read", "on", "replay")
+    ] = _input(
+        "off",
+        "Use of cached model replies: off, read, on, or replay (the cassettes alone answer). "
+        "Default: on if cache-dir is set.",
+        "",
     )
     cache_dir: _OwnFolder | None = _input(
         None, "Folder of the cache, relative to the workspace; keep it with actions/cache."
+    )
+    cassettes: _OwnFolder | None = _input(
+        None,
+        "Folder of the cassettes for replay, relative to the repository's root, as "
+        "`run --record` wrote them.",
     )
     env: _Names = _input(
         (),
@@ -383,18 +393,20 @@ class Settings(BaseModel):
     @field_validator("cache_dir")
     @classmethod
     def _check_cache(cls, folder: str | None, info: ValidationInfo) -> str | None:
-        if folder is None and (mode := info.data.get("cache", "off")) != "off":
+        if folder is None and (mode := info.data.get("cache")) in ("read", "on"):
             raise _Conflict(f"input `cache`: `{mode}` needs a folder; name one in `cache-dir`")
         return folder
 
     @field_validator("report_dir")
     @classmethod
     def _check_folders(cls, folder: str, info: ValidationInfo) -> str:
-        if (cache := info.data.get("cache_dir")) and _overlap(cache, folder):
-            raise _Conflict(
-                "inputs `cache-dir` and `report-dir`: one is inside the other; "
-                "name two separate folders"
-            )
+        for name in ("cache-dir", "cassettes"):
+            other = info.data.get(name.replace("-", "_"))
+            if other and _overlap(other, folder):
+                raise _Conflict(
+                    f"inputs `{name}` and `report-dir`: one is inside the other; "
+                    "name two separate folders"
+                )
         return folder
 
     @field_validator("baseline_file")

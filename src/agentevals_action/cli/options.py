@@ -15,7 +15,8 @@ READ_INPUTS = (
 #: The inputs of commands that run suites.
 RUN_INPUTS = (
     *("suites", "targets", "target", "judge-target", "max-concurrency", "timeout", "setup"),
-    *("prepare", "env", "strict", "max-cost-usd", "cache", "cache-dir", "report-dir"),
+    *("prepare", "env", "strict", "max-cost-usd", "cache", "cache-dir", "cassettes"),
+    "report-dir",
     "working-directory",
 )
 

@@ -78,6 +78,12 @@ _BASELINE = BaselineInfo("none", wanted=False, reason="`run` compares with nothi
     help="Keep the workspaces of tests that did not pass in `workspaces` of the report folder, as "
     "the agent left them, including secrets.",
 )
+@click.option(
+    "--record",
+    type=str,
+    metavar="FOLDER",
+    help="Write every request with its reply to cassettes in this folder, to commit them.",
+)
 @click.option("--junit", "junit_path", type=Path, help="Write the results as JUnit XML, too.")
 @json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
@@ -87,11 +93,14 @@ def command(
     tests: tuple[str, ...],
     resume: bool,
     keep_workspaces: bool,
+    record: str | None,
     junit_path: Path | None,
     as_json: bool,
     **inputs: str | None,
 ) -> int:
     """Run suites without a comparison: write the results and print a table."""
+    if record is not None:
+        inputs = _recording_inputs(record, inputs)
     loaded = load_suites(inputs, paths)
     suites = loaded.all_valid()
     for warning in (warning for suite in suites for warning in suite.warnings):
@@ -102,7 +111,7 @@ def command(
     report = folder / settings.report_dir
     output = output or report / "results.jsonl"
     keep = report / "workspaces" if keep_workspaces else None
-    with open_engine(settings, environ, folder, keep) as engine:
+    with open_engine(settings, environ, folder, keep, records=record is not None) as engine:
         running.check_targets(engine, suites)
         engine.load(suites, loaded.checkout.tracked)
         _check_output(output, suites)
@@ -122,6 +131,8 @@ def command(
             view = _decide(loaded, collected, commit, uncommitted, tests)
             raise _with_failure(error, view) from error.__cause__
         notices = list(engine.notices)
+    if record is not None:
+        notices.append(f"{counted(engine.recorded, 'cassette')} in {settings.cassettes} written")
     if keep and keep.is_dir():
         notices.append(
             f"{keep} contains workspaces as the agents left them, including secrets: "
@@ -141,6 +152,16 @@ def command(
         _print(view, collected, "these results" if resume else "this run")
     print(f"results: {output}", file=sys.stderr)
     return view.review.decision.exit_code
+
+
+def _recording_inputs(folder: str, inputs: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The inputs of a run that records in a folder; InvalidInput if they contradict that."""
+    if inputs["cache"] == "replay" or inputs["cassettes"] is not None:
+        raise InvalidInput(
+            "`--record` cannot be used with `--cache replay` or `--cassettes`",
+            "leave out one of them",
+        )
+    return {**inputs, "cassettes": folder}
 
 
 def _write_reports(
@@ -390,6 +411,7 @@ async def _execute(
             def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                 clean = redact_record(result, plan.redactor)
                 writer.add(index, clean)
+                engine.record(result)
                 collected.add(index, clean)
                 engine.count(clean)
                 progress.advance("tests", clean)
@@ -484,5 +506,6 @@ def _decide(
         baseline=_BASELINE,
         uncommitted=uncommitted,
         test_globs=globs,
+        replayed=settings.cache == "replay",
     )
     return build_view(review)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.cassettes import RecordedCalls, ReplayedCalls
 from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.definitions import Definitions
 from agentevals_action.execution.fingerprint import Fingerprints
@@ -25,6 +26,7 @@ from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.estimate import EstimateTally, Figures, sentence
 from agentevals_action.settings import Settings
+from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.targets_file import undeclared_target
 from agentevals_action.system import child_environment, process, redaction, temp_dirs
 from agentevals_action.system.isolation import (
@@ -53,7 +55,8 @@ class Engine:
     """Everything that a run needs. Only the settings and the environment determine it.
 
     The folders are absolute: `scratch` is for temporary files, `keep` gets the folders of agents
-    whose tests did not pass. `isolation` gives the users of child processes."""
+    whose tests did not pass. `isolation` gives the users of child processes. With `records`, the
+    folder of the cassettes gets the requests of the run with their replies."""
 
     def __init__(
         self,
@@ -63,6 +66,8 @@ class Engine:
         scratch: Path,
         keep: Path | None = None,
         isolation: Isolation = NO_ISOLATION,
+        *,
+        records: bool = False,
     ) -> None:
         environment, withheld = child_environment.scrub(environ, settings.env)
         allowed = {name: environ[name] for name in settings.env if name in environ}
@@ -74,7 +79,8 @@ class Engine:
         self._notices = Notices()
         self._tally = EstimateTally()
         self._budget = Budget(settings.max_cost_usd)
-        self._cache, keys = self._open_cache(workspace, allowed)
+        keys = self._cache_keys(workspace, allowed)
+        self._cache = self._open_cache(workspace)
         # Those of head and of base: each may use as many as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
         self.calls = TargetClient(
@@ -82,8 +88,15 @@ class Engine:
             ProviderContext({}, environment, allowed, withheld, scratch, isolation, workers),
             budget=self._budget,
             cache=self._cache,
-            keys=keys,
+            keys=keys if self._cache else None,
         )
+        self._replayed = self._recorded = None
+        folder, notice = settings.cassettes, self._notices.add
+        if settings.cache == "replay" and folder:
+            self._replayed = ReplayedCalls(self.calls, keys, folder)
+        elif records and folder:
+            cassettes = CassetteFolder(workspace, folder)
+            self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
         self.loaded = LoadedFiles(scratch / "judges")
         self.fingerprints = Fingerprints(settings.watch_rules, self._variables, self.loaded.digests)
         options = RunOptions(
@@ -94,14 +107,14 @@ class Engine:
             withheld,
             isolation,
         )
-        run_id, notice = scratch.name.removeprefix(_PREFIX), self._notices.add
+        run_id = scratch.name.removeprefix(_PREFIX)
         open_workspaces = functools.partial(
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
-        own = (settings.report_dir, settings.cache_dir)
+        own = (settings.report_dir, settings.cache_dir, folder if records else None)
         writes = CheckoutWrites(notice, environ, (workspace / name for name in own if name))
         self.runner = Runner(
-            self.calls,
+            self._replayed or self._recorded or self.calls,
             options,
             self.fingerprints.of,
             open_workspaces,
@@ -118,18 +131,40 @@ class Engine:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
-        return (*self._budget.notices(), *self._notices.sentences())
+        missing = self._replayed.notices() if self._replayed else ()
+        return (*self._budget.notices(), *missing, *self._notices.sentences())
 
-    def _open_cache(
-        self, workspace: Path, allowed: Mapping[str, str]
-    ) -> tuple[Cache | None, CacheKeys | None]:
+    @property
+    def replays(self) -> bool:
+        """Whether cassettes answer, so that each reply is the same again."""
+        return self._replayed is not None
+
+    def _cache_keys(self, workspace: Path, allowed: Mapping[str, str]) -> CacheKeys:
         settings = self._settings
-        if settings.cache == "off" or settings.cache_dir is None:
-            return None, None
-        folder = workspace / settings.cache_dir
-        files = CacheFiles(excluded=(folder, workspace / settings.report_dir))
-        cache = Cache(folder, settings.cache, self._notices.add)
-        return cache, CacheKeys(allowed, self._notices.add, files)
+        own = (settings.cache_dir, settings.report_dir, settings.cassettes)
+        files = CacheFiles(excluded=[workspace / name for name in own if name])
+        return CacheKeys(allowed, self._notices.add, files)
+
+    def _open_cache(self, workspace: Path) -> Cache | None:
+        settings = self._settings
+        if settings.cache not in ("read", "on") or settings.cache_dir is None:
+            return None
+        return Cache(workspace / settings.cache_dir, settings.cache, self._notices.add)
+
+    def trust_cassettes(self, folder: CassetteFolder | None) -> None:
+        """Replays from this folder alone from now on, and nothing if it is None."""
+        if self._replayed:
+            self._replayed.trust_only(folder)
+
+    def record(self, result: TestResult) -> None:
+        """Writes the cassette of a test that is done, if the run records. Raises OutputError."""
+        if self._recorded:
+            self._recorded.write(result)
+
+    @property
+    def recorded(self) -> int:
+        """The number of cassettes that were written."""
+        return self._recorded.written if self._recorded else 0
 
     def restrict(self, permissions: Permissions) -> None:
         """Limits the variables that targets may use from now on."""
@@ -137,12 +172,13 @@ class Engine:
 
     def target_errors(self, suite: Suite) -> tuple[Diagnostic, ...]:
         """A diagnostic for each target that the suite uses and that is not declared, or needs an
-        unset variable."""
+        unset variable. A replay needs none."""
         known = self._variables(suite.root, suite.folder)
         undeclared = undeclared_target(suite)
         diagnostics = [undeclared] if undeclared else []
         for target in (suite.targets.targets[name] for name in suite.used_targets):
-            if names := [name for name in target.variables if name not in known]:
+            names = [name for name in target.variables if name not in known]
+            if names and not self.replays:
                 problem = f"the target `{target.name}` needs {', '.join(names)}"
                 problem = f"{problem}, which {'is' if len(names) == 1 else 'are'} not set"
                 advice = "give it to the step as `env:` from a secret, or put it into a .env file"
@@ -158,6 +194,8 @@ class Engine:
         redact_with(redactor.redact)
         if self._cache is not None:
             self._cache.leaks = lambda text: redactor.redact(text) != text
+        if self._recorded is not None:
+            self._recorded.redactor = redactor
         return redactor
 
     def _secrets(self, suites: Iterable[Suite]) -> set[str]:
@@ -187,6 +225,8 @@ class Engine:
         on head and on base. `earlier` are the figures of the last results file, used if there is no
         cache."""
         settings = self._settings
+        if self.replays:
+            return ""
         return sentence(
             tests,
             base,
@@ -226,6 +266,8 @@ def open_engine(
     workspace: Path,
     keep: Path | None = None,
     isolation: Isolation = NO_ISOLATION,
+    *,
+    records: bool = False,
 ) -> Iterator[Engine]:
     """An engine with a folder for the temporary files of its run. From now on child processes
     cannot read the environment of this process. At the end no process of a program is left."""
@@ -239,7 +281,7 @@ def open_engine(
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
         try:
-            yield Engine(settings, environ, workspace, scratch, keep, isolation)
+            yield Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
         finally:
             end_processes(isolation)
 

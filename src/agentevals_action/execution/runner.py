@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
-from agentevals_action.errors import AttemptError
+from agentevals_action.errors import AttemptError, NotRecorded
 from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.checkout_writes import CheckoutWrites
 from agentevals_action.execution.loaded_files import LoadedFiles, State
@@ -27,8 +27,7 @@ from agentevals_action.results.build import CostTally, error_result, sample_resu
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.resources import exhausted
-from agentevals_action.targets.base import ProviderOptions, Request
-from agentevals_action.targets.calls.client import TargetClient
+from agentevals_action.targets.base import Calls, ProviderOptions, Request
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +64,8 @@ class _Sample:
     workspaces: Workspaces
     fingerprint: Fingerprint
     tally: CostTally = field(default_factory=CostTally)
+    #: What a program that judges asked for and no cassette has.
+    not_recorded: list[AttemptError] = field(default_factory=list)
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Runner:
 
     def __init__(
         self,
-        calls: TargetClient,
+        calls: Calls,
         options: RunOptions,
         fingerprint: Callable[[Suite, Test], Fingerprint],
         open_workspaces: Callable[[], Workspaces],
@@ -280,6 +281,8 @@ class Runner:
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
         await self._loaded.check(sample.suite, sample.test, before)
+        if sample.not_recorded:  # a program may give a score without the reply
+            raise sample.not_recorded[0]
         return sample_result(work, results, sample.tally)
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
@@ -289,7 +292,12 @@ class Runner:
             question = repr((name, messages))
             asked[question] += 1  # a program may ask the same twice to get two answers
             target = _target(sample.suite, name, "target")
-            return await self._call_judge(sample, target, messages, asked[question] - 1)
+            try:
+                return await self._call_judge(sample, target, messages, asked[question] - 1)
+            except AttemptError as error:
+                if isinstance(error.__cause__, NotRecorded):
+                    sample.not_recorded.append(error)
+                raise
 
         names = tuple(sorted(sample.suite.targets.targets))
         return evaluators.Judges(_judge(sample, evaluator).name, names, ask)

@@ -75,7 +75,7 @@ class Review:
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
     `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran.
-    `template` renders the comment, None is the packaged one."""
+    `template` renders the comment, None is the packaged one. `replayed`: cassettes answered."""
 
     head_sha: str
     base_sha: str | None
@@ -93,3 +93,4 @@ class Review:
     uncommitted: tuple[str, ...] = ()
     test_globs: tuple[str, ...] = ()
     template: CommentTemplate | None = None
+    replayed: bool = False

@@ -16,6 +16,7 @@ from agentevals_action.model.suite import BrokenSuite, NamedFile, Suite
 from agentevals_action.review.base_tree import Base
 from agentevals_action.review.selection import Change, describe_removed, useless_rules
 from agentevals_action.settings import Settings
+from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.system.git import GitRepository
 
@@ -49,7 +50,9 @@ def find_change(
             for suite in base.suites
         },
         base_watch=base.watch,
-        imported=imported_by_judges(suites) if files else {},
+        imported=_with_cassettes(imported_by_judges(suites), files, settings, repository.root)
+        if files
+        else {},
     )
     folders = (*submodules, *(link for link in links if (repository.root / link).is_dir()))
     known = (*(suite.path for suite in suites), *base_suites)
@@ -94,6 +97,30 @@ def imported_by_judges(
 ) -> Mapping[str, Sequence[NamedFile]]:
     """The files that judges import, by the path of the suite: a change of one affects the suite."""
     return {suite.path: imported_files(suite) for suite in suites if isinstance(suite, Suite)}
+
+
+def _with_cassettes(
+    imported: Mapping[str, Sequence[NamedFile]],
+    files: Sequence[ChangedFile],
+    settings: Settings,
+    root: Path,
+) -> Mapping[str, Sequence[NamedFile]]:
+    """The files of each suite with its cassettes that the change edits, if cassettes answer."""
+    if settings.cache != "replay" or settings.cassettes is None:
+        return imported
+    cassettes = CassetteFolder(root, settings.cassettes)
+    changed = [PurePosixPath(path) for path in _all_paths(files)]
+    return {
+        suite: (
+            *found,
+            *(
+                NamedFile(str(path), "cassette")
+                for path in changed
+                if path.parent == cassettes.folder_of(suite)
+            ),
+        )
+        for suite, found in imported.items()
+    }
 
 
 def describe_change(

@@ -49,6 +49,7 @@ from agentevals_action.review.selection import (
 from agentevals_action.review.target_permissions import read_permissions
 from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
 from agentevals_action.settings import Settings
+from agentevals_action.suites.cassette_file import CassetteFolder
 from agentevals_action.suites.checkout import (
     Checkout,
     distinct_errors,
@@ -212,6 +213,7 @@ def _read_decisive(
     uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
+    cassettes = _trust_cassettes(engine, job, base, change, settings)
     plan = _plan(selected, suites, base, engine, job)
     quarantines = _read_quarantines(request, checkout, base)
     acceptance = request.host.acceptance(settings.accept_label)
@@ -231,7 +233,7 @@ def _read_decisive(
         template=template,
         uncommitted=uncommitted,
         differing=sorted(named.intersection(uncommitted) & checkout.tracked),
-        notices=(*filter(None, [uncovered]), *change_notices, *template_notices),
+        notices=(*filter(None, [uncovered, cassettes]), *change_notices, *template_notices),
     )
 
 
@@ -277,6 +279,7 @@ def _decide(
         suites_in_repository=len(suites),
         notices=(*decisive.notices, *filter(None, [refusal, differing])),
         samples=settings.samples,
+        replayed=settings.cache == "replay",
         uncommitted=decisive.uncommitted,
         template=decisive.template,
     )
@@ -340,7 +343,13 @@ def _with_suites(request: _Request, base: Base, root: Path) -> Base:
     environ = request.workspace.environ
     checkout = Checkout.at(root, settings, environ, is_commit=True)
     suites = load_all(checkout, settings, suite_paths(checkout, settings), root, environ)
-    return replace(base, suites=suites, tracked=checkout.tracked, watch=settings.watch_rules)
+    return replace(
+        base,
+        suites=suites,
+        tracked=checkout.tracked,
+        watch=settings.watch_rules,
+        cassettes=settings.cassettes,
+    )
 
 
 def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:
@@ -360,6 +369,27 @@ def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, 
         {path: on_base[there] for path, there in base_paths.items() if there in on_base},
         tuple(dict.fromkeys(one for diagnostics in missing.values() for one in diagnostics)),
     )
+
+
+def _trust_cassettes(
+    engine: Engine, job: Job, base: Base, change: Change, settings: Settings
+) -> str:
+    """The sentence about the cassettes that the change edits, empty if there are none. In a job
+    without secrets, which nobody of the project recorded for, base's cassettes alone answer."""
+    if not engine.replays:
+        return ""
+    edited = [
+        file.path for file in change.files or () if file.path.startswith(f"{settings.cassettes}/")
+    ]
+    if not job.without_secrets:
+        known = "their replies decide about the outcome"
+    else:
+        folder = None
+        if base.root is not None and base.cassettes is not None:
+            folder = CassetteFolder(base.root, base.cassettes)
+        engine.trust_cassettes(folder)
+        known = f"only those of the base answer, because {job.without_secrets}"
+    return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
 
 
 def _find_edits(plan: _Plan, definitions: Definitions) -> dict[str, SuiteEdits]:
@@ -405,7 +435,9 @@ async def _run(
         falls = compare_runs.find_falls(runs, plan.selections)
         blocking = compare_runs.failing_tests(runs, fail_on) if settings.confirm else []
         paths = {*falls, *(path for path, _ in blocking)}
-        deterministic = _deterministic_tests({path: plan.head[path] for path in paths})
+        deterministic = _deterministic_tests(
+            {path: plan.head[path] for path in paths}, sides.engine.replays
+        )
         suspects = compare_runs.to_suspects(falls, deterministic)
         failing = [(path, test) for path, test in blocking if test not in deterministic[path]]
         if not suspects and not failing:
@@ -426,10 +458,10 @@ async def _run_head(plan: _Plan, sides: Sides) -> dict[str, SuiteRun]:
     return await sides.run_head(plan.head)
 
 
-def _deterministic_tests(suites: Mapping[str, Suite]) -> dict[str, frozenset[str]]:
-    """The ids of the deterministic tests of these suites."""
+def _deterministic_tests(suites: Mapping[str, Suite], replays: bool) -> dict[str, frozenset[str]]:
+    """The ids of the deterministic tests of these suites: in a replay, all."""
     return {
-        path: frozenset(test.id for test in suite.tests if is_deterministic(suite, test))
+        path: frozenset(test.id for test in suite.tests if replays or is_deterministic(suite, test))
         for path, suite in suites.items()
     }
 

@@ -16,7 +16,7 @@ from agentevals_action.suites.files.validation_errors import describe_value
 from agentevals_action.suites.files.yaml_reader import read_settings_map
 
 #: The inputs that the file may hold, as a text or a list of texts.
-INPUTS = ("watch", "suites", "targets")
+INPUTS = ("watch", "suites", "targets", "cassettes")
 
 
 def with_configuration(settings: Settings, root: Path) -> Settings:

@@ -80,6 +80,8 @@ class Configuration(FileModel):
     """Globs of the suite files: the input of that name, where the workflow does not give it."""
     targets: NonEmpty | None = None
     """The targets file: the input of that name, where the workflow does not give it."""
+    cassettes: NonEmpty | None = None
+    """The folder of the cassettes: the input of that name, where the workflow does not give it."""
 
 
 def read_quarantines(

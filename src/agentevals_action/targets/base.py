@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.suite import Message
+from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.paths import Folder
@@ -55,6 +56,14 @@ class ProviderContext:
     scratch: Path | None = None
     isolation: Isolation = NO_ISOLATION
     workers: Workers = field(default_factory=Workers)
+
+
+class Calls(Protocol):
+    """Answers the requests of a run: by calls of targets, or from cassettes."""
+
+    async def complete(self, target: Target, request: Request) -> Trace:
+        """One answer of a target. Raises AttemptError."""
+        ...
 
 
 class Provider(Protocol):

@@ -82,13 +82,14 @@ def compare_amounts(
 @dataclass(frozen=True)
 class Spending:
     """The cost of a run in US dollars (None if no reply has a known cost) with the sources of the
-    known costs, and its replies."""
+    known costs, and its replies. `replayed`: the cached ones come from cassettes."""
 
     cost_usd: float | None
     replies: int
     cached: int
     unpriced: int
     sources: tuple[str, ...] = ()
+    replayed: bool = False
 
     def sentence(self, subject: str = "this run") -> str:
         """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.`
@@ -103,7 +104,9 @@ class Spending:
         if self.unpriced and (self.cost_usd or self.cached):
             parts.append(f"the cost of {self._share(self.unpriced)} is unknown")
         if self.cached:
-            parts.append(f"{self._share(self.cached)} came from the cache")
+            words = f"{plural(self.cached, 'was', 'were')} replayed from cassettes"
+            words = words if self.replayed else "came from the cache"
+            parts.append(f"{self._share(self.cached)} {words}")
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]}." if text else ""
 
@@ -111,7 +114,7 @@ class Spending:
         return f"{number:,} of {self.replies:,} {plural(self.replies, 'reply', 'replies')}"
 
 
-def spent_by(parts: Iterable[_Part]) -> Spending:
+def spent_by(parts: Iterable[_Part], *, replayed: bool = False) -> Spending:
     """The sum over suites, tests or samples."""
     parts = list(parts)
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
@@ -121,6 +124,7 @@ def spent_by(parts: Iterable[_Part]) -> Spending:
         replies=sum(part.replies for part in parts),
         cached=sum(part.cached_replies for part in parts),
         unpriced=sum(part.unpriced_replies for part in parts),
+        replayed=replayed,
     )
 
 
@@ -141,4 +145,4 @@ def spent_by_review(review: Review) -> Spending:
                 if test.evidence
                 for sample in test.evidence.base_samples
             ]
-    return spent_by(parts)
+    return spent_by(parts, replayed=review.replayed)

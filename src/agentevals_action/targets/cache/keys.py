@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from agentevals_action.model.json_values import replace_surrogates
+from agentevals_action.model.messages import wire_message
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.model.target import Target
 from agentevals_action.system import redaction
@@ -76,6 +78,39 @@ class CacheKeys:
         derived = _derive([*secrets, *_secrets_in(fields)])
         return hmac.digest(derived, data, "sha256").hex()
 
+    def describe(self, target: Target, request: Request) -> dict[str, Any]:
+        """A request as data for a reader, by the same facts as a key. The definition is as written:
+        a variable is its name. Secrets are masked, and only the names of headers are kept.
+
+        ValueError with the reason if the reply depends on what is not part of the request."""
+        options = target.options
+        if not isinstance(options, ProviderOptions):
+            raise TypeError(f"the options of {target.provider} are not those of a provider")
+        if request.workspace is not None:
+            raise ValueError("the agent works in a workspace, whose files are not in the request")
+        if not options.is_defined and not target.cache_key:
+            raise ValueError("its definition does not contain its code; name it in `cache_key`")
+        fields = {
+            name: value
+            for name, value in options.model_dump(exclude_defaults=True).items()
+            if name not in _IRRELEVANT
+        }
+        try:
+            parts = {
+                "provider": target.provider,
+                "options": _without_secrets(fields),
+                "sample": request.attempt + 1,
+                "repeat": request.repeat or None,
+                "messages": [self._readable_message(message) for message in request.messages],
+                "behind": None if options.is_defined else self._code_behind(target, request),
+            }
+            readable: dict[str, Any] = self._readable(
+                {name: value for name, value in parts.items() if value is not None}, request
+            )
+        except OSError as error:
+            raise ValueError(f"a file of it cannot be read ({error.strerror or error})") from None
+        return readable
+
     def _message(self, message: Message) -> Any:
         content: Any = message.content
         if not isinstance(content, str):
@@ -91,6 +126,14 @@ class CacheKeys:
             ],
         }
 
+    def _readable_message(self, message: Message) -> dict[str, Any]:
+        data = wire_message(message)
+        if not isinstance(message.content, str):
+            for block, written in zip(message.content, data["content"], strict=True):
+                if block.path is not None:
+                    written["sha256"] = self._files.digest(block.path)
+        return data
+
     def _block(self, block: Block) -> Any:
         digest = None if block.path is None else self._files.digest(block.path)
         return [block.type, block.value, digest]
@@ -98,10 +141,20 @@ class CacheKeys:
     def _behind(self, target: Target, fields: Mapping[str, Any], request: Request) -> Any:
         named = fields.get("env")
         names = self._allowed if named is None else named
+        code = self._code_behind(target, request)
+        return {
+            "files": code["files"],
+            "command": code["command"],
+            "variables": {name: self._allowed.get(name) for name in sorted(names)},
+            "folder": code["folder"],
+            "eval_id": code["eval_id"],
+            "metadata": code["metadata"],
+        }
+
+    def _code_behind(self, target: Target, request: Request) -> dict[str, Any]:
         return {
             "files": self._files.matching(request.root, target.cache_key),
             "command": {path: self._command_file(request, path) for path in target.files},
-            "variables": {name: self._allowed.get(name) for name in sorted(names)},
             "folder": request.suite_folder.relative_to(request.root).as_posix(),
             "eval_id": request.eval_id,
             "metadata": request.metadata,
@@ -128,6 +181,35 @@ class CacheKeys:
             path = value.relative_to(request.root).as_posix()
             return {"file": [path, self._files.digest(request.root / value)]}
         return {type(value).__name__: str(value)}
+
+    def _readable(self, value: Any, request: Request) -> Any:
+        """JSON data without markers, for `describe`."""
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {str(key): self._readable(item, request) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._readable(item, request) for item in value]
+        if isinstance(value, set | frozenset):
+            return sorted((self._readable(item, request) for item in value), key=json.dumps)
+        if isinstance(value, PurePath):
+            path = value.relative_to(request.root).as_posix()
+            return {"file": path, "sha256": self._files.digest(request.root / value)}
+        return replace_surrogates(str(value))
+
+
+def _without_secrets(value: Any, name: str = "") -> Any:
+    """Fields of options with the names of headers alone, and with masked texts where the name of a
+    field looks secret."""
+    if isinstance(value, str):
+        return redaction.MASK if redaction.looks_secret(name) else value
+    if isinstance(value, Mapping):
+        if name == "headers":
+            return sorted(value)
+        return {key: _without_secrets(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(item, name) for item in value]
+    return value
 
 
 def _secrets_in(value: Any, name: str = "") -> Iterator[str]:

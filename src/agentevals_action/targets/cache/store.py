@@ -70,9 +70,13 @@ class Limits:
 
 
 def check_cache(settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
-    """InvalidInput if the folder of the cache leads out of the workspace or comes with the
-    change."""
-    if settings.cache == "off" or settings.cache_dir is None:
+    """InvalidInput if the folder of the cache leads out of the workspace or comes with the change,
+    or if there are no cassettes to replay."""
+    if settings.cache == "replay" and settings.cassettes is None:
+        raise InvalidInput(
+            "input `cache`: `replay` needs a folder of cassettes", "name it in `cassettes`"
+        )
+    if settings.cache not in ("read", "on") or settings.cache_dir is None:
         return
     workspace = folder.resolve()
     try:

@@ -2,6 +2,7 @@
 does."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -308,3 +309,52 @@ def test_key__a_folder_alone_names_all_below_it(tmp_path: Path) -> None:
         == key(agent("./agent/**"), asked(root))
         == key(agent("agent/**/*"), asked(root))
     )
+
+
+def described(target: Target, request: Request) -> dict[str, Any]:
+    return CacheKeys({}, print).describe(target, request)
+
+
+def test_describe__names_files_and_variables_and_masks_secrets(tmp_path: Path) -> None:
+    target = targets.target(
+        {**MODEL, "api_key": "${{ KEY }}", "base_url": "${{ URL }}", "config": {"max_tokens": 9}}
+    )
+    found = described(target, asked(files(tmp_path)))
+    assert found["options"] == {
+        "model": "m",
+        "base_url": "${{ URL }}",
+        "config": {"max_tokens": 9},
+    }
+    content = found["messages"][1]["content"]
+    assert [sorted(block) for block in content] == [
+        ["type", "value"],
+        ["sha256", "type", "value"],
+        ["sha256", "type", "value"],
+        ["type", "value"],
+    ]
+
+
+def test_describe__keeps_the_names_of_headers_alone(tmp_path: Path) -> None:
+    headers = {"X-Api-Key": "abc-123-def-456", "Accept": "text/plain"}
+    target = replace(
+        targets.target({"provider": "http", "url": "https://a.example", "headers": headers}),
+        cache_key=("agent/**",),
+    )
+    found = described(target, asked(files(tmp_path)))
+    assert found["options"]["headers"] == ["Accept", "X-Api-Key"]
+    assert set(found["behind"]["files"]) == {"agent/run.py", "agent/prompt.md"}
+
+
+@pytest.mark.parametrize(
+    ("target", "fields", "reason"),
+    [
+        (targets.target(AGENT), {}, "name it in `cache_key`"),
+        (model(), {"workspace": Path("/w")}, "works in a workspace"),
+        (agent("missing/**"), {}, "no file matches `missing/**`"),
+    ],
+)
+def test_describe__refuses_what_the_reply_depends_on_and_the_request_lacks(
+    tmp_path: Path, target: Target, fields: Mapping[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        described(target, asked(files(tmp_path), **fields))
