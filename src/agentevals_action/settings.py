@@ -417,6 +417,11 @@ class Settings(BaseModel):
         return file
 
     @property
+    def output_folders(self) -> tuple[str, ...]:
+        """The folders that the action writes, relative to the workspace."""
+        return tuple(name for name in (self.report_dir, self.cache_dir) if name)
+
+    @property
     def watch_rules(self) -> tuple[WatchRule, ...]:
         """The rules of `watch`, which hold from the repository's root and, like `suites`, from the
         working directory."""

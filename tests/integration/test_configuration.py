@@ -105,6 +105,13 @@ def test_targets__of_the_file_are_used_from_every_folder(tmp_path: Path) -> None
         ),
         ("watch: a => b => c\n", ".agentevals.yaml:1:8: `watch` is "),
         ("\ntargets: ../x\n", ".agentevals.yaml:2:10: `targets` is "),
+        (
+            "targets: [x]\n",
+            ".agentevals.yaml:1:10: `targets` is a list; write the path of a targets file",
+        ),
+        ("watch:\n  - a\n  - b => c => d\n", ".agentevals.yaml:3:5: `watch` is the text "),
+        ("suites: [a, 5]\n", ".agentevals.yaml:1:13: `suites` is the number 5; write a text"),
+        ("suites: []\n", ".agentevals.yaml:1:9: `suites` is an empty list; write a text"),
     ],
 )
 def test_errors__of_the_file_have_a_location(
@@ -116,6 +123,47 @@ def test_errors__of_the_file_have_a_location(
         done = command.run(repository.path, *arguments)
         assert done.code == 2
         assert error in done.err
+
+
+def test_errors__of_inputs_and_quarantine_are_reported_together(tmp_path: Path) -> None:
+    repository = repository_with(
+        tmp_path, "watsch: a\nquarantine: [{tests: a, expires: 2020-01-01}]\nwatch: 1\nsuites: {}\n"
+    )
+
+    done = command.run(repository.path, "validate")
+
+    assert [line.split(" ")[0] for line in done.err.splitlines()[:-1]] == [
+        ".agentevals.yaml:1:1:",
+        ".agentevals.yaml:2:14:",
+        ".agentevals.yaml:2:14:",
+        ".agentevals.yaml:3:8:",
+        ".agentevals.yaml:4:9:",
+    ]
+    assert "5 errors in .agentevals.yaml, nothing was run" in done.err
+
+
+@pytest.mark.parametrize("name", [("validate",), ("review", "--base", "HEAD")])
+def test_suites__a_pattern_that_matches_nothing_is_named(
+    tmp_path: Path, name: tuple[str, ...]
+) -> None:
+    repository = repository_with(tmp_path, "suites: ['nothing/*', '!x/**']\n")
+
+    done = command.run(repository.path, *name)
+
+    assert done.code == 2
+    assert "`nothing/*` in `suites` matches no suite" in done.err
+    assert "write globs from the root of the repository, as `evals/**/*.yaml`" in done.err
+
+
+def test_review__the_report_of_an_earlier_review_needs_no_watch(tmp_path: Path) -> None:
+    repository = repository_with(tmp_path, "")
+    first = command.run(repository.path, "review", "--base", "HEAD", "--select", "all")
+    assert (repository.path / "agentevals-report/comment.md").is_file(), first.err
+
+    again = command.run(repository.path, "review", "--base", "HEAD")
+    assert "agentevals-report/" not in again.out
+    repository.write({"src/kb.py": ""})
+    assert "covers `src/kb.py`" in command.run(repository.path, "review", "--base", "HEAD").out
 
 
 def test_subfolder__the_suites_of_the_repository_are_found(tmp_path: Path) -> None:

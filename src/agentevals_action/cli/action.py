@@ -205,9 +205,7 @@ class _Gate:
             warn_of_credentials(self.repository)
             yield NO_ISOLATION
             return
-        folders = (
-            workspace.folder / name for name in (settings.report_dir, settings.cache_dir) if name
-        )
+        folders = (workspace.folder / name for name in settings.output_folders)
         with protected_checkout(self.repository, tuple(folders), workspace.environ) as users:
             yield users
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.cli.options import as_environment
-from agentevals_action.errors import InvalidInput
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
 from agentevals_action.suites import checkout as checkouts
@@ -48,8 +47,5 @@ def load_suites(inputs: Mapping[str, str | None], paths: Sequence[Path] = ()) ->
     names = checkouts.suite_paths(checkout, settings, paths)
     suites = checkouts.load_all(checkout, settings, names, folder, environ)
     if not suites:
-        raise InvalidInput(
-            "there is no suite in this repository",
-            "write an EVAL.yaml, or correct `suites` and `working-directory`",
-        )
+        raise checkouts.no_suite(settings)
     return LoadedSuites(folder, environ, settings, checkout, suites)

@@ -111,8 +111,8 @@ class Engine:
         open_workspaces = functools.partial(
             Workspaces, scratch, environment, withheld, run_id, notice, keep, isolation
         )
-        own = (settings.report_dir, settings.cache_dir, folder if records else None)
-        writes = CheckoutWrites(notice, environ, (workspace / name for name in own if name))
+        own = (*settings.output_folders, *([folder] if records and folder else ()))
+        writes = CheckoutWrites(notice, environ, (workspace / name for name in own))
         self.runner = Runner(
             self._replayed or self._recorded or self.calls,
             options,

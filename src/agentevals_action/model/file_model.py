@@ -6,9 +6,17 @@ import textwrap
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
@@ -60,6 +68,19 @@ def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> Validation
         for steps, problem in problems.items()
     ]
     return ValidationError.from_exception_data("values", errors)
+
+
+class TargetModel(FileModel):
+    """Data of a targets file: an optional field that is empty is an error, because `trace:` without
+    a value would silently mean that there is no trace."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[info.field_name or ""]
+        if value is None and type(None) in get_args(field.annotation):
+            raise expected("a value, or leave it out")
+        return value
 
 
 def fields_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:

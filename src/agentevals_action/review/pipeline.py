@@ -54,6 +54,7 @@ from agentevals_action.suites.checkout import (
     Checkout,
     distinct_errors,
     load_all,
+    no_suite,
     suite_paths,
 )
 from agentevals_action.suites.configuration_file import with_configuration
@@ -196,11 +197,10 @@ def _read_decisive(
     job, workspace, repository = request.job, request.workspace, request.repository
     settings = workspace.settings
     if not suites:
-        raise _no_suite([suite.path for suite in base.suites])
+        raise no_suite(settings, [suite.path for suite in base.suites])
+    root = repository.root
     uncommitted = tuple(
-        path
-        for path in repository.uncommitted()
-        if not (repository.root / path).is_relative_to(workspace.report)
+        path for path in repository.uncommitted() if not workspace.writes(root / path)
     )
     change, change_notices = find_change(
         repository, request.host, job, head_sha, base, checkout, suites, settings
@@ -210,7 +210,10 @@ def _read_decisive(
     if selected.is_empty and settings.untouched == "all":
         change = replace(change, everything=True)
         selected = select_suites(suites, change, settings.watch_rules)
-    uncovered = describe_uncovered(change.files or (), selected) if selected.is_empty else ""
+    uncovered = ""
+    if selected.is_empty:
+        files = [file for file in change.files or () if not workspace.writes(root / file.path)]
+        uncovered = describe_uncovered(files, selected)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
     cassettes = _trust_cassettes(engine, job, base, change, settings)
@@ -283,16 +286,6 @@ def _decide(
         uncommitted=decisive.uncommitted,
         template=decisive.template,
     )
-
-
-def _no_suite(deleted: Sequence[str]) -> InvalidInput:
-    """Head has no suite; `deleted` are the paths of base's suites."""
-    problem = "there is no suite in this repository"
-    if not deleted:
-        advice = "write an EVAL.yaml, or fix `suites` and `working-directory`"
-        return InvalidInput(problem, advice)
-    advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
-    return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice)
 
 
 def invalid_review(job: Job, reasons: Sequence[str]) -> Review:

@@ -46,6 +46,11 @@ class Workspace:
             problem = f"`report-dir` {self.settings.report_dir!r} leads out of the workspace"
             raise InvalidInput(problem, _FOLDER_ADVICE) from error
 
+    def writes(self, file: Path) -> bool:
+        """Whether a file (absolute) is in a folder that the action writes, as its report."""
+        folders = self.settings.output_folders
+        return any(file.is_relative_to(self.folder / name) for name in folders)
+
     @property
     def in_actions(self) -> bool:
         """Whether this process runs in a job of GitHub Actions."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentevals_action import evaluators
 from agentevals_action.errors import GitError, InvalidInput
-from agentevals_action.formatting import counted, plural
+from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
@@ -160,14 +160,26 @@ def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, 
 
 
 def require_valid(suites: Sequence[Suite | BrokenSuite]) -> tuple[Suite, ...]:
-    """The suites when all are valid; InvalidInput with all errors of all suites otherwise, and when
-    there is no suite."""
+    """The suites when all are valid; InvalidInput with all errors of all suites otherwise."""
     errors = [str(error) for error in distinct_errors(suites)]
     if errors:
         raise InvalidInput(f"{counted(len(errors), 'error')}, nothing was run", errors=errors)
-    if not suites:
-        raise InvalidInput(
-            "there is no suite in this repository",
-            "write an EVAL.yaml, or correct `suites` and `working-directory`",
-        )
     return tuple(suite for suite in suites if isinstance(suite, Suite))
+
+
+def no_suite(settings: Settings, deleted: Sequence[str] = ()) -> InvalidInput:
+    """The error of a repository without suites; `deleted` are the paths of those that the change
+    deletes."""
+    problem = "there is no suite in this repository"
+    patterns = [pattern for pattern in settings.suites if not pattern.startswith("!")]
+    if deleted:
+        advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
+        return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice)
+    if patterns:
+        verb = plural(len(patterns), "matches", "match")
+        return InvalidInput(
+            f"{list_paths(patterns)} in `suites` {verb} no suite",
+            "write globs from the root of the repository, as `evals/**/*.yaml`, or leave `suites` "
+            "out, which finds EVAL.yaml, *.eval.yaml and similar names",
+        )
+    return InvalidInput(problem, "write an EVAL.yaml, or fix `suites` and `working-directory`")

@@ -13,7 +13,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import one_of
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.file_model import FileModel, ListOf, NonEmpty, fields_of
+from agentevals_action.model.file_model import (
+    ListOf,
+    NonEmpty,
+    TargetModel,
+    fields_of,
+)
 from agentevals_action.model.suite import NamedFile, Suite
 from agentevals_action.model.target import Price, Target, TargetTable
 from agentevals_action.suites import dialects
@@ -54,7 +59,7 @@ def _refuse_batching(value: bool) -> bool:
 _Dollars = Annotated[float, Field(ge=0)]
 
 
-class _Price(FileModel):
+class _Price(TargetModel):
     """US dollars for a million tokens. Cached input costs as much as other input by default."""
 
     input: _Dollars
@@ -63,7 +68,7 @@ class _Price(FileModel):
     cache_write: _Dollars | None = None
 
 
-class _Target(FileModel):
+class _Target(TargetModel):
     """The fields that all targets have in common; the others belong to the provider. `cache_key`
     are globs, relative to the repository, of the files that the agent consists of."""
 
@@ -90,6 +95,7 @@ _UNSUPPORTED = "of AgentV is not supported"
 _REFUSED = {
     "fallback_targets": (_UNSUPPORTED, "name the one target that is tested"),
     "response": ("is known to `mock` alone", "remove it"),
+    "timeout_ms": ("is not known to targets", "write `timeout_seconds`, a number of seconds"),
     "workspace_template": ("is misplaced", "write `workspace: {template: …}` in the suite"),
     **dict.fromkeys(
         ("temperature", "max_output_tokens", "thinking_budget"),

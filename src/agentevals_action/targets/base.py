@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from agentevals_action.model.file_model import FileModel
+from agentevals_action.model.file_model import TargetModel
 from agentevals_action.model.suite import Message
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
@@ -85,7 +85,7 @@ class Provider(Protocol):
         return
 
 
-class ProviderOptions(FileModel):
+class ProviderOptions(TargetModel):
     """The provider's own fields of a target, with `${{ NAME }}` resolved before `connect`.
 
     `is_model`: it can judge without a `judge_target`. `is_defined`: its definition determines its

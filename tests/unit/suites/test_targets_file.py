@@ -531,6 +531,47 @@ def test_file__that_leaves_the_repository_is_refused(tmp_path: Path, name: str) 
     assert "leaves the repository" in said
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        *(
+            (f"{fields}, {name}: ", f"`{name}` is empty; write a value, or leave it out")
+            for fields, name in (
+                ("provider: cli, command: c", "trace"),
+                ("provider: cli, command: c", "price"),
+                ("provider: http, url: http://x/", "messages_path"),
+                ("provider: http, url: http://x/", "usage_path"),
+                ("provider: python, target: 'a:b'", "trace"),
+            )
+        ),
+        (
+            "provider: mock, response: a, price: {input: 1, output: 1, cached_input: }",
+            "`price.cached_input` is empty; write a value, or leave it out",
+        ),
+        (
+            "provider: python, target: 'a:b', python: uv run python",
+            "`python`: it has arguments ('uv run python'), but one program is started; write the "
+            "path of the interpreter, as `.venv/bin/python`, with `./` in front if it contains "
+            "spaces",
+        ),
+        (
+            "provider: python, target: 'class.a:def'",
+            "`target`: `class` is a keyword of Python, which no module or function is called; "
+            "write `module:function` with the names that Python imports",
+        ),
+    ],
+)
+def test_target__an_empty_or_impossible_value_is_refused(
+    tmp_path: Path, fields: str, error: str
+) -> None:
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: f"- {{name: default, {fields}}}\n"})
+
+    (found,) = suites.errors(tmp_path, providers=PROVIDERS_BY_NAME)
+
+    assert found.startswith(f"{TARGETS}:1:")
+    assert found.endswith(f": {error}")
+
+
 def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path) -> None:
     targets = (
         suites.TARGETS

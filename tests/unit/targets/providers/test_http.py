@@ -19,6 +19,11 @@ from tests.support.agent_server import AgentServer, Answer
 NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
 
 
+def at(path: str | None) -> dict[str, Any]:
+    """The field for the path of the answer in the reply, if there is one."""
+    return {} if path is None else {"output_path": path}
+
+
 def ask(
     url: str, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any
 ) -> Trace:
@@ -259,7 +264,7 @@ def test_complete__an_envelope_is_messages_and_figures() -> None:
 )
 def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) -> None:
     with AgentServer(reply) as server:
-        assert ask(server.url, output_path=path).output == text
+        assert ask(server.url, **at(path)).output == text
 
 
 @pytest.mark.parametrize("path", [None, "result.messages"])
@@ -273,7 +278,7 @@ def test_complete__a_conversation_is_read_without_its_question(path: str | None)
     ]
     reply = {"result": {"messages": items}} if path else json.dumps(items).encode()
     with AgentServer(reply) as server:
-        trace = ask(server.url, output_path=path)
+        trace = ask(server.url, **at(path))
     assert [message.role for message in trace.messages] == ["assistant"]
     assert (trace.output, trace.input_tokens, trace.output_tokens) == ("hi", 5, 2)
 
@@ -311,7 +316,7 @@ def test_complete__a_conversation_is_read_without_its_question(path: str | None)
 def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(
     reply: Any, path: str | None, message: str
 ) -> None:
-    error = refused(reply, output_path=path)
+    error = refused(reply, **at(path))
     assert type(error) is AttemptError
     assert error.kind == "target"
     assert message in str(error)

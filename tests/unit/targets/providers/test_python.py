@@ -415,7 +415,8 @@ def test_complete__the_environment_is_scrubbed(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     agent.write("import os\ndef answer(messages): return ' '.join(sorted(os.environ))")
-    (names,) = with_fields(agent, env=env).answers("a")
+    fields = {} if env is None else {"env": env}
+    (names,) = with_fields(agent, **fields).answers("a")
     assert set(names.split()) - {"LC_CTYPE"} == {"PATH", *seen}
 
 
