@@ -356,6 +356,11 @@ class Settings(BaseModel):
         False,
         "Run on pull_request_target, where code of strangers can read secrets: true or false.",
     )
+    trust_head: _Boolean = _input(
+        False,
+        "In a run that a maintainer requests by a comment: use the judges, hooks and targets file "
+        "of the pull request instead of base's.",
+    )
     baseline: Annotated[str, _choice(*SOURCES)] = _input(
         "auto",
         "Source of the base's results: auto (the first source that has them), branch, artifact, "

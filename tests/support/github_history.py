@@ -149,6 +149,7 @@ class History:
             ("GET", rf"{root}/commits", self._commits),
             ("GET", rf"{root}/actions/workflows/(\d+)", self._workflow),
             ("GET", rf"{root}/actions/workflows/(\d+)/runs", self._runs),
+            ("GET", rf"{root}/actions/runs", self._all_runs),
             ("GET", rf"{root}/actions/runs/(\d+)/artifacts", self._artifacts),
             ("GET", rf"{root}/actions/artifacts/(\d+)/zip", self._zip),
         )
@@ -227,6 +228,19 @@ class History:
             if facts.get("workflow_id") == int(number)
             and branch in (None, facts["head_branch"])
             and status in (None, facts["status"], facts["conclusion"])
+        ]
+        page, headers = self.page(request, found)
+        return 200, {"total_count": len(found), "workflow_runs": page}, headers
+
+    def _all_runs(self, request: Request) -> Answer:
+        self.need("read", "actions")
+        filters = {
+            key: value for key, value in request.query.items() if key in ("head_sha", "event")
+        }
+        found = [
+            {"id": run, **facts}
+            for run, facts in sorted(self.world.workflow_runs.items(), reverse=True)
+            if all(facts.get(key) == value for key, value in filters.items())
         ]
         page, headers = self.page(request, found)
         return 200, {"total_count": len(found), "workflow_runs": page}, headers

@@ -184,7 +184,9 @@ class GitHubServer:
         root = re.escape(f"/repos/{self.world.full_name}")
         return (
             ("GET", root, self._repository),
+            ("GET", rf"{root}/pulls", self._pulls),
             ("GET", rf"{root}/pulls/(\d+)", self._pull),
+            ("GET", rf"{root}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{root}/pulls/(\d+)/files", self._files),
             ("GET", rf"{root}/issues/(\d+)/comments", self._list_comments),
             ("POST", rf"{root}/issues/(\d+)/comments", self._create_comment),
@@ -241,16 +243,43 @@ class GitHubServer:
     def _pull(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
         pull = self.world.pull(int(number))
-        sides = {
-            "head": {"ref": "feature", "sha": pull.head_sha},
-            "base": {"ref": pull.base_ref, "sha": pull.base_sha},
-        }
-        facts = {
-            "state": "open",
-            "changed_files": len(pull.files),
+        return 200, {**self._pull_wire(pull), "changed_files": len(pull.files)}, {}
+
+    def _pulls(self, request: Request) -> Answer:
+        """The list; a `head` that is not `owner:branch` filters nothing, as on GitHub."""
+        self._need("read", "pull-requests")
+        head, state = request.query.get("head", ""), request.query.get("state", "open")
+        found = [
+            self._pull_wire(pull)
+            for pull in self.world.pulls.values()
+            if state in ("all", pull.state)
+            and (":" not in head or head == f"{self._head_owner(pull)}:{pull.branch}")
+        ]
+        pulls, headers = self._page(request, found)
+        return 200, pulls, headers
+
+    def _head_owner(self, pull: Pull) -> str:
+        return (pull.repository or self.world.full_name).partition("/")[0]
+
+    def _pull_wire(self, pull: Pull) -> dict[str, Any]:
+        repository = self.world.full_name if pull.repository == "" else pull.repository
+        base = {"full_name": self.world.full_name}
+        return {
+            "number": pull.number,
+            "state": pull.state,
+            "merged_at": pull.merged_at,
             "labels": self.timeline.labels(pull.number),
+            "head": {
+                "ref": pull.branch,
+                "sha": pull.head_sha,
+                "repo": {"full_name": repository} if repository else None,
+            },
+            "base": {"ref": pull.base_ref, "sha": pull.base_sha, "repo": base},
         }
-        return 200, {"number": pull.number, **facts, **sides}, {}
+
+    def _permission(self, request: Request, login: str) -> Answer:
+        permission = self.world.permissions.get(login, "read")
+        return 200, {"permission": permission, "role_name": permission, "user": {}}, {}
 
     def _files(self, request: Request, number: str) -> Answer:
         self._need("read", "pull-requests")
@@ -394,6 +423,10 @@ class GitHubServer:
                 }
             }
         by_node = {comment.node_id: comment for comment in self.world.comments}
+        if "addReaction" in query:
+            content = variables["content"]
+            self.world.reactions.append((variables["id"], content))
+            return {"data": {"addReaction": {"reaction": {"content": content}}}}
         if "minimizeComment" in query:
             return self._minimise(query, by_node.get(variables["id"]))
         if "nodes(" in query:

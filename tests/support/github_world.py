@@ -96,13 +96,18 @@ class CheckRun:
 
 @dataclass
 class Pull:
-    """`files` are in the wire form of the files API (`file`)."""
+    """`files` are in the wire form of the files API (`file`). `repository` is that of the head,
+    None for one that is gone; without a value it is the base's own."""
 
     number: int
     head_sha: str
     base_sha: str
     base_ref: str = "main"
     files: list[dict[str, Any]] = field(default_factory=list)
+    repository: str | None = ""
+    branch: str = "feature"
+    state: str = "open"
+    merged_at: str | None = None
 
 
 def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:
@@ -120,7 +125,8 @@ def file(path: str, status: str = "modified", previous: str | None = None) -> di
 
 class World:
     """The repository. `tree` names the files that annotations may lie on, None for any;
-    `workflow_runs` are Actions runs by id."""
+    `workflow_runs` are Actions runs by id, `permissions` those of accounts by their login,
+    `reactions` pairs of a node's id and the content."""
 
     def __init__(self, full_name: str) -> None:
         self.full_name = full_name
@@ -129,6 +135,8 @@ class World:
         self.comments: list[Comment] = []
         self.check_runs: list[CheckRun] = []
         self.workflow_runs: dict[int, dict[str, Any]] = {}
+        self.permissions: dict[str, str] = {}
+        self.reactions: list[tuple[str, str]] = []
         self.merge_base: str | None = None
         self.tree: set[str] | None = None
         self._number = 1_000

@@ -207,6 +207,91 @@ def workflow_dispatch_event(
     }
 
 
+def issue_comment_event(
+    body: str,
+    login: str = "ada",
+    written: str = "2026-01-05T10:30:00Z",
+    number: int = 7,
+    action: str = "created",
+    updated: str | None = None,
+    on_pull: bool = True,
+    full_name: str = "acme/agent",
+) -> dict[str, Any]:
+    """`issue_comment`; without `on_pull` it is on an issue."""
+    page = f"{SITE}/{full_name}/pull/{number}"
+    links = {"url": f"{API}/repos/{full_name}/pulls/{number}", "html_url": page}
+    return {
+        "action": action,
+        "issue": {
+            "number": number,
+            "title": "Friendlier answers",
+            "state": "open",
+            "user": user("mallory", 102),
+            "html_url": page,
+            **({"pull_request": {**links, "merged_at": None}} if on_pull else {}),
+        },
+        "comment": {
+            "id": 77,
+            "node_id": "IC_77",
+            "html_url": f"{page}#issuecomment-77",
+            "user": user(login),
+            "created_at": written,
+            "updated_at": updated or written,
+            "author_association": "COLLABORATOR",
+            "body": body,
+        },
+        "repository": repository(full_name),
+        "sender": user(login),
+    }
+
+
+def pull_request_review_event(
+    body: str | None,
+    head_sha: str,
+    base_sha: str,
+    commit: str | None = None,
+    login: str = "ada",
+    action: str = "submitted",
+    number: int = 7,
+) -> dict[str, Any]:
+    """`pull_request_review`; `commit` is the reviewed one, by default the head."""
+    event = pull_request_event(head_sha, base_sha, number)
+    event.pop("before")
+    event.pop("after")
+    review = {
+        "id": 88,
+        "node_id": "PRR_88",
+        "user": user(login),
+        "body": body,
+        "commit_id": commit or head_sha,
+        "submitted_at": "2026-01-05T10:30:00Z",
+        "state": "commented",
+        "author_association": "COLLABORATOR",
+    }
+    return {**event, "action": action, "review": review, "sender": user(login)}
+
+
+def workflow_run_event(
+    run: dict[str, Any], workflow: int = 1, full_name: str = "acme/agent"
+) -> dict[str, Any]:
+    """`workflow_run`: a run of another workflow is completed; `run` are the fields of the run."""
+    return {
+        "action": "completed",
+        "workflow_run": {
+            "pull_requests": [],
+            "status": "completed",
+            "run_attempt": 1,
+            "workflow_id": workflow,
+            "name": "evals",
+            "path": ".github/workflows/evals.yml",
+            **run,
+        },
+        "workflow": {"id": workflow, "name": "evals", "path": ".github/workflows/evals.yml"},
+        "repository": repository(full_name),
+        "sender": user("mallory", 102),
+    }
+
+
 def _commit(sha: str) -> dict[str, Any]:
     person = {"name": "Ada", "email": "ada@example.org"}
     return {

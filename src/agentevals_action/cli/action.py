@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import click
 
+from agentevals_action.cli import requested_run
 from agentevals_action.errors import (
     AgentEvalsError,
     ExitCode,
@@ -18,10 +19,10 @@ from agentevals_action.errors import (
     ResourceError,
 )
 from agentevals_action.github import events, job_log, workflow_commands
-from agentevals_action.github.api import RunContext
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.run_requests import EVENTS
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
@@ -65,7 +66,14 @@ def command() -> int:
     outputs = CommandFile("GITHUB_OUTPUT", runner.output_path)
     summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
     settings, invalid = _settings(environ)
-    job, refused = _job(runner, settings)
+    refused: Sequence[str] = ()
+    if runner.event_name in EVENTS:
+        requested = requested_run.answer(runner, settings, summary)
+        if requested is None:
+            return ExitCode.PASSED
+        job, settings = requested
+    else:
+        job, refused = _job(runner, settings)
     obstacle = find_obstacle(environ)
     reasons = (*invalid, *refused, *_isolation_errors(settings, obstacle))
     workspace = Workspace(runner.workspace, settings, environ)
@@ -103,7 +111,9 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
 def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[str]]:
     """What the event asks for, and the reasons why it is refused."""
     options = events.JobOptions(
-        settings.select, settings.fail_on, settings.allow_unsafe_pull_request_target
+        settings.select,
+        settings.fail_on,
+        settings.allow_unsafe_pull_request_target,
     )
     event = events.Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
     try:
@@ -179,6 +189,8 @@ class _Gate:
             invalid = pipeline.invalid_review(job, self.refused)
             return redact_record(invalid, workspace.redactor)
         try:
+            if job.part:
+                requested_run.check_out(self.repository, job, workspace)
             with self._isolation() as users:
                 return pipeline.review(
                     job, workspace, self.repository, self.host, self.host, isolation=users
@@ -229,20 +241,11 @@ class _Gate:
 
 def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:
     return GitHubHost(
-        RunContext(
-            repository=runner.repository,
-            head_sha=job.check_sha or job.head_sha,
-            token=settings.github_token,
-            api_url=runner.api_url,
-            graphql_url=runner.graphql_url,
+        replace(
+            runner.context(settings, job.check_sha or job.head_sha),
             pull=job.pull.number if job.pull else None,
             base=job.pull.base_sha if job.pull else None,
             check_name=settings.check_name if settings.check_run and job.check_sha else None,
-            comment_id=settings.comment_id,
-            run_id=runner.run_id,
-            run_attempt=runner.run_attempt,
-            run_url=runner.run_url,
-            server_url=runner.server_url,
             without_secrets=job.without_secrets,
             labeled=job.pull.labeled if job.pull else "",
         ),

@@ -97,6 +97,7 @@ class Engine:
         elif records and folder:
             cassettes = CassetteFolder(workspace, folder)
             self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
+        self._linking = asyncio.Lock()
         self.loaded = LoadedFiles(scratch / "judges")
         self.fingerprints = Fingerprints(settings.watch_rules, self._variables, self.loaded.digests)
         options = RunOptions(
@@ -246,7 +247,8 @@ class Engine:
         await self._preparation.run(tree, log)
         try:
             user = self._preparation.isolation.user_of(tree)
-            await asyncio.to_thread(self.loaded.link_rest, tree, user)
+            async with self._linking:
+                await asyncio.to_thread(self.loaded.link_rest, tree, user)
         except OSError as error:
             problem = f"the copies of the judges' scripts cannot be made: {error}"
             raise AttemptError("prepare", problem) from error

@@ -192,8 +192,7 @@ class Runner:
         if error:
             raise error
         if sample.test.problem:
-            problem = f"a file of this test was changed after it was loaded: {sample.test.problem}"
-            raise AttemptError("configuration", problem)
+            raise AttemptError("configuration", sample.test.problem)
         before = self._loaded.states(sample.suite, sample.test)
         if sample.test.workspace is None:
             return await self._grade(sample, Work(await self._call_agent(sample)), before)
@@ -261,6 +260,10 @@ class Runner:
         """The scores of an agent's work; `before` are the states of the test's files before it."""
         if before is None:
             before = self._loaded.states(sample.suite, sample.test)
+        asked = sample
+        if sample.test.scorer:
+            sample = replace(sample, suite=sample.test.scorer)
+            before_scoring = self._loaded.states(sample.suite, sample.test)
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
             return (await self._call_judge(sample, _judge(sample, evaluator), messages)).output
@@ -280,7 +283,9 @@ class Runner:
             copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
-        await self._loaded.check(sample.suite, sample.test, before)
+        await self._loaded.check(asked.suite, asked.test, before)
+        if sample is not asked:
+            await self._loaded.check(sample.suite, sample.test, before_scoring)
         if sample.not_recorded:  # a program may give a score without the reply
             raise sample.not_recorded[0]
         return sample_result(work, results, sample.tally)

@@ -39,6 +39,7 @@ class JobOptions:
     select: str = "changed"
     fail_on: frozenset[str] | None = None
     allow_unsafe_pull_request_target: bool = False
+    trust_head: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ class BaseRule:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The part of the affected tests that a request names: `suites` are paths of suites or of
+    folders, `tests` globs of test ids, both empty for all."""
+
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Job:
     """What an event asks for.
 
@@ -74,7 +84,9 @@ class Job:
     be, apart from a merge commit of the pull request; `check_sha` is the commit of the check run,
     None for none. `without_secrets` is the reason why the job has no secrets, else empty.
     `is_default_branch` marks a push to the default branch, or a schedule, which runs there: later
-    pull requests are compared with its results."""
+    pull requests are compared with its results. `part` is set for a run that a maintainer requests:
+    the workspace gets the head then. Unless it `trusts_head`, base's judges, hooks and targets
+    apply to head."""
 
     event: str
     select: Select
@@ -86,6 +98,8 @@ class Job:
     pull: Pull | None = None
     without_secrets: str = ""
     is_default_branch: bool = False
+    part: Part | None = None
+    trusts_head: bool = True
 
 
 class _Payload(BaseModel):
@@ -149,6 +163,22 @@ def job_for(event: Event, options: JobOptions) -> Job:
         check_sha=event.sha if known else None,
         without_secrets=_without_secrets(event),
         is_default_branch=event.name == "schedule",
+    )
+
+
+def requested_job(event: Event, pull: Pull, part: Part, options: JobOptions) -> Job:
+    """The job that a maintainer requests for the head of a pull request."""
+    return Job(
+        event=event.name,
+        select=_select(options),
+        head_sha=pull.head_sha,
+        heads=(pull.head_sha,),
+        base=BaseRule("pull", pull.base_sha),
+        fail_on=options.fail_on or _ON_A_CHANGE,
+        check_sha=pull.head_sha,
+        pull=pull,
+        part=part,
+        trusts_head=options.trust_head,
     )
 
 

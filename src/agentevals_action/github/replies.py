@@ -60,6 +60,36 @@ class Pull(Reply):
     changed_files: int
 
 
+class PullSides(Reply):
+    """The head and the base of a pull request at the time of the request, also in a list;
+    `head_repository` is None when the repository is gone. `base_sha` is the tip of the base
+    branch."""
+
+    number: int
+    state: str
+    merged_at: Time | None = None
+    head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
+    head_ref: str = Field(validation_alias=AliasPath("head", "ref"))
+    head_repository: str | None = Field(
+        default=None, validation_alias=AliasPath("head", "repo", "full_name")
+    )
+    base_sha: str = Field(validation_alias=AliasPath("base", "sha"))
+    base_ref: str = Field(validation_alias=AliasPath("base", "ref"))
+
+    @property
+    def closed(self) -> str:
+        """`merged` or `closed`, empty for an open pull request."""
+        if self.state == "open":
+            return ""
+        return "merged" if self.merged_at else "closed"
+
+
+class Permission(Reply):
+    """What an account may do in the repository: `admin`, `write`, `read` or `none`."""
+
+    permission: str
+
+
 class TimelineEvent(Reply):
     """An event in the history of a pull request; a commit has no time that GitHub noted."""
 
@@ -144,9 +174,13 @@ class WorkflowRun(Reply):
     run_attempt: int | None = None
     workflow_id: int | None = None
     head_sha: str = ""
+    head_branch: str | None = None
     html_url: str = ""
     event: str = ""
     conclusion: str | None = None
+    created_at: Time | None = None
+    run_started_at: Time | None = None
+    actor: Account | None = None
     head_repository: str | None = Field(
         default=None, validation_alias=AliasPath("head_repository", "full_name")
     )
@@ -159,3 +193,5 @@ class Artifact(Reply):
     name: str
     size_in_bytes: int
     expired: bool
+    created_at: Time | None = None
+    run_id: int | None = Field(default=None, validation_alias=AliasPath("workflow_run", "id"))

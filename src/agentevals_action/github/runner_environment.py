@@ -7,7 +7,9 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.github.api import RunContext
 from agentevals_action.model.json_values import parse_json
+from agentevals_action.settings import Settings
 
 _Url = Annotated[
     str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(lambda url: url.rstrip("/"))
@@ -62,6 +64,21 @@ class RunnerEnvironment(BaseModel):
         """The page of this run and attempt, None outside of a run."""
         run = f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
         return f"{run}/attempts/{self.run_attempt}" if self.run_id else None
+
+    def context(self, settings: Settings, head_sha: str) -> RunContext:
+        """What the action writes to GitHub for: this run, for a commit."""
+        return RunContext(
+            repository=self.repository,
+            head_sha=head_sha,
+            token=settings.github_token,
+            api_url=self.api_url,
+            graphql_url=self.graphql_url,
+            comment_id=settings.comment_id,
+            run_id=self.run_id,
+            run_attempt=self.run_attempt,
+            run_url=self.run_url,
+            server_url=self.server_url,
+        )
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:

@@ -164,8 +164,10 @@ class Test:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[NamedFile, ...] = ()
     workspace: Workspace | None = None
-    #: The reason why it cannot run any more; empty for every other test.
+    #: The reason why it cannot run; empty for every other test.
     problem: str = ""
+    #: The suite whose tree, targets and user score the answer; None for the test's own.
+    scorer: "Suite | None" = None
 
     @property
     def gates(self) -> tuple[Gate, ...]:

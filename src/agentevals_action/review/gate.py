@@ -18,6 +18,8 @@ from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.review import Decision, Outcome
 from agentevals_action.review import waivers
 
+#: GitHub's conclusion of a check run that waits for a person.
+ACTION_REQUIRED = "action_required"
 #: Digits to which pass rates are compared.
 _DIGITS = 9
 
@@ -89,6 +91,22 @@ def inconclusive_decision(reasons: Sequence[str], on_inconclusive: str) -> Decis
         "pass": (ExitCode.PASSED, "success"),
     }[on_inconclusive]
     return Decision(Outcome.INCONCLUSIVE, exit_code, conclusion, tuple(reasons))
+
+
+def with_left_out(decision: Decision, left_out: str) -> Decision:
+    """The decision of a run that left out tests which the change affects: never a pass."""
+    if decision.outcome is not Outcome.PASSED:
+        return decision
+    partial = inconclusive_decision((left_out,), "fail")
+    return replace(partial, waived=decision.waived)
+
+
+def with_action(decision: Decision) -> Decision:
+    """The decision of a run that a maintainer can repeat with keys, or in full: the check run of
+    an inconclusive one asks for that and blocks as before."""
+    if decision.outcome is Outcome.INCONCLUSIVE and decision.conclusion == "failure":
+        return replace(decision, conclusion=ACTION_REQUIRED)
+    return decision
 
 
 def with_unwritten(decision: Decision, problems: Sequence[str], on_inconclusive: str) -> Decision:

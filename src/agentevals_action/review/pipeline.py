@@ -21,6 +21,7 @@ from agentevals_action.github import job_log
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
+from agentevals_action.github.run_requests import RUN
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
@@ -39,6 +40,12 @@ from agentevals_action.review.comparison import compare_runs
 from agentevals_action.review.comparison.compare_runs import Runs
 from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.comparison.edits import find_edits
+from agentevals_action.review.requested_run import (
+    apply_base,
+    describe_left_out,
+    require_part,
+    select_part,
+)
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import (
     Change,
@@ -66,6 +73,13 @@ from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.targets.cache.store import check_cache
 
 Suites = Sequence[Suite | BrokenSuite]
+
+_REQUESTED = "a maintainer requested this run"
+_WHOSE = (
+    f"{_REQUESTED}: base's evaluators, references, hooks and targets "
+    "files scored the answers, and what the change does to them takes effect after the merge"
+)
+_ASK = f"a person with write access can request a run with keys: comment `{RUN}`"
 
 
 @dataclass(frozen=True)
@@ -136,13 +150,16 @@ def review(
 class _Decisive:
     """What decides besides the results, read before the first program of the change starts.
 
+    `base` and `suites` are without what the request leaves out, which `left_out` names.
     `uncommitted` are the paths that differ from the commit, `differing` those of them that the
     suites use."""
 
     head_sha: str
     base: Base
+    suites: Suites
     change: Change
     selected: SelectedSuites
+    left_out: str
     plan: _Plan
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
@@ -166,14 +183,18 @@ def _review(
     head_sha = base_tree.check_head(repository, job)
     with _open_base(request, head_sha) as base:
         decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
+        base, suites = decisive.base, decisive.suites
         log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
         with show_progress() as progress:
             sides = Sides(engine, workspace, base.root, redactor, progress, log)
             baseline = find_baseline(settings, base, sides, job, repository, request.github)
             fail_on = request.fail_on
             plan, edits = decisive.plan, decisive.edits
+            work = _run(
+                settings, plan, edits, baseline, sides, earlier, fail_on, not job.trusts_head
+            )
             try:
-                runs = signals.run(_run(settings, plan, edits, baseline, sides, earlier, fail_on))
+                runs = signals.run(work)
             except Interrupted:
                 sides.write_finished()
                 raise
@@ -214,9 +235,29 @@ def _read_decisive(
     if selected.is_empty:
         files = [file for file in change.files or () if not workspace.writes(root / file.path)]
         uncovered = describe_uncovered(files, selected)
+    left_out = ""
+    if job.part:
+        suites = select_part(suites, job.part)
+        base = replace(base, suites=select_part(base.suites, job.part))
+        require_part(suites, job.part)
+        affected = selected
+        change = replace(
+            change,
+            everything=change.everything or bool(job.part.suites),
+            base_suites=[suite.path for suite in base.suites],
+        )
+        selected = select_suites(suites, change, settings.watch_rules)
+        left_out = describe_left_out(affected, selected, job.part)
     if job.pull is not None:
         engine.restrict(read_permissions(base, settings, workspace.environ))
     cassettes = _trust_cassettes(engine, job, base, change, settings)
+    definitions, as_written = engine.definitions(), suites
+    if not job.trusts_head:
+        if base.root is None:
+            why = base.problem or base.reason
+            problem = f"a requested run needs the judges and targets of a base: {why}"
+            raise GitError(problem)
+        suites = apply_base(suites, base.suites, selected, engine.fingerprints.content)
     plan = _plan(selected, suites, base, engine, job)
     quarantines = _read_quarantines(request, checkout, base)
     acceptance = request.host.acceptance(settings.accept_label)
@@ -227,10 +268,12 @@ def _read_decisive(
     return _Decisive(
         head_sha=head_sha,
         base=base,
+        suites=suites,
         change=change,
         selected=selected,
+        left_out=left_out,
         plan=plan,
-        edits=_find_edits(plan, engine.definitions()),
+        edits=_find_edits(plan, as_written, definitions, job),
         quarantines=quarantines,
         acceptance=acceptance,
         template=template,
@@ -265,10 +308,17 @@ def _decide(
     )
     invalid = (*distinct_errors(selected.broken), *plan.missing, *quarantines.errors)
     differing = _differing_notice(request.job, decisive.differing)
+    decision = gate.decide(policy, compared, runs.base.info, invalid)
+    if decisive.left_out:
+        decision = gate.with_left_out(decision, decisive.left_out)
+    if request.job.without_secrets or request.job.part:
+        decision = gate.with_action(decision)
+    who = _WHOSE if not request.job.trusts_head else ""
+    asked = _ASK if decision.conclusion == gate.ACTION_REQUIRED else ""
     return Review(
         head_sha=request.job.head_sha,
         base_sha=decisive.base.sha,
-        decision=gate.decide(policy, compared, runs.base.info, invalid),
+        decision=decision,
         selections=plan.selections,
         suites=compared,
         baseline=runs.base.info,
@@ -280,7 +330,7 @@ def _decide(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=(*decisive.notices, *filter(None, [refusal, differing])),
+        notices=(*decisive.notices, *filter(None, [refusal, differing, who, asked])),
         samples=settings.samples,
         replayed=settings.cache == "replay",
         uncommitted=decisive.uncommitted,
@@ -368,29 +418,38 @@ def _trust_cassettes(
     engine: Engine, job: Job, base: Base, change: Change, settings: Settings
 ) -> str:
     """The sentence about the cassettes that the change edits, empty if there are none. In a job
-    without secrets, which nobody of the project recorded for, base's cassettes alone answer."""
+    without secrets, and in one that a maintainer requests, nobody of the project recorded what a
+    change adds: base's cassettes alone answer."""
     if not engine.replays:
         return ""
     edited = [
         file.path for file in change.files or () if file.path.startswith(f"{settings.cassettes}/")
     ]
-    if not job.without_secrets:
+    if job.trusts_head and not job.without_secrets:
         known = "their replies decide about the outcome"
     else:
         folder = None
         if base.root is not None and base.cassettes is not None:
             folder = CassetteFolder(base.root, base.cassettes)
         engine.trust_cassettes(folder)
-        known = f"only those of the base answer, because {job.without_secrets}"
+        known = f"only those of the base answer, because {job.without_secrets or _REQUESTED}"
     return f"the change edits cassettes ({list_paths(edited)}): {known}" if edited else ""
 
 
-def _find_edits(plan: _Plan, definitions: Definitions) -> dict[str, SuiteEdits]:
-    """The edits of each suite that both sides have, read before any program of the change runs."""
-    return {
-        path: find_edits(definitions.differing(plan.head[path], base))
+def _find_edits(
+    plan: _Plan, suites: Suites, definitions: Definitions, job: Job
+) -> dict[str, SuiteEdits]:
+    """The edits of each suite that both sides have, read before any program of the change runs.
+    `suites` are those of head as written. No answer needs to be scored again where base's
+    evaluators score all of them."""
+    head = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
+    found = {
+        path: find_edits(definitions.differing(head[path], base))
         for path, base in plan.base.items()
     }
+    if job.trusts_head:
+        return found
+    return {path: SuiteEdits(one.edits) for path, one in found.items()}
 
 
 # Runs, scores and confirmation
@@ -404,6 +463,7 @@ async def _run(
     sides: Sides,
     earlier: Mapping[str, Figures],
     fail_on: Collection[str],
+    scored_by_base: bool,
 ) -> Runs:
     """Runs head and base, scores the answers of each side with the other side's evaluators if these
     changed, and confirms the verdicts that fell and the tests that block by `fail_on`."""
@@ -419,7 +479,7 @@ async def _run(
         async with asyncio.TaskGroup() as tasks:
             base = tasks.create_task(baseline.results(plan.selections))
             base.add_done_callback(lambda _: sides.stored_results_read.set())
-            head = tasks.create_task(_run_head(plan, sides))
+            head = tasks.create_task(_run_head(plan, sides, scored_by_base))
         runs = Runs(head.result(), base.result())
         to_regrade = compare_runs.tests_to_regrade(runs)
         runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
@@ -444,10 +504,12 @@ async def _run(
         await sides.engine.close()
 
 
-async def _run_head(plan: _Plan, sides: Sides) -> dict[str, SuiteRun]:
+async def _run_head(plan: _Plan, sides: Sides, scored_by_base: bool) -> dict[str, SuiteRun]:
     """Runs head when what base's results are is known or can no longer be influenced: a program of
-    head could change what the host answers."""
+    head could change what the host answers. Base's tree is prepared first if its programs score."""
     await sides.stored_results_read.wait()
+    if scored_by_base and any(suite.programs for suite in plan.base.values()):
+        await sides.prepare_base(sides.base_root or sides.workspace.folder)
     return await sides.run_head(plan.head)
 
 

@@ -228,6 +228,8 @@ class Tests:
             for read in self.reader.read_source(part, findings):
                 problem = "" if read.test else str(findings.errors[-1])
                 known = findings.error_count
+                if problem:
+                    problem = f"a file of this test was changed after it was loaded: {problem}"
                 yield read.test or Test(read.id or "", read.location, (), (), problem=problem)
             if findings.error_count > known or known >= ENOUGH:
                 problem = f"files of {part.source} were changed while they were in use"

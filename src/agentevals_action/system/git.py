@@ -246,6 +246,11 @@ class GitRepository:
         done = self._call("cat-file", "blob", blob)
         return done.stdout if done.returncode == 0 else None
 
+    def check_out(self, sha: str) -> None:
+        """Puts the working tree and HEAD on a commit, on no branch. Changes of tracked files are
+        lost; other files stay."""
+        self._read("checkout", "--quiet", "--detach", "--force", sha, network=True)
+
     def add_worktree(self, folder: Path, sha: str) -> None:
         """Checks a commit out in a new folder, on no branch."""
         options = ("--quiet", "--detach", "--force")
