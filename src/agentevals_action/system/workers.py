@@ -33,24 +33,31 @@ class Program:
 
 
 class Ended(Exception):
-    """A worker that will not answer: its line was too long, or it ended with `returncode`
-    (negative for a signal), or it closed its standard output (None)."""
+    """A worker that will not answer: its line was too long, or it wrote `more` lines than it was
+    asked for, or it ended with `returncode` (negative for a signal), or it closed its standard
+    output (None)."""
 
-    def __init__(self, too_long: bool, returncode: int | None) -> None:
+    def __init__(self, too_long: bool, returncode: int | None, *, more: bool = False) -> None:
         super().__init__("the worker did not answer")
-        self.too_long, self.returncode = too_long, returncode
+        self.too_long, self.returncode, self.more = too_long, returncode, more
 
 
 class _Lines(process.Child):
-    """Passes on the lines of standard output, and keeps the end of standard error."""
+    """Passes on the lines of standard output, and keeps the end of standard error.
+
+    Attack: a worker that writes without an end fills the memory of the action. It is asked for one
+    line at a time, so that nothing is read after a second one."""
 
     def __init__(self) -> None:
         super().__init__()
         #: Lines without their end; None when no more come.
         self.lines = asyncio.Queue[bytes | None]()
+        #: Lines in it.
+        self.unread = 0
         self.errors = bytearray()
         self.too_long = False
         self._line = bytearray()
+        self._stopped = False
 
     def add_output(self, fd: int, data: bytes) -> None:
         """Splits standard output into lines."""
@@ -58,15 +65,18 @@ class _Lines(process.Child):
             self.errors += data
             del self.errors[:-_ERRORS_KEPT]
             return
-        if self.too_long:
+        if self._stopped:
             return
-        *ends, rest = data.split(b"\n")
+        *ends, rest = data.split(b"\n", 2)
         for end in ends:
             self.lines.put_nowait(bytes(self._line + end))
             self._line.clear()
+            self.unread += 1
         self._line += rest
-        if len(self._line) > process.OUTPUT_LIMIT:
-            self.too_long = True
+        self.too_long = len(self._line) > process.OUTPUT_LIMIT
+        if self.too_long or self.unread > 1:
+            self._stopped = True
+            self.readers[0].pause_reading()
             self.lines.put_nowait(None)
 
     def end_output(self, fd: int) -> None:
@@ -119,6 +129,11 @@ class Worker:
         return not self._child.exited.is_set()
 
     @property
+    def wrote_more(self) -> bool:
+        """Whether it wrote a line that nobody asked for: it would be taken for the next answer."""
+        return self._child.unread > 0
+
+    @property
     def errors(self) -> str:
         """The end of what it wrote to standard error since the last question."""
         return self._child.errors.decode("utf-8", "replace")
@@ -128,7 +143,10 @@ class Worker:
         Ended, or a cancellation, it can only be ended."""
         self._child.errors.clear()
         self._stdin.write(line + b"\n")
-        return await self.next_line()
+        answer = await self.next_line()
+        if self.wrote_more:
+            raise Ended(False, None, more=True)
+        return answer
 
     async def next_line(self) -> bytes:
         """The next line that it writes; raises as `ask` does."""
@@ -138,6 +156,7 @@ class Worker:
                 async with asyncio.timeout(process.DRAIN):
                     await self._child.exited.wait()
             raise Ended(self._child.too_long, self._transport.get_returncode())
+        self._child.unread -= 1
         return line
 
     async def end(self, grace: float = 0) -> None:
@@ -202,7 +221,7 @@ class Workers:
         group = self._groups.setdefault(program, _Group())
         while group.idle:
             worker = group.idle.pop()
-            if worker.is_running:
+            if worker.is_running and not worker.wrote_more:
                 return worker
             await self._end(worker)
         if group.failure is not None:

@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -16,6 +17,15 @@ from tests.support.processes import alive, gone
 Result = TypeVar("Result")
 #: Answers each line with its process and the line.
 ECHO = "import os, sys\nfor line in sys.stdin: print(os.getpid(), line, end='', flush=True)"
+
+
+#: Answers as ECHO, and writes without an end once it gets a signal.
+FLOOD = """
+import os, signal
+def flood(*_):
+    while True: os.write(1, b'hello\\n' * 10_000)
+signal.signal(signal.SIGUSR1, flood)
+"""
 
 
 def program(folder: Path, code: str = ECHO, user: ChildUser | None = None) -> Program:
@@ -222,3 +232,35 @@ def test_lend__the_program_runs_as_its_user(tmp_path: Path) -> None:
         return answer
 
     assert run(call()) == f"60801 {tmp_path}".encode()
+
+
+def test_ask__a_worker_that_writes_without_an_end_is_an_error(tmp_path: Path) -> None:
+    endless = program(tmp_path, "import os\nwhile True: os.write(1, b'hello\\n' * 10_000)")
+
+    async def call() -> None:
+        async with Workers().lend(endless) as worker:
+            await worker.ask(b"hello")
+
+    with pytest.raises(Ended) as caught:
+        run(call())
+    assert caught.value.more
+
+
+def test_lend__a_worker_that_writes_unasked_is_replaced(tmp_path: Path) -> None:
+    """What it writes would be the next answer, and would fill the memory."""
+    flooding = program(tmp_path, FLOOD + ECHO)
+
+    async def calls() -> tuple[int, int]:
+        workers = Workers()
+        async with workers.lend(flooding) as worker:
+            first = int((await worker.ask(b"hello")).split()[0])
+        os.kill(first, signal.SIGUSR1)
+        await worker.next_line()
+        assert worker.wrote_more
+        second = await ask(workers, flooding)
+        assert gone(first)
+        await workers.close()
+        return first, second
+
+    first, second = run(calls())
+    assert first != second

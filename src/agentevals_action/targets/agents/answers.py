@@ -81,6 +81,8 @@ class Answers:
         problem = "the worker closed its standard output"
         if ended.too_long:
             problem = f"the worker wrote more than {process.OUTPUT_LIMIT // 1024**2} MB"
+        elif ended.more:
+            problem = "the worker wrote more lines than its answer to its standard output"
         elif ended.returncode is not None:
             problem = f"the worker {describe_end(ended.returncode)}"
         return self._runner.error(problem, output)
