@@ -22,6 +22,7 @@ from agentevals_action.targets.replies.envelope import read_reply
 from agentevals_action.targets.reply_model import ReplyModel, validate_reply
 
 _SHOWN = 200  # characters of a line that is not an answer
+_MAX_VALUES = 1_000_000  # objects and lists of an answer: 10 MB of `{},` would be 250 MB
 
 
 class _Answer(ReplyModel):
@@ -74,7 +75,9 @@ class Answers:
         if answer.error is not None:
             raise self._runner.error(answer.error, answer.traceback or _errors(worker))
         trace = self._trace(answer.reply, request.messages, seconds, _errors(worker))
-        return add_spans(trace, answer.spans or []) if add_spans else trace
+        if add_spans is None:
+            return trace
+        return await asyncio.to_thread(add_spans, trace, answer.spans or [])
 
     def error(self, ended: Ended, output: str) -> AttemptError:
         """The error of a worker that ended, with the last lines of its output."""
@@ -89,6 +92,9 @@ class Answers:
 
     def _read(self, line: bytes, call: int, worker: Worker) -> _Answer:
         text = line.decode("utf-8", "replace")
+        if text.count("{") + text.count("[") > _MAX_VALUES:
+            problem = f"the worker wrote an answer with more than {_MAX_VALUES:,} values"
+            raise self._runner.error(problem, worker.errors)
         try:
             answer = validate_reply(_Answer, parse_json(text), "an answer of a worker")
         except ValueError as error:

@@ -20,6 +20,10 @@ Number = TypeVar("Number", int, float)
 #: The name of a sub-agent's messages, as in the streams of command-line agents.
 _SUBAGENT = "subagent"
 _MILLISECOND = 1_000_000  # in nanoseconds
+#: Attributes that name the vendor of a model, and what the names of Google's have in them.
+_PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
+_GOOGLE = ("gemini", "google", "vertex", "gcp")
+_COMPLETED = frozenset({"completed", "complete"})
 #: Figures that a reply may report itself.
 _FIGURES = (
     "input_tokens",
@@ -69,10 +73,12 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
     replies = _replies(models)
     waiting = _Waiting(replies)
     askers = [(tool, waiting.complete(tool)) for tool in tools]
-    own = [_own_reply(tool) for tool, asker in askers if asker is None]
+    own = [_own_reply(tool) for tool, asker in askers if asker is None and tool.step.tool]
     messages = _messages(models, [*replies, *own])
     unasked = [tool for tool, asker in askers if asker is None or not _shows_calls(asker.node)]
     is_known = _show_all_calls(models, unasked) if tools else all(map(_shows_calls, models))
+    # A call without a name may be one that must not be made.
+    is_known = is_known and all(asker or tool.step.tool for tool, asker in askers)
     figures = _Figures(models, nodes)
     cost = figures.total(lambda step: step.cost_usd)
     names = {node.step.model for node in models}
@@ -204,15 +210,15 @@ def _merge_twins(calls: Sequence[_Node]) -> list[_Node]:
 
 
 def _tool_calls(nodes: Sequence[_Node]) -> list[_Node]:
-    """The calls of tools. A span of the same tool in another one is the same call, such as that of
-    an MCP client."""
+    """The calls of tools, also those without a name. A span of the same tool in another one is the
+    same call, such as that of an MCP client."""
     outer: dict[tuple[str, str], _Node] = {}
     calls: dict[tuple[str, str], _Node] = {}
     for node in nodes:
-        if node.step.type != "tool" or node.step.tool is None:
+        if node.step.type != "tool":
             continue
         first = outer.get(node.parent.span.key) if node.parent else None
-        if first is not None and first.step.tool == node.step.tool:
+        if first is not None and first.step.tool == node.step.tool is not None:
             first.step = first.step.filled(node.step)
         else:
             first = calls[node.span.key] = replace(node)
@@ -234,14 +240,27 @@ def _fill_outputs(models: Sequence[_Node]) -> list[_Node]:
 def _shows_calls(node: _Node) -> bool:
     """Whether a call of a model shows the tools that it asks for; not if its content is left
     out, or was over the limits of the exporter."""
-    output = node.step.output or ()
+    output, finish = node.step.output or (), node.step.finish or ()
     if node.span.is_cut:
         return False
     if node.span.failed or any(message.tool_calls for message in output):
         return True
-    if node.step.finish:
-        return not any("tool" in reason or "function" in reason for reason in node.step.finish)
-    return any(text_of(message) for message in output)
+    if any("tool" in reason or "function" in reason for reason in finish):
+        return False
+    if any(text_of(message) for message in output):
+        return True
+    return bool(finish) and not any(_ends_calls_too(reason, node.span) for reason in finish)
+
+
+def _ends_calls_too(reason: str, span: Span) -> bool:
+    """Whether an answer that calls tools has the same reason for its end: those of Google's models
+    and of OpenAI's Responses API have.
+
+    https://ai.google.dev/api/generate-content#FinishReason,
+    https://platform.openai.com/docs/api-reference/responses/object"""
+    provider = next((span.attributes[name] for name in _PROVIDERS if name in span.attributes), "")
+    is_google = any(name in str(provider).lower() for name in _GOOGLE)
+    return reason.lower() in _COMPLETED or reason == "STOP" or (is_google and reason == "stop")
 
 
 def _show_all_calls(models: Sequence[_Node], tools: Sequence[_Node]) -> bool:

@@ -173,6 +173,11 @@ def test_read__tokens_that_one_call_lacks_are_unknown() -> None:
     [
         ({"gen_ai.response.finish_reasons": ["stop"]}, ()),
         ({"gen_ai.response.finish_reasons": ["tool_calls"]}, None),
+        # An answer with calls ends for the same reason.
+        ({"gen_ai.response.finish_reasons": ["STOP"]}, None),
+        ({"gen_ai.response.finish_reasons": ["completed"]}, None),
+        ({"gen_ai.response.finish_reasons": ["stop"], "gen_ai.system": "vertex_ai"}, None),
+        ({"gen_ai.response.finish_reasons": ["stop"], "gen_ai.system": "openai"}, ()),
         ({"gen_ai.completion.0.role": "assistant"}, None),
         ({"gen_ai.completion.0.content": "done"}, ()),
         ({"gen_ai.completion.0.finish_reason": "tool_calls"}, None),
@@ -393,3 +398,35 @@ def test_add_trace__the_figures_that_a_reply_reports_take_precedence() -> None:
     both = add_trace(Trace(reply.messages, (), 9, input_tokens=1, duration_ms=2.5), trace)
     assert (both.output, both.tool_calls, both.llm_call_count) == ("Refunded.", trace.tool_calls, 2)
     assert (both.input_tokens, both.output_tokens, both.duration_ms) == (1, 14, 2.5)
+
+
+def test_read__a_tool_without_a_name_makes_the_calls_unknown() -> None:
+    """Attack: the call that must not be made is one whose span has no name."""
+    nameless = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": "c1"}
+    end = chat(5, parts(said("done")))
+    assert read(request(span(2, nameless, start=20), end)).tool_calls is None
+    assert read(request(tool(1), span(2, nameless, parent=1, start=12), end)).tool_calls is None
+    asking = chat(1, parts(asked("refund", "c1")))
+    (call,) = read(request(asking, span(2, nameless, start=20, end=26), end)).tool_calls or ()
+    assert (call.name, call.duration_ms) == ("refund", 6.0)
+
+
+@pytest.mark.parametrize("end", ["9" * 4000, 10**400, -(10**30), [1e300, 0], "1e999"])
+def test_read__a_time_that_is_none_is_unknown(end: Any) -> None:
+    (call,) = read(request({**tool(1), "endTimeUnixNano": end})).tool_calls or ()
+    assert call.duration_ms is None
+
+
+@pytest.mark.parametrize(
+    "text", ["[" + "{}," * 700 + "{}]", '[["' + "[" * 100 + '\\"[",' + "[]," * 700 + "1]]"]
+)
+def test_read__json_in_attributes_counts(text: str) -> None:
+    """Attack: texts of 16 MB that are lists of empty objects fill the memory."""
+    many = [span(number, {**TOOL, "gen_ai.tool.call.arguments": text}) for number in range(1, 1600)]
+    with pytest.raises(ValueError, match="more than 1000000 values"):
+        read(request(*many))
+    with pytest.raises(ValueError, match="more than 1000000 values"):
+        SpanReader().read_objects([{**each, "attributes": {"any": [text]}} for each in many])
+    quoted = json.dumps(["{" * 5000, '"\\[' * 5000])
+    few = [span(number, {**TOOL, "gen_ai.tool.call.arguments": quoted}) for number in range(1, 300)]
+    assert len(read(request(*few)).tool_calls or ()) == 299

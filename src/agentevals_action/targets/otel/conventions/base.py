@@ -44,12 +44,14 @@ class Step:
     def filled(self, other: "Step") -> "Step":
         """This step, with the values of another one where it has none."""
         missing = {
-            field.name: getattr(other, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) is None
+            name: value
+            for name in _FIELDS
+            if (value := getattr(other, name)) is not None and getattr(self, name) is None
         }
-        return replace(self, **missing)
+        return replace(self, **missing) if missing else self
 
+
+_FIELDS = tuple(field.name for field in fields(Step))
 
 #: Reads a span; a step without a type if the span does not follow the convention.
 ReadStep = Callable[[Span], Step]

@@ -1,15 +1,17 @@
 """Spans, from the requests of exporters and from files."""
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentevals_action.model.json_values import members, parse_json
+from agentevals_action.model.json_values import count, count_values, members, parse_json
 from agentevals_action.targets.otel.otlp.protobuf import Budget, read_request
 
-#: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests.
+#: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests
+#: and of the texts in them that may be JSON.
 MAX_SPANS, MAX_VALUES = 10_000, 1_000_000
 _ERROR_CODES = (2, "STATUS_CODE_ERROR", "ERROR")
 _ID = re.compile(r"[0-9A-Za-z+/=]{1,64}")
@@ -85,8 +87,9 @@ class SpanReader:
 
     def _parse(self, text: bytes) -> Any:
         # Counted before the objects are made: 16 MB of `{},` would be objects of 400 MB.
-        self._budget.take(text.count(b"{") + text.count(b"["))
-        return parse_json(text)
+        decoded = text.decode(json.detect_encoding(text))
+        self._budget.take(count_values(decoded))
+        return parse_json(decoded)
 
     def _add_request(self, request: Any) -> None:
         for resource in _objects(request, "resourceSpans"):
@@ -97,9 +100,31 @@ class SpanReader:
 
     def _add(self, data: Mapping[str, Any], scope: Any) -> None:
         span = _read_span(data, scope)
-        self._spans.setdefault(span.key, span)
+        if span.key in self._spans:
+            return
+        # Conventions parse these texts: 16 MB of `[{},{},…]` would be objects of 400 MB.
+        texts = filter(_may_be_json, _texts(span.attributes))
+        self._budget.take(sum(map(count_values, texts)))
+        self._spans[span.key] = span
         if len(self._spans) > MAX_SPANS:
             raise ValueError(f"there are more than {MAX_SPANS} spans")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value, at any depth."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def _may_be_json(text: str) -> bool:
+    return text.lstrip().startswith(("{", "["))
 
 
 def _objects(data: Any, name: str) -> list[Mapping[str, Any]]:
@@ -170,8 +195,8 @@ def _integer(value: Any) -> int | None:
 
 def _nanoseconds(value: Any) -> int:
     """A time as a number, as a string, or as JavaScript's seconds and nanoseconds; 0 if it is
-    neither."""
+    neither, or no time of a span."""
     if isinstance(value, list):
         numbers = [each for each in value if isinstance(each, int | float) and math.isfinite(each)]
-        return int(numbers[0]) * 10**9 + int(numbers[1]) if len(numbers) == 2 else 0
-    return _integer(value) or 0
+        value = int(numbers[0]) * 10**9 + int(numbers[1]) if len(numbers) == 2 else 0
+    return count(_integer(value)) or 0
