@@ -107,11 +107,11 @@ def _pydantic_call(order: str, id: str) -> dict[str, Any]:
     }
 
 
-def _pydantic_return(text: str, id: str) -> dict[str, Any]:
+def _pydantic_return(content: Any, id: str) -> dict[str, Any]:
     return {
         "part_kind": "tool-return",
         "tool_name": "look_up",
-        "content": text,
+        "content": content,
         "tool_call_id": id,
     }
 
@@ -385,6 +385,28 @@ def test_read_reply__a_denied_call_of_pydantic_ai_is_not_made(
         ("call_1", "The tool call was denied.", refused),
         ("call_2", "8: shipped", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        ([{"type": "int_parsing", "loc": ["order"], "msg": "Input should be a number"}], True),
+        ("Unknown tool name: 'look_up'. Available tools: 'find'", True),
+        ("Ask again with the year of the order.", False),
+    ],
+)
+def test_read_reply__a_call_of_pydantic_ai_with_invalid_arguments_is_not_made(
+    content: Any, refused: bool
+) -> None:
+    """Attack: a call that failed validation, so that no tool ran, passes the gate for it. A text is
+    what the tool itself asks for: it ran."""
+    retry = {**_pydantic_return(content, "call_1"), "part_kind": "retry-prompt"}
+    items = [
+        _pydantic("response", _pydantic_call("seven", "call_1"), _pydantic_call("8", "call_2")),
+        _pydantic("request", retry, _pydantic_return("8: shipped", "call_2")),
+    ]
+    calls = read(items).tool_calls or ()
+    assert [(call.id, call.refused) for call in calls] == [("call_1", refused), ("call_2", False)]
 
 
 def test_read_reply__broken_arguments_of_a_call_stay_a_text() -> None:

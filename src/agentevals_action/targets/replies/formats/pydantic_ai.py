@@ -26,6 +26,8 @@ from agentevals_action.targets.reply_model import (
     validate_reply,
 )
 
+_UNKNOWN_TOOL = "Unknown tool name: "
+
 
 class _Part(ReplyModel):
     part_kind: str
@@ -59,7 +61,7 @@ def read(items: Sequence[Item]) -> Sequence[Turn] | None:
 
 def _turns(entry: _Entry) -> Iterator[Turn]:
     if entry.kind == "request":
-        yield from (Turn(_input(part), refused=_is_denied(part)) for part in entry.parts)
+        yield from (Turn(_input(part), refused=_is_refused(part)) for part in entry.parts)
         return
     returns = {part.tool_call_id: part for part in entry.parts if _is_return(part)}
     texts, calls = [], []
@@ -73,7 +75,7 @@ def _turns(entry: _Entry) -> Iterator[Turn]:
         elif part.part_kind.endswith("tool-call"):
             call = ToolCall(part.tool_name or "", arguments, id=part.tool_call_id)
             if end := returns.get(part.tool_call_id):
-                call = replace(call, output=end.content, refused=_is_denied(end))
+                call = replace(call, output=end.content, refused=_is_refused(end))
             calls.append(call)
     # A model's call always has input tokens: zero means that the vendor reported none.
     known = entry.input_tokens != 0
@@ -85,13 +87,22 @@ def _is_return(part: _Part) -> bool:
     return part.part_kind.endswith("tool-return")
 
 
-def _is_denied(part: _Part) -> bool:
-    return _is_return(part) and part.outcome == "denied"
+def _is_retry(part: _Part) -> bool:
+    return part.part_kind == "retry-prompt" and bool(part.tool_name)
+
+
+def _is_refused(part: _Part) -> bool:
+    """Whether the call was not made: a person denied it, its arguments are not valid (the content
+    is then the list of their errors), or there is no such tool. A text is the tool's own request to
+    try again."""
+    if not _is_retry(part):
+        return _is_return(part) and part.outcome == "denied"
+    content = part.content
+    return not isinstance(content, str) or content.startswith(_UNKNOWN_TOOL)
 
 
 def _input(part: _Part) -> Message:
-    is_answer = _is_return(part) or (part.part_kind == "retry-prompt" and part.tool_name)
-    if is_answer:
+    if _is_return(part) or _is_retry(part):
         name, call_id = optional_text(part.tool_name), part.tool_call_id
         return Message("tool", output_text(part.content), name, call_id)
     return Message(
