@@ -126,6 +126,7 @@ def test_explain__json_has_all_of_it(folder: Path) -> None:
         "timeoutSeconds": None,
         "retries": 2,
         "price": None,
+        "priceSource": "",
         "cacheKey": [],
     }
     assert [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.results.jsonl import RESULT
+from agentevals_action.targets.prices.table import price_table
 from tests.conftest import Golden
 from tests.support import command, results, suites
 from tests.support.agent_server import AgentServer, Answer
@@ -205,6 +206,35 @@ def test_targets__a_broken_file_is_exit_code_2_with_its_place(folder: Path) -> N
     assert "did you mean `http`?" in done.err
 
 
+def test_targets__the_price_has_its_source(tmp_path: Path) -> None:
+    price = {"input": 1, "output": 2}
+    define(
+        tmp_path,
+        {"name": "default", "provider": "openai", "model": "gpt-4o"},
+        {"name": "own", "provider": "openai", "model": "gpt-4o", "price": price},
+        {
+            "name": "other",
+            "provider": "openai",
+            "model": "of-my-own",
+            "base_url": "http://127.0.0.1",
+        },
+        {"name": "canned", "provider": "mock", "response": "a"},
+    )
+    suites.write(
+        tmp_path,
+        {"EVAL.yaml": "name: one\ntests: [{id: a, input: q, assert: [{type: is_json}]}]\n"},
+    )
+    table = price_table().name
+
+    listed = json.loads(command.run(tmp_path, "targets", "--json").out)
+
+    assert [one["priceSource"] for one in listed] == [table, "price of the target", "reply", ""]
+    assert listed[0]["price"]["input"] == 2.5
+    shown = command.run(tmp_path, "targets").out
+    for words in (f"per million tokens ({table})", "$2 out per million tokens (price of the"):
+        assert words in shown
+
+
 def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_path: Path) -> None:
     define(
         tmp_path,
@@ -229,7 +259,7 @@ def test_targets__what_can_be_read_is_listed_where_every_suite_has_faults(tmp_pa
     assert [line.split(maxsplit=2) for line in done.out.splitlines()] == [
         ["default", "cli", "cat (.agentv/targets.yaml:1)"],
         ["used", "as", "possibly by EVAL.yaml"],
-        ["limits", "2", "retries, cached by agent/**"],
+        ["limits", "2", "retries, cached by agent/**, cost as the reply states it"],
         ["needs", "AGENT_KEY", "(not set)"],
     ]
     (listed,) = json.loads(command.run(tmp_path, "targets", "--json").out)

@@ -14,6 +14,8 @@ from agentevals_action.model.file_model import FileModel
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.model.target import Price, Target
+from agentevals_action.targets.base import ProviderOptions
+from agentevals_action.targets.prices.cost import known_price
 
 #: Options that identify an agent or a model; the first one that is set is shown.
 _IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
@@ -42,14 +44,17 @@ class ListedCheck(Record):
 
 
 class Limits(Record):
-    """The limits and the price of a target, None where its definition sets none, and the globs of
-    files (relative to the repository) on which its cached replies depend."""
+    """The limits of a target, None where its definition sets none, its price with its source (as
+    in the results' `costSource`; `reply` if only a reply can state the cost, empty if there is
+    none), and the globs of files (relative to the repository) on which its cached replies
+    depend."""
 
     max_concurrency: int | None = None
     requests_per_minute: int | None = None
     timeout_seconds: float | None = None
     retries: int | None = None
     price: Price | None = None
+    price_source: str = ""
     cache_key: tuple[str, ...] = ()
 
     @property
@@ -65,7 +70,7 @@ class Limits(Record):
         words = [form.format(value) for form, value in limits.items() if value is not None]
         if self.price:
             prices = f"{dollars(self.price.input)} in, {dollars(self.price.output)} out"
-            words.append(f"{prices} per million tokens")
+            words.append(f"{prices} per million tokens ({self.price_source})")
         if self.cache_key:
             words.append(f"cached by {', '.join(self.cache_key)}")
         return words
@@ -87,6 +92,12 @@ class ListedTarget(Limits):
     judge_target: str | None
     variables: tuple[ListedVariable, ...]
     check: ListedCheck | None = None
+
+    @property
+    def limit_words(self) -> list[str]:
+        """What is set, in words, and what is known of the cost."""
+        is_unknown = self.price_source == "reply"
+        return [*super().limit_words, *(["cost as the reply states it"] if is_unknown else [])]
 
     @property
     def is_used(self) -> bool:
@@ -182,7 +193,12 @@ def list_target(found: FoundTarget, variables: Mapping[str, Mapping[str, str]]) 
 
 def limits_of(target: Target) -> dict[str, Any]:
     """The fields of Limits."""
-    return {name: getattr(target, name) for name in Limits.model_fields}
+    options = target.options
+    model = options.priced_model() if isinstance(options, ProviderOptions) else None
+    price, source = known_price(target, [model] if model else [])
+    is_free = isinstance(options, ProviderOptions) and options.deterministic
+    fields = {name: getattr(target, name, None) for name in Limits.model_fields}
+    return fields | {"price": price, "price_source": source or ("" if is_free else "reply")}
 
 
 def describe_options(options: FileModel) -> str:

@@ -1,5 +1,6 @@
 """The cost of an answer: as the reply states it, else by the target's price, else by the table."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agentevals_action.formatting import quoted
@@ -24,11 +25,9 @@ def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
     if trace.cost_usd is not None:
         return replace(trace, cost_source=trace.cost_source or "reply")
     names = [name for name in (trace.model, options.priced_model()) if name]
-    prices = (find_price(name) for name in names)
-    price = target.price or next(filter(None, prices), None)
+    price, source = known_price(target, names)
     cost = None if price is None else cost_of(trace, price)
     if cost is not None:
-        source = "price of the target" if target.price else price_table().name
         return replace(trace, cost_usd=cost, cost_source=source)
     if trace.input_tokens is None or trace.output_tokens is None:
         hint = _NO_TOKENS
@@ -39,6 +38,15 @@ def with_cost(trace: Trace, target: Target, options: ProviderOptions) -> Trace:
     else:
         hint = _NO_MODEL
     return replace(trace, cost_hint=hint)
+
+
+def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, str]:
+    """The price of a target and where it is from: its own, else that of the first of its models
+    that the table has; None and an empty text if it is unknown."""
+    if target.price:
+        return target.price, "price of the target"
+    price = next(filter(None, map(find_price, models)), None)
+    return price, price_table().name if price else ""
 
 
 def cost_of(trace: Trace, price: Price) -> float | None:
