@@ -126,8 +126,22 @@ def members(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-#: No count is as large; arithmetic with larger numbers may not be possible as a float.
+#: No count or amount is as large; arithmetic with larger numbers may not be possible as a float.
 MAX_COUNT = 2**63
+
+
+def amount(value: Any) -> float | None:
+    """A finite number from 0, None in place of anything else: unknown is not zero."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < MAX_COUNT else None
+
+
+def amount_in(text: str) -> float | None:
+    """The finite number from 0 that a text, such as a header, consists of; None without one."""
+    try:
+        return amount(float(text))
+    except ValueError:
+        return None
 
 
 def count(value: Any) -> int | None:

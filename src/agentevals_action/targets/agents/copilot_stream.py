@@ -3,7 +3,7 @@
 It contains the events of a session, and at the end a `result` with the exit code: the CLI's
 `session-events.schema.json`, and
 https://docs.github.com/en/copilot/reference/copilot-cli-reference. Some versions do not report
-tokens; those that write telemetry report them there (`copilot_telemetry`)."""
+tokens; those that write telemetry report them there."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence

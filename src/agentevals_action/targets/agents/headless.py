@@ -77,11 +77,11 @@ Command = Annotated[
 
 @dataclass(frozen=True)
 class Telemetry:
-    """A file of JSON lines that an agent writes besides its stream: `variable` names it for the
-    agent, `add` completes a trace with its lines."""
+    """A file that an agent writes besides its stream: `variable` names it for the agent, `add`
+    completes a trace with its content."""
 
     variable: str
-    add: Callable[[Trace, Sequence[Event]], Trace]
+    add: Callable[[Trace, bytes], Trace]
 
 
 def _never_fatal(event: Event) -> Failure | None:  # noqa: ARG001  # of the interface
@@ -312,16 +312,14 @@ class _Run:
     deadline: float
 
 
-def _read_telemetry(path: Path) -> Sequence[Event]:
-    """The lines of a telemetry file; none if there is no such file. The agent can put anything
+def _read_telemetry(path: Path) -> bytes:
+    """The content of a telemetry file; empty if there is no such file. The agent can put anything
     there: only a regular file is read, and no link is followed."""
-    reader = StreamReader()
     try:
         with open_resolved(path) as file:
-            reader.add(file.read(STREAM_LIMIT))
+            return file.read(STREAM_LIMIT)
     except OSError:  # its figures stay unknown
-        return ()
-    return reader.end().events
+        return b""
 
 
 def _find_problem(done: process.Completed, lines: Lines, outcome: Outcome) -> str:

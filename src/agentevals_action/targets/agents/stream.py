@@ -4,7 +4,6 @@ All agents use one name and one form of arguments for a tool, those of Claude Co
 (`command`), `Read`, `Write`, `Edit` (`file_path`), `Glob`, `Grep`, `WebFetch`, `WebSearch`, `Skill`
 (`skill`), `Agent` (a sub-agent: `prompt`), `mcp__server__tool`."""
 
-import math
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -62,10 +61,7 @@ class Event:
 
     def amount(self, name: str) -> float | None:
         """A finite number of at least 0."""
-        value = self.value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value) if math.isfinite(value) and value >= 0 else None
+        return json_values.amount(self.value(name))
 
     def object(self, name: str) -> "Event":
         """An object; empty if it is missing."""

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import json
-import math
 import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -17,7 +16,7 @@ import httpx
 
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.json_values import parse_json, shown
+from agentevals_action.model.json_values import amount_in, parse_json, shown
 from agentevals_action.targets.apis.http_errors import (
     Service,
     connection_error,
@@ -183,11 +182,7 @@ class HttpClient:
 
 
 def _stated_cost(response: httpx.Response) -> float | None:
-    try:
-        cost = float(response.headers.get("x-litellm-response-cost", ""))
-    except ValueError:
-        return None
-    return cost if math.isfinite(cost) and cost >= 0 else None
+    return amount_in(response.headers.get("x-litellm-response-cost", ""))
 
 
 def _is_event_stream(response: httpx.Response) -> bool:

@@ -1,7 +1,6 @@
 """Errors of HTTP calls: whether to repeat the call, to stop using the target, what the user can
 do."""
 
-import math
 import ssl
 import time
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import httpx
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.formatting import cut
-from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.json_values import amount_in, parse_json
 
 _TRANSIENT = frozenset({408, 409, 429})
 #: Codes of an account that cannot pay. A vendor may send them with 429, but no repetition helps.
@@ -153,7 +152,7 @@ def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:
         codes = [error.get("code"), error.get("type"), error.get("status")]
         codes += [part.get(name) for part in parts for name in ("reason", "error_code")]
         delays = [str(part["retryDelay"]) for part in parts if "retryDelay" in part]
-        wait = _seconds(delays[0].removesuffix("s")) if delays else None
+        wait = amount_in(delays[0].removesuffix("s")) if delays else None
     text = message if isinstance(message, str) else body.decode("utf-8", "replace")
     return frozenset(str(code) for code in codes if code), " ".join(text.split()), wait
 
@@ -161,21 +160,13 @@ def _vendor_error(body: bytes) -> tuple[frozenset[str], str, float | None]:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds to wait that a server requests: `retry-after-ms` of OpenAI and Azure, or
     `Retry-After` in seconds or as a date; None if there is none."""
-    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    milliseconds = amount_in(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "")
-    if (seconds := _seconds(value)) is not None:
+    if (seconds := amount_in(value)) is not None:
         return seconds
     try:
         return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
     except ValueError:
         return None
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None

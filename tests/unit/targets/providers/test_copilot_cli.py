@@ -1,3 +1,4 @@
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,8 @@ def span(operation: str = "chat", code: int = 0, **usage: int) -> dict[str, Any]
     attributes = {f"gen_ai.usage.{name}": count for name, count in usage.items()}
     return {
         "type": "span",
+        "traceId": "1",
+        "spanId": secrets.token_hex(8),
         "attributes": {"gen_ai.operation.name": operation, **attributes},
         "status": {"code": code},
     }
@@ -271,10 +274,11 @@ def test_telemetry__replaces_sums_that_lack_a_call(tmp_path: Path, missing: str)
 
 
 def test_telemetry__cached_tokens(tmp_path: Path) -> None:
-    call = span(input_tokens=5, output_tokens=2)
-    call["attributes"]["gen_ai.usage.cache_read.input_tokens"] = 4
+    call, other = span(input_tokens=5, output_tokens=2), span(input_tokens=5, output_tokens=2)
+    for one in (call, other):
+        one["attributes"]["gen_ai.usage.cache_read.input_tokens"] = 4
     events = event("assistant.message", content="done"), copilot_ended()
-    trace = copilot(tmp_path, *events).reporting(lines(call, call)).answer()
+    trace = copilot(tmp_path, *events).reporting(lines(call, other)).answer()
     assert trace.cached_tokens == 8
 
 

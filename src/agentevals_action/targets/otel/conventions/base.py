@@ -75,12 +75,6 @@ def first_count(attributes: Mapping[str, Any], *names: str) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def amount(value: Any) -> float | None:
-    """A number of at least 0."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < float("inf") else None
-
-
 def decoded(value: Any) -> Any:
     """The value of a text that is JSON; anything else as it is."""
     if isinstance(value, str):

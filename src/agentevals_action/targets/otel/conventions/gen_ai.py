@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agentevals_action.model.json_values import amount
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions.base import (
     Step,
     StepType,
-    amount,
     decoded,
     first_count,
     message,

@@ -6,11 +6,11 @@ https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 from collections.abc import Mapping
 from typing import Any
 
+from agentevals_action.model.json_values import amount
 from agentevals_action.model.suite import Message
 from agentevals_action.targets.otel.conventions.base import (
     Step,
     StepType,
-    amount,
     decoded,
     first_count,
     message,
