@@ -1,6 +1,7 @@
 """Templates of users: rendered here if they only name variables, else in a child process."""
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
@@ -84,3 +85,17 @@ def test_render__a_value_keeps_its_type() -> None:
 def test_render__a_template_that_exceeds_a_limit_is_an_error(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         render(text, answer="x" * 5_000)
+
+
+class _User:
+    """Becomes the number of the user of the process that reads it."""
+
+    def __reduce__(self) -> Any:
+        return os.getuid, ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to change users")
+def test_render__the_process_has_no_rights() -> None:
+    """Attack: a template that leaves the sandbox runs as root, which reads keys."""
+    made = rendering.render_apart(templating.render_prompt, "{{ a }}", {"a": _User()})
+    assert asyncio.run(made) == "65534"
