@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.settings import OUTPUTS
+from tests.support.artifact_server import ArtifactServer
 from tests.support.github_server import GitHubServer
 from tests.support.github_world import file
 from tests.support.payloads import pull_request_event
@@ -262,6 +263,35 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
     assert [str(path) for path in workspace.path.rglob("*") if path.lstat().st_uid != 1001] == []
     assert workspace.git("worktree", "list").count("\n") == 0
     assert TOKEN not in done["log"]
+
+
+def test_step__uploads_its_report_page(image: str, tmp_path: Path) -> None:
+    if not RUN_STEP.is_file():
+        pytest.skip(
+            "the runner's part is not beside this checkout (../shared/container/run_step.py)"
+        )
+    pull = pull_request(tmp_path / "origin", example("base"), example("head"))
+    workspace = pull.checkout(tmp_path / "workspace", pull.merge, depth=2)
+    payload = pull_request_event(pull.head, pull.main)
+    payload["pull_request"]["merge_commit_sha"] = pull.merge
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(payload))
+
+    with GitHubServer("acme", "agent", token=TOKEN) as server, ArtifactServer() as artifacts:
+        server.add_pull(7, pull.head, pull.main, [file("agent.py")])
+        done = step(step_words(image, workspace.path, event, server, {}, artifacts.variables))
+        (comment,), (check,) = server.comments, server.check_runs
+
+    assert done["exit"] == 1, done["log"]
+    ((name, artifact),) = artifacts.artifacts.items()
+    assert name == "agentevals-report-agentevals-1658821493-1.html"
+    page = (workspace.path / "agentevals-report" / "report.html").read_bytes()
+    assert (artifact.content, artifact.mime_type) == (page, "text/html")
+    url = f"https://github.com/acme/agent/actions/runs/1658821493/artifacts/{artifact.id}"
+    assert (done["outputs"]["report-url"], check.details_url) == (url, url)
+    assert f"({url})" in comment.body
+    assert f"({url})" in done["summary"]
+    assert artifacts.token not in done["log"] + comment.body + page.decode()
 
 
 def line_of(text: str) -> int:
