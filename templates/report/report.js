@@ -14,13 +14,13 @@ function moved(words, base, head) {
 }
 function verdicts(test) {
   if (!test.head) return `${test.base.verdict} → removed`;
-  return test.base ? `${test.base.verdict} → ${test.head.verdict}` : test.head.verdict;
+  return test.base && test.base.verdict !== test.head.verdict ? `${test.base.verdict} → ${test.head.verdict}` : test.head.verdict;
 }
 const SIGNS = { regressed: "▼", improved: "▲", new: "+", removed: "−", flaky: "≈", inconclusive: "?" };
 function changeWord(test) {
   const word = test.change === "inconclusive" ? "undecided" : test.change;
   const tone = test.needsReview ? "bad" : test.change === "improved" ? "good" : test.head?.verdict === "pass" ? "" : "warn";
-  return element("span", { class: `word ${tone}` }, `${SIGNS[test.change] ?? (test.needsReview ? "✗" : "·")} ${word}`);
+  return element("span", { class: `word ${tone || "quiet"}` }, `${SIGNS[test.change] ?? (test.needsReview ? "✗" : "·")} ${word}`);
 }
 const drop = (test) => (unknown(test.base?.score) || unknown(test.head?.score) ? 0 : test.base.score - test.head.score);
 
@@ -157,7 +157,7 @@ function fillRows(state) {
   const left = listing.shown.length - rows.length;
   listing.more.hidden = !left;
   listing.more.textContent = `Show ${Math.min(left, 5 * PAGE)} more of ${left}`;
-  listing.status.textContent = listing.shown.length === tests.length ? plural(tests.length, "test") : `${listing.shown.length} of ${plural(tests.length, "test")}`;
+  listing.status.textContent = !listing.shown.length ? "No test matches the filters." : listing.shown.length === tests.length ? plural(tests.length, "test") : `${listing.shown.length} of ${plural(tests.length, "test")}`;
   select(Math.min(current, rows.length - 1));
 }
 
@@ -254,12 +254,12 @@ function answers(test, details, chosen) {
   ]));
 }
 
-function evaluatorNode(result) {
-  if (!result) return element("p", { class: "muted" }, "not on this side");
+function evaluatorNode(result, side = "") {
+  if (!result) return element("p", { class: "muted" }, side ? element("strong", {}, `${side} `) : null, "not on this side");
   const mark = result.error ? "⚠" : result.passed === true ? "✓" : result.passed === false ? "✗" : "–";
   const tone = result.error ? "warn" : result.passed ? "good" : result.passed === false ? "bad" : "";
   return element("div", {},
-    element("p", {}, element("span", { class: `word ${tone}` }, `${mark} ${score(result.score)}`), result.required ? " required" : "", result.error ? ` ${result.error.kind}: ${result.error.message}` : ""),
+    element("p", {}, side ? element("strong", {}, `${side} `) : null, element("span", { class: `word ${tone}` }, `${mark} ${score(result.score)}`), result.required ? " required" : "", result.error ? ` ${result.error.kind}: ${result.error.message}` : ""),
     element("ul", { class: "facts" }, (result.misses ?? []).map((text) => element("li", {}, `missed: ${text}`)), (result.hits ?? []).map((text) => element("li", {}, `held: ${text}`))),
     result.reasoning ? element("p", { class: "muted" }, result.reasoning) : null,
     (result.evaluatorResults ?? []).map((child) => element("details", { open: child.passed === false }, element("summary", {}, `${child.name} (${child.type})`), evaluatorNode(child))));
@@ -273,7 +273,7 @@ function evaluators(details, chosen) {
     const found = { base: of("base").find((one) => one.name === name), head: of("head").find((one) => one.name === name) };
     const either = found.head ?? found.base;
     const steady = found.head?.passed && (found.base?.passed ?? true);
-    return element("details", { open: !steady }, element("summary", {}, `${name} (${either.type})`), sides(details, (side) => [element("h3", {}, side === "base" ? "Base" : "Head"), evaluatorNode(found[side])]));
+    return element("details", { open: !steady }, element("summary", {}, `${name} (${either.type})`), sides(details, (side) => evaluatorNode(found[side], side === "base" ? "Base" : "Head")));
   }));
 }
 
@@ -333,7 +333,8 @@ function figures(details, chosen) {
 
 function samples(test, details, state, chosen) {
   if (["base", "head"].every((name) => (details[name]?.samples ?? []).length < 2)) return [];
-  return section("Samples", sides(details, (name, side) => {
+  const fresh = ["base", "head"].some((name) => details[name]?.confirming);
+  return section("Samples", fresh ? element("p", { class: "muted small" }, "Fresh samples were taken to confirm the change. p is the probability of so many failures if nothing had changed.") : [], sides(details, (name, side) => {
     const all = side.samples ?? [];
     const own = all.length - (side.confirming ?? 0);
     return [element("h3", {}, name === "base" ? "Base" : "Head"), element("div", { class: "bar" }, all.map((sample, index) => element("button", {
@@ -345,8 +346,13 @@ function samples(test, details, state, chosen) {
 
 function comparable(details) {
   if (!details.same) return null;
-  const facts = Object.entries(details.same).map(([name, same]) => `${name} ${same ? "same" : "changed"}`);
-  return element("p", { class: "small" }, `Compared with base: ${facts.join(", ")}.`, details.regraded ? " Head's evaluators scored base's answer." : "");
+  const { question, grading } = details.same;
+  const why = !question ? "The sides are not compared, because the question changed"
+    : grading ? "The sides are comparable: question and grading are the same"
+    : details.regraded ? "The sides are comparable: the grading changed, and head's evaluators scored base's answer again"
+    : "The grading changed";
+  const facts = Object.entries(details.same).map(([name, same]) => element("li", {}, `${name}: ${same ? "the same on both sides" : "changed"}`));
+  return [element("p", {}, `${why}.`), element("ul", { class: "facts" }, facts)];
 }
 
 /** The command that runs the test; a shell and a glob read its words as they are. */
@@ -376,6 +382,15 @@ function command(text) {
   return element("p", { class: "bar" }, code, button);
 }
 
+/** What the two sides have in common, where the test is, and how to run it. */
+function origin(test, details) {
+  const sources = [sourceOf(test, "head"), sourceOf(test, "base")].filter(Boolean);
+  const targets = distinct(["base", "head"].map((name) => details[name]?.target).filter(Boolean));
+  return section("Comparison and source", element("div", { class: "origin" }, comparable(details),
+    element("p", { class: "bar" }, sources, targets.length ? element("span", { class: "muted" }, `target ${targets.join(" → ")}`) : null),
+    details.head ? [element("p", {}, "Run this test on your own machine:"), command(commandOf(test))] : null));
+}
+
 function showTest(state) {
   const { test } = state;
   const back = element("a", { href: hashOf(state) }, "← All tests");
@@ -402,10 +417,8 @@ function showTest(state) {
   const gates = (test.failedGates ?? []).map((gate) => element("li", { class: "bad" }, `required gate ${gate} failed`));
   article.replaceChildren(...top,
     element("ul", { class: "facts" }, gates, (details.byBase ?? []).map((gate) => element("li", { class: "bad" }, `with base's evaluators the required gate ${gate} would fail`)), (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
-    ...[comparable(details), details.head && command(commandOf(test))].filter(Boolean),
-    element("p", { class: "bar small" }, sourceOf(test, "head"), sourceOf(test, "base"), details.head?.target ? element("span", { class: "muted" }, `target ${details.head.target}`) : null),
     ...section("Question", element("pre", { tabindex: "0", "aria-label": "question" }, details.question ?? ""), details.baseQuestion ? [element("p", { class: "muted" }, "On base:"), element("pre", { tabindex: "0" }, details.baseQuestion)] : []),
-    ...answers(test, details, chosen), ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, details, state, chosen), ...figures(details, chosen));
+    ...answers(test, details, chosen), ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, details, state, chosen), ...figures(details, chosen), ...origin(test, details));
 }
 
 // --- the page
@@ -423,7 +436,7 @@ function show() {
   if (!isTest) {
     article.replaceChildren();
     document.title = title;
-    fillRows(state);
+    if (tests.length) fillRows(state);
     if (opened) {
       const index = listing.shown.indexOf(opened);
       if (index >= 0) select(index, true);
@@ -442,10 +455,11 @@ function show() {
 }
 
 addEventListener("hashchange", () => { listing.room = PAGE; show(); });
+for (const link of document.querySelectorAll(".changes a")) link.addEventListener("click", () => setTimeout(() => document.getElementById("tests").scrollIntoView()));
 
 addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, select, textarea");
-  if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open || !tests.length) return;
   if (typing && event.key === "Escape") { event.target.blur(); return; }
   if (typing) return;
   const state = readState();
@@ -477,5 +491,5 @@ for (const dot of document.querySelectorAll("svg [data-test]")) {
   });
 }
 
-buildList();
+if (tests.length) buildList();
 show();

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser as Chromium
 
-from agentevals_action.model.result import EvaluatorResult, TestResult
+from agentevals_action.model.result import EvaluatorResult, Fingerprint, TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.reports.html.report_page import report_page
 from agentevals_action.reports.view.build import build_view
@@ -94,6 +94,70 @@ def test_list__filters_are_in_the_address_and_come_from_it(browser: Window, tmp_
     browser.expect(_IDS, ["refund"])
     browser.open(tmp_path / "report.html", "#evaluator=polite&change=nothing")
     browser.expect(_IDS, [])
+
+
+def test_overview__counts_by_change_lead_to_their_tests(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()))
+    assert browser.texts(".changes a") == ["1\nregressed", "1\nimproved", "2\nunchanged"]
+    browser.run("document.querySelector('.changes li:nth-child(2) a').click()")
+    browser.expect(_IDS, ["tone"])
+    assert browser.hash == "#change=improved"
+
+
+def test_overview__pass_rate_has_its_interval(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()))
+    # Wilson's interval of 2 of 3, of 1 of 1, and of 3 of 4
+    assert browser.texts("td .interval") == ["21–94%", "21–100%", "30–95%"]
+
+
+def test_page__without_a_test_says_so(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, reviews.nothing_touched()))
+    assert "No test ran." in browser.texts("section p")
+    browser.press("j", "/", "?", "Enter")
+    assert browser.messages == []
+
+
+def test_list__without_a_match_says_so(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, _review()), "#text=nowhere")
+    browser.expect("[role=status]", ["No test matches the filters."])
+
+
+def test_test__fingerprints_state_why_it_is_compared(browser: Window, tmp_path: Path) -> None:
+    marks = {"question": "q", "grading": "g", "agent": "a"}
+    base = replace(reviews.result("a"), fingerprint=Fingerprint(**marks))
+    head = {
+        "same": replace(base, fingerprint=Fingerprint(**{**marks, "agent": "b"})),
+        "asked": replace(base, fingerprint=Fingerprint(**{**marks, "question": "r"})),
+    }
+    compared = {
+        name: reviews.compared((one,), (base,), path=f"evals/{name}.yaml")
+        for name, one in head.items()
+    }
+    page = _written(tmp_path, reviews.review(*compared.values()))
+    browser.open(page, "#test/evals%2Fsame.yaml/a")
+    browser.wait("document.querySelector('#test h1')")
+    assert browser.texts("#test .origin p")[0] == (
+        "The sides are comparable: question and grading are the same."
+    )
+    assert browser.texts("#test .origin li") == [
+        "question: the same on both sides",
+        "grading: the same on both sides",
+        "agent: changed",
+    ]
+    browser.open(page, "#test/evals%2Fasked.yaml/a")
+    browser.wait("document.querySelector('#test .origin li').innerText === 'question: changed'")
+    assert "because the question changed" in browser.texts("#test .origin p")[0]
+
+
+def test_print__shows_what_is_folded(chromium: Chromium, tmp_path: Path) -> None:
+    page = _written(tmp_path, reviews.regression_and_gate())
+    with opened(chromium) as window:
+        window.open(page)
+        folded = "document.querySelector('[aria-labelledby=run] li').checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})"
+        height = "document.querySelector('[aria-labelledby=run] li').getBoundingClientRect().height"
+        assert not window.run(folded)
+        window.page.emulate_media(media="print")
+        assert window.run(height) > 0
 
 
 def test_test__link_shows_both_answers_and_what_differs(browser: Window, tmp_path: Path) -> None:

@@ -1,17 +1,18 @@
 """`report.html`: the review as one page that opens without a server and fetches nothing."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentevals_action.escaping import plain, visible
-from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
+from agentevals_action.formatting import UNKNOWN, cost, counted, moved, plural, score, time, tokens
+from agentevals_action.model.comparison import Change
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
 from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
 from agentevals_action.reports.html.markdown_html import markdown, markdown_line
 from agentevals_action.reports.html.page_data import page_data
-from agentevals_action.reports.view import confirmation, verdict
+from agentevals_action.reports.view import confirmation, verdict, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.page import build_page
 from agentevals_action.reports.view.tests import Limits, verdicts
@@ -34,6 +35,7 @@ def report_page(view: ReportView) -> str:
         "dots": dots,
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,
+        "changes": _changes(view.tests),
         "rows": [_row(one) for one in data.listed[:_ROWS]],
         "rows_left": _left(len(view.tests) - _ROWS),
         "left": _left(data.left),
@@ -58,6 +60,29 @@ def _plot_label(tests: Iterable[ListedTest]) -> str:
     counts = scatter.counts(tests)
     parts = [f"{counted(counts[kind], 'test')} {word}" for kind, word in words.items()]
     return f"Score on base against score on head: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class _Change:
+    """How many tests have a change; `key` is its filter in the list of tests."""
+
+    number: int
+    word: str
+    key: str
+
+
+def _changes(tests: Sequence[ListedTest]) -> list[_Change]:
+    """The tests that need a review, if they are others than those that regressed, then all by
+    their change."""
+    counts = Counter(one.comparison.change for one in tests)
+    review = sum(waivers.needs_review(one.comparison) for one in tests)
+    if review == counts[Change.REGRESSED]:
+        review = 0
+    found = [_Change(review, plural(review, "needs review", "need review"), "review")]
+    found += [
+        _Change(counts[change], confirmation.change_word(change), change.value) for change in Change
+    ]
+    return [one for one in found if one.number]
 
 
 @dataclass(frozen=True)

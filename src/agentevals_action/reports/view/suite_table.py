@@ -33,6 +33,7 @@ from agentevals_action.reports.view.cost import (
 from agentevals_action.reports.view.links import Links, linked
 from agentevals_action.reports.view.ordering import FINE, rank, worst_first
 from agentevals_action.reports.view.waivers import is_accepted
+from agentevals_action.results.rates import interval
 
 Figure = TypeVar("Figure", int, float)
 
@@ -45,11 +46,12 @@ _NO_BREAK = re.compile(r" (?![→(]|per sample)")
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """One row; `sign` shows the state at a glance."""
+    """One row; `sign` shows the state at a glance, `interval` is that of head's pass rate."""
 
     sign: str
     suite: str
     pass_rate: str
+    interval: str
     score: str
     regressed: str
     cost: str
@@ -150,12 +152,22 @@ def _row(
         sign=_SIGNS[rank(suites[0])],
         suite=name,
         pass_rate=_cell(moved(percent, *rates)) if has_base else percent(rates[1]),
+        interval=_interval(head),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
         regressed=_regressed(suites),
         cost=amount(cost, agent_cost, _difference(suites, lambda suite: suite.cost)),
         tokens=amount(tokens, agent_tokens),
         time=_cell(time(head.duration_ms if head else None)),
     )
+
+
+def _interval(head: SuiteSummary | None) -> str:
+    """The 95 % interval of a pass rate in whole percent; empty without a scored test."""
+    scored = head.total - head.errored if head else 0
+    if head is None or not scored:
+        return ""
+    low, high = interval(head.passed, scored)
+    return f"{100 * low:.0f}–{100 * high:.0f}%"
 
 
 def _score(
