@@ -241,7 +241,7 @@ function sides(details, make) {
 }
 
 function section(heading, ...content) {
-  return [element("h2", {}, heading), ...content.flat()];
+  return [element("h2", {}, heading), ...content.flat().filter(Boolean)];
 }
 
 function answers(test, details, chosen) {
@@ -252,6 +252,18 @@ function answers(test, details, chosen) {
     texts[name] ? element("pre", { tabindex: "0", "aria-label": `answer of ${name}` }, pairs ? marked(pairs[name === "base" ? 0 : 1]) : texts[name]) : element("p", { class: "muted" }, "(no answer)"),
     chosen[name]?.error ?? side.error ? element("p", { class: "bad" }, chosen[name]?.error ? `${chosen[name].error.kind}: ${chosen[name].error.message}` : side.error) : null,
   ]));
+}
+
+/** The question, or all messages that the agent got; those of base where they differ. */
+function question(details) {
+  const text = (words) => element("pre", { tabindex: "0", "aria-label": "question" }, words);
+  const all = (numbers) => numbers.map((number) => {
+    const message = data.messages[number];
+    return element("div", { class: "message" }, element("p", { class: "muted small" }, message.name ? `${message.role} ${message.name}` : message.role), content(message), (message.tool_calls ?? []).map((call) => callNode(call, call)));
+  });
+  const differs = details.baseInput ?? details.baseQuestion;
+  return section(details.input ? "Messages" : "Question", details.input ? all(details.input) : text(details.question ?? ""),
+    differs ? element("p", {}, "On base:") : null, details.baseInput ? all(details.baseInput) : details.baseQuestion ? text(details.baseQuestion) : null);
 }
 
 function evaluatorNode(result, side = "") {
@@ -417,7 +429,7 @@ function showTest(state) {
   const gates = (test.failedGates ?? []).map((gate) => element("li", { class: "bad" }, `required gate ${gate} failed`));
   article.replaceChildren(...top,
     element("ul", { class: "facts" }, gates, (details.byBase ?? []).map((gate) => element("li", { class: "bad" }, `with base's evaluators the required gate ${gate} would fail`)), (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
-    ...section("Question", element("pre", { tabindex: "0", "aria-label": "question" }, details.question ?? ""), details.baseQuestion ? [element("p", { class: "muted" }, "On base:"), element("pre", { tabindex: "0" }, details.baseQuestion)] : []),
+    ...question(details),
     ...answers(test, details, chosen), ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, details, state, chosen), ...figures(details, chosen), ...origin(test, details));
 }
 

@@ -203,6 +203,26 @@ def test_keyboard__walks_opens_searches_and_goes_back(browser: Window, tmp_path:
     browser.expect("dialog h2", [])
 
 
+def test_test__shows_all_messages_of_its_input(browser: Window, tmp_path: Path) -> None:
+    def asked(system: str) -> TestResult:
+        messages = (
+            {"role": "system", "content": system},
+            {"role": "user", "content": "Is it open?"},
+        )
+        return replace(reviews.result("a"), question="Is it open?", input_messages=messages)
+
+    other = replace(reviews.result("b"), input_messages=asked("Be brief.").input_messages)
+    suite = reviews.compared((asked("Be brief."), other), (asked("Be kind."), other))
+    page = _written(tmp_path, reviews.review(suite))
+    browser.open(page, "#test/evals%2Fsupport%2FEVAL.yaml/a")
+    browser.wait("document.querySelector('#test h1')")
+    texts = browser.texts("#test h2 ~ .message")
+    assert texts[:2] == ["system\n\nBe brief.", "user\n\nIs it open?"]
+    assert texts[2:4] == ["system\n\nBe kind.", "user\n\nIs it open?"]
+    # Each is in the page once, whatever the number of its tests.
+    assert page.read_text(encoding="utf-8").count("Is it open?") == 2  # a question, a message
+
+
 def test_samples__each_can_be_shown(browser: Window, tmp_path: Path) -> None:
     base, head = reviews.history("a", 3, 3), reviews.history("a", 1, 3, answer="bad")
     page = _written(tmp_path, reviews.review(reviews.compared((head,), (base,))))

@@ -135,11 +135,12 @@ class TestResult:
     """One line of a results file: one test over all its samples.
 
     `eval_path` is the suite's file, `path` and `line` where the test itself stands (an imported
-    file, a JSONL row). `hits`, `misses`, `evaluator_results`, `candidate_answer` and
-    `trace_summary` are those of the sample that the verdict is shown by: the first whose verdict is
-    the test's, else the first. `cost_usd` and the numbers of replies are sums over the samples.
-    `confirming` is the number of the last samples that belong to a confirmation: they count for
-    this test, not for the suite's mean."""
+    file, a JSONL row). `question` is the last message of the user; `input_messages` are all
+    messages, with their contents as text, if there are several. `hits`, `misses`,
+    `evaluator_results`, `candidate_answer` and `trace_summary` are those of the sample that the
+    verdict is shown by: the first whose verdict is the test's, else the first. `cost_usd` and the
+    numbers of replies are sums over the samples. `confirming` is the number of the last samples
+    that belong to a confirmation: they count for this test, not for the suite's mean."""
 
     __test__ = False  # pytest: not a test case
 
@@ -159,6 +160,7 @@ class TestResult:
     path: str = ""
     line: int = 1
     question: str = ""
+    input_messages: tuple[Mapping[str, Any], ...] = ()
     gates: tuple[GateRecord, ...] = ()
     gates_failed: tuple[str, ...] = ()
     samples: tuple[SampleResult, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import distinct
-from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.messages import wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
     EvaluatorResult,
@@ -100,6 +100,7 @@ def test_result(
         path=test.location.path,
         line=test.location.line,
         question=_question(test),
+        input_messages=_input_messages(test),
         gates=tuple(
             GateRecord(name=gate.name, path=gate.location.path, line=gate.location.line)
             for gate in test.gates
@@ -164,6 +165,13 @@ def _totals(
         "unpriced_replies": sum(sample.unpriced_replies for sample in samples),
         "error": next((sample.error for sample in samples if sample.error), None),
     }
+
+
+def _input_messages(test: Test) -> tuple[dict[str, Any], ...]:
+    """All messages of a test, if there are several. Images are not part of results."""
+    if len(test.input) < 2:
+        return ()
+    return tuple({**wire_message(one), "content": text_of(one)} for one in test.input)
 
 
 def _question(test: Test) -> str:

@@ -1,11 +1,17 @@
-"""Results that are extended by the fresh samples of a confirmation."""
+"""Results of tests, and those that are extended by the fresh samples of a confirmation."""
+
+from pathlib import Path
 
 import pytest
 
-from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.results.build import extended
+from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.results.build import extended, test_result
+from tests.support import suites
+
+test_result.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test case
 
 PASS = SampleResult(score=1.0, verdict="pass")
+PRINT = Fingerprint(question="q", grading="g", agent="a")
 
 
 def failing(*gates: str) -> SampleResult:
@@ -44,3 +50,24 @@ def test_extended__the_majority_of_the_fresh_samples_decides_about_gates(
     assert result.gates_failed == gates
     assert (result.verdict == "fail") == bool(gates)
     assert result.confirming == len(fresh)
+
+
+def test_test_result__keeps_all_messages_of_a_test_that_has_several(tmp_path: Path) -> None:
+    text = """\
+name: support
+tests:
+  - {id: one, input: Alone, assert: [{type: contains, value: a}]}
+  - id: several
+    input:
+      - {role: system, content: Be brief.}
+      - {role: user, content: [{type: text, value: Is it}, {type: text, value: open?}]}
+    assert: [{type: contains, value: a}]
+"""
+    suite = suites.load_valid(suites.write(tmp_path, {"EVAL.yaml": text}))
+    one, several = (test_result(suite, test, (PASS,), 1.0, PRINT) for test in suite.tests)
+    assert (one.question, one.input_messages) == ("Alone", ())
+    assert several.question == "Is it\nopen?"
+    assert several.input_messages == (
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Is it\nopen?"},
+    )

@@ -36,6 +36,27 @@ class PageData:
     without_details: int
 
 
+class _Messages:
+    """The messages of all inputs as JSON, each once: tests share system prompts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, message: Mapping[str, Any]) -> int:
+        """The index of a message, which is added if it is new."""
+        text = json_in_html(message)
+        if text not in self._numbers:
+            self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return self._numbers[text]
+
+    def forget(self, count: int) -> None:
+        """Removes all messages after the first `count`."""
+        while len(self.texts) > count:
+            del self._numbers[self.texts.pop()]
+
+
 def page_data(view: ReportView) -> PageData:
     """The data of a review, the tests that changed or failed first."""
     ordered = sorted(view.tests, key=_rank)
@@ -43,21 +64,28 @@ def page_data(view: ReportView) -> PageData:
     suites = {path: number for number, path in enumerate(sorted({one.suite for one in listed}))}
     evaluators = _evaluators(listed)
     is_small = len(view.tests) <= MAX_COMPLETE
+    messages = _Messages()
     rows, left_over, without = [], MAX_DETAILS, 0
     for one in listed:
         row = _row(one, suites, evaluators)
         details = ""
         if left_over and (is_small or not _is_quiet(one)):
-            details = json_in_html(_details(one))
-        if details and len(details) <= left_over:
-            left_over -= len(details)
+            known = len(messages.texts)
+            details = json_in_html(_details(one, messages))
+            size = len(details) + sum(map(len, messages.texts[known:]))
+            if size > left_over:
+                messages.forget(known)
+                details = ""
+        if details:
+            left_over -= size
             rows.append(f'{json_in_html(row)[:-1]},"details":{details}}}')
         else:
             without += 1
             rows.append(json_in_html(row))
     links = {"base": _folder(view.links.base_file("x")), "head": _folder(view.links.head_file("x"))}
     names = json_in_html({"suites": list(suites), "evaluators": list(evaluators), "links": links})
-    text = f'{names[:-1]},"tests":[{",".join(rows)}]}}'
+    shared = f'"messages":[{",".join(messages.texts)}]'
+    text = f'{names[:-1]},{shared},"tests":[{",".join(rows)}]}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
     return PageData(text, listed, max(total, len(ordered)) - len(listed), without)
 
@@ -129,16 +157,23 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def _details(one: ListedTest) -> dict[str, Any]:
+def _details(one: ListedTest, messages: _Messages) -> dict[str, Any]:
+    """The details of a test; `messages` gets those of its input."""
     test = one.comparison
     head, base = test.head, test.base
     shown = head or base
     question = shown.question if shown else ""
     by_base = test.by_base.result if test.by_base else None
+    inputs = {
+        name: [messages.number(message) for message in (side.input_messages if side else ())]
+        for name, side in (("base", base), ("head", head))
+    }
     facts = [*waivers.describe_change(test)[1:], *([test.reason] if test.reason else [])]
     details = {
         "question": question,
         "baseQuestion": base.question if base and base.question != question else "",
+        "input": inputs["head"] or inputs["base"],
+        "baseInput": inputs["base"] if inputs["head"] and inputs["base"] != inputs["head"] else [],
         "facts": facts,
         "regraded": test.regraded,
         "byBase": list(by_base.gates_failed) if by_base and test.passes_by_edits else [],
