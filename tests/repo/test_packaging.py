@@ -185,20 +185,29 @@ def test_checks__run_the_command_of_the_readme() -> None:
     assert f'check "{command}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_workflow__pins_every_action_and_grants_nothing_by_default() -> None:
-    workflow = yaml.safe_load(
-        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    )
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.name for path in WORKFLOWS])
+def test_workflow__pins_every_action_and_grants_nothing_by_default(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert workflow["permissions"] == {}
     jobs = workflow["jobs"].values()
-    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+    used = [step["uses"] for job in jobs for step in job.get("steps", ()) if "uses" in step]
     assert [
         name
         for name in used
         if not name.startswith("./") and not re.search(r"@[0-9a-f]{40}$", name)
     ] == []
-    assert {"./", "./composite"} <= set(used)
     assert all("permissions" in job and "timeout-minutes" in job for job in jobs)
+
+
+def test_workflow__tries_both_actions() -> None:
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
+    steps = (step for job in workflow["jobs"].values() for step in job["steps"])
+    assert {"./", "./composite"} <= {step.get("uses") for step in steps}
 
 
 def test_workflow__runs_every_python_that_is_declared() -> None:
