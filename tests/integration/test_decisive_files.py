@@ -58,7 +58,8 @@ def test_judge__that_the_agent_rewrites_runs_as_it_was(tmp_path: Path) -> None:
     assert result["error"]["message"].startswith(
         "evals/judges/check.py was changed by a program after it was loaded"
     )
-    assert result["verdict"] is None
+    # Attack: the failed gate becomes inconclusive, which a workflow may let pass.
+    assert (done.code, result["verdict"], result["gatesFailed"]) == (1, "fail", ["check"])
     assert "`evals/judges/check.py` was changed by a program while the tests ran" in done.out
 
 
@@ -274,9 +275,8 @@ def test_judge__imports_modules_as_they_were(tmp_path: Path) -> None:
     }
     made = change(tmp_path, agent, files)
     done = review(made)
-    assert done.code != 0, done.out + done.err
     (result,) = results(made)
-    assert result["verdict"] is None
-    assert result["evaluatorResults"] == [] or result["evaluatorResults"][0]["score"] == 0
+    assert (done.code, result["verdict"]) == (1, "fail")
+    assert result["evaluatorResults"][0]["score"] == 0
     message = "src/helpers.py was changed by a program after it was loaded"
     assert result["error"]["message"].startswith(message)

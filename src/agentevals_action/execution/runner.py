@@ -19,7 +19,7 @@ from agentevals_action.execution.loaded_files import LoadedFiles, State
 from agentevals_action.execution.ordering import Ordering
 from agentevals_action.execution.workspaces.pool import Workspaces
 from agentevals_action.formatting import quoted
-from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.result import ErrorInfo, Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Evaluator, Message, Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.trace import Trace
@@ -279,16 +279,23 @@ class Runner:
             judges=lambda evaluator: self._judges(sample, evaluator),
             workspace=work.folder,
             file_changes=work.changes,
-            user=self._options.isolation.judge_of(sample.suite.root),
+            user=self._options.isolation.judge_of(sample.suite.root, asked.suite.root),
             copy_of=self._loaded.copy_of,
         )
         results = await evaluators.run_evaluators(sample.test.evaluators, case)
-        await self._loaded.check(asked.suite, asked.test, before)
-        if sample is not asked:
-            await self._loaded.check(sample.suite, sample.test, before_scoring)
+        result = sample_result(work, results, sample.tally)
+        try:
+            await self._loaded.check(asked.suite, asked.test, before)
+            if sample is not asked:
+                await self._loaded.check(sample.suite, sample.test, before_scoring)
+        except AttemptError as error:
+            # Attack: an agent changes a file so that its failed gate becomes inconclusive.
+            if not result.gates_failed:
+                raise
+            result = replace(result, error=ErrorInfo(kind=error.kind, message=error.sentence))
         if sample.not_recorded:  # a program may give a score without the reply
             raise sample.not_recorded[0]
-        return sample_result(work, results, sample.tally)
+        return result
 
     def _judges(self, sample: _Sample, evaluator: Evaluator) -> evaluators.Judges:
         asked: Counter[str] = Counter()

@@ -18,9 +18,10 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-#: The users of head's and of base's programs and of their judges, from a range that neither Debian
-#: nor systemd assigns. The Dockerfile names them.
-HEAD_UID, BASE_UID, HEAD_JUDGE_UID, BASE_JUDGE_UID = UIDS = range(60801, 60805)
+#: The users of head's programs, of base's programs, of head's judges and of base's judges, from a
+#: range that neither Debian nor systemd assigns. The Dockerfile names them.
+UIDS = range(60801, 60805)
+HEAD_UID = UIDS[0]
 #: The folder for temporary files of a run with isolation, which only root writes.
 #:
 #: Attack: interpreters search the folders above a program for `node_modules`, `package.json`,
@@ -96,10 +97,15 @@ class Isolation:
         user = self.head if tree == self.checkout else self.base
         return replace(user, tree=tree) if user else None
 
-    def judge_of(self, tree: Path) -> ChildUser | None:
-        """The user of the programs that score the answers of a tree."""
+    def judge_of(self, tree: Path, answered: Path | None = None) -> ChildUser | None:
+        """The user of the programs of a tree that score. Those of base may score answers of head:
+        `answered` is the tree whose workspaces they read, if it is another one."""
         user = self.head_judge if tree == self.checkout else self.base_judge
-        return replace(user, tree=tree) if user else None
+        if user is None:
+            return None
+        trees = {tree, answered or tree}
+        groups = {agent.uid for one in trees if (agent := self.user_of(one))}
+        return replace(user, tree=tree, groups=tuple(sorted(groups)))
 
 
 #: All programs run as the user of the action.

@@ -18,9 +18,6 @@ from agentevals_action.formatting import joined
 from agentevals_action.system import stored_credentials, temp_dirs
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
-    BASE_JUDGE_UID,
-    BASE_UID,
-    HEAD_JUDGE_UID,
     HEAD_UID,
     PRIVATE_TEMP,
     TRAVERSABLE,
@@ -68,9 +65,7 @@ def protected_checkout(
     kept = frozenset({root / ".git", *own, *ancestors})
     with temp_dirs.locked_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
-        head, base = (_make_user(folder, uid) for uid in (HEAD_UID, BASE_UID))
-        head_judge = _make_user(folder, HEAD_JUDGE_UID, HEAD_UID)
-        base_judge = _make_user(folder, BASE_JUDGE_UID, BASE_UID)
+        head, base, head_judge, base_judge = (_make_user(folder, uid) for uid in UIDS)
         isolation = Isolation(root, head, base, head_judge, base_judge, kept)
         try:
             with _as_invalid_input():
@@ -130,8 +125,8 @@ def _is_own_folder(path: Path, root: Path) -> bool:
     return False
 
 
-def _make_user(folder: Path, uid: int, *groups: int) -> ChildUser:
-    user = ChildUser(uid, folder / f"{uid}" / "home", folder / f"{uid}" / "tmp", groups=groups)
+def _make_user(folder: Path, uid: int) -> ChildUser:
+    user = ChildUser(uid, folder / f"{uid}" / "home", folder / f"{uid}" / "tmp")
     for path in (user.home.parent, user.home, user.temp):
         path.mkdir(mode=0o700)
         os.chown(path, uid, uid)
