@@ -116,7 +116,9 @@ def other_tree() -> object:
         readable = [name for name in ("EVAL.yaml", "attacks.py") if os.access(CHECKOUT / name, 4)]
         writable = os.access(CHECKOUT, os.W_OK) or os.access(CHECKOUT, os.R_OK)
         return readable or (["checkout"] if writable else [])
-    found: list[object] = [*PRIVATE.glob("agentevals-base-*/*")]
+    found: list[object] = [
+        tree for temp in (PRIVATE, Path("/tmp")) for tree in temp.glob("agentevals-base-*/*")
+    ]
     for record in CHECKOUT.glob(".git/worktrees/*/gitdir"):
         tree = Path(record.read_text().strip()).parent
         try:
@@ -197,6 +199,19 @@ def outputs() -> object:
     return found
 
 
+def copies() -> object:
+    """The scripts from which judges run: every user sees the command lines of their processes."""
+    found = []
+    for pid in others():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        paths = [Path(word) for word in words if "/judges/" in word]
+        found += [one for path in paths for one in (path, *path.parents) if os.access(one, os.W_OK)]
+    return found
+
+
 def folders_above() -> object:
     """Where an interpreter searches for `node_modules`, `package.json` or `.git`."""
     own = Path(os.environ["HOME"]).parent
@@ -208,7 +223,7 @@ def folders_above() -> object:
 
 ATTACKS = (
     *(rights, docker_socket, environments, signals, ptrace, runner_files, other_tree, report),
-    *(git, system_files, other_homes, outputs, folders_above),
+    *(git, system_files, other_homes, outputs, copies, folders_above),
 )
 
 

@@ -282,10 +282,12 @@ def open_engine(
     ):
         if isolation.head:
             scratch.chmod(TRAVERSABLE)
+        engine = Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
         try:
-            yield Engine(settings, environ, workspace, scratch, keep, isolation, records=records)
+            yield engine
         finally:
             end_processes(isolation)
+            engine.loaded.close()
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:

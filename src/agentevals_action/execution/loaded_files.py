@@ -1,6 +1,7 @@
 """The files that define scores and inputs, as they are before the first program of a run starts."""
 
 import asyncio
+import logging
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -11,8 +12,11 @@ from agentevals_action.evaluators.base import walk
 from agentevals_action.evaluators.code_judge.imports import SOURCE_SUFFIXES
 from agentevals_action.execution.definitions import imported_files
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.system.folder_moves import FolderMoves
 from agentevals_action.system.isolation import ChildUser, file_access_as
 from agentevals_action.system.regular_files import digest_of, read_regular
+
+log = logging.getLogger(__name__)
 
 _SCRIPT = "judge script"
 #: Roles of the files that each test of a suite depends on.
@@ -39,9 +43,9 @@ _ADVICE = (
     "and generate files in a step before this one"
 )
 
-#: Device, inode, size, and the times of the last change of the content and of the entry. A program
-#: can set the first time, and not the second one.
-State = tuple[int, int, int, int, int]
+#: Device, inode, size, the times of the last change of the content and of the entry, and the moves
+#: of the folders above. A program can set the first time, and not the second one.
+State = tuple[int, int, int, int, int, int]
 
 
 class LoadedFiles:
@@ -63,6 +67,11 @@ class LoadedFiles:
         self._shared: dict[tuple[Path, str], tuple[Path, ...]] = {}
         #: What the programs of a suite import, and its copies.
         self._imported: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._moves = FolderMoves()
+
+    def close(self) -> None:
+        """Stops to watch the folders of the files."""
+        self._moves.close()
 
     def add(self, suite: Suite, tracked: Collection[str]) -> None:
         """Records the files of a suite, before the first program starts. `tracked` are the paths
@@ -92,16 +101,28 @@ class LoadedFiles:
             is_built = file.role in _PROGRAMS and file.path not in tracked
             if file.role != _AGENT and not is_built:
                 self.record(root / file.path, file.path)
+        self._watch_folders(root)
         self._shared[root, suite.path] = tuple(
             root / file.path for file in suite.files if file.role in _SHARED
         )
+
+    def _watch_folders(self, root: Path) -> None:
+        """Attack: an agent moves a folder away, puts one with other files there while its answer is
+        scored, and moves the first one back, whose files have the same state."""
+        parents = {folder for path in self.digests for folder in path.parents}
+        try:
+            self._moves.add(
+                folder for folder in parents if folder != root and folder.is_relative_to(root)
+            )
+        except OSError as error:
+            log.warning("folders that programs move and move back are not noticed: %s", error)
 
     def record(self, path: Path, name: str) -> None:
         """Records one file; `name` is for messages. What cannot be read is left out: the component
         that needs it reports it."""
         if path not in self.digests:
             try:
-                state, digest = _state(path), digest_of(path)
+                state, digest = self._state(path), digest_of(path)
             except OSError:
                 return
             self.digests[path], self._names[path] = digest, name
@@ -159,7 +180,7 @@ class LoadedFiles:
     def states(self, suite: Suite, test: Test) -> Mapping[Path, State | None]:
         """The states of the files that a test depends on, for `check`."""
         paths = (path for path in self._files_of(suite, test) if path in self.digests)
-        return {path: _state(path) for path in paths}
+        return {path: self._state(path) for path in paths}
 
     async def check(self, suite: Suite, test: Test, before: Mapping[Path, State | None]) -> None:
         """Raises AttemptError when a file that a test depends on is not as it was recorded, or not
@@ -181,8 +202,16 @@ class LoadedFiles:
         changed = (name for path, name in self._names.items() if self._is_changed(path))
         return tuple(dict.fromkeys(changed))
 
+    def _state(self, path: Path) -> State | None:
+        try:
+            facts = path.stat()
+        except OSError:
+            return None
+        times = facts.st_mtime_ns, facts.st_ctime_ns
+        return facts.st_dev, facts.st_ino, facts.st_size, *times, self._moves.count(path)
+
     def _is_changed(self, path: Path) -> bool:
-        state = _state(path)
+        state = self._state(path)
         if state != self._seen[path][0]:
             try:
                 is_same = digest_of(path) == self.digests[path]
@@ -220,11 +249,3 @@ def _is_loaded(entry: "os.DirEntry[str]") -> bool:
         and entry.is_file(follow_symlinks=False)
         and entry.stat(follow_symlinks=False).st_size <= _MAX_LOADED
     )
-
-
-def _state(path: Path) -> State | None:
-    try:
-        facts = path.stat()
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns

@@ -221,3 +221,21 @@ def test_copies__have_the_configuration_and_the_sources_as_they_were(root: Path)
     top = files.copy_of(root / "evals/judges/check.py").parents[2]
     assert [(top / name).read_text() for name in names] == ["{}"] * 3
     assert (top / "evals/data.json").read_text() == "new"  # a judge may read what an agent wrote
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of moves")
+def test_check__a_folder_that_is_moved_and_moved_back_is_an_error(root: Path) -> None:
+    """Attack: while the answer is scored, another folder with another expected answer is there."""
+    files, suite = loaded(root)
+    test = next(test for test in suite.tests if test.id == "compared")
+    before = files.states(suite, test)
+    folder, aside = root / "evals", root / "aside"
+    folder.rename(aside)
+    suites.write(root, {"evals/answer.txt": "my own"})
+    (folder / "answer.txt").unlink()
+    folder.rmdir()
+    aside.rename(folder)
+    with pytest.raises(AttemptError, match="changed and restored by a program"):
+        asyncio.run(files.check(suite, test, before))
+    asyncio.run(files.check(suite, test, files.states(suite, test)))
+    files.close()
