@@ -44,11 +44,6 @@ class _Job:
             return json.dumps(self.inputs, indent=2)
         if expression == "github.token":
             return TOKEN
-        match expression.split("."):
-            case ["inputs", name]:
-                return self.inputs.get(name, "")
-            case ["steps", step, "outputs", name]:
-                return self.steps.get(step, {}).get(name, "")
         if " && " in expression:
             parts = expression.split(" && ")
             return str(all(self._value(part) == "true" for part in parts)).lower()
@@ -57,6 +52,11 @@ class _Job:
         if compared := re.fullmatch(r"(\S+) (==|!=) '(.*)'", expression):
             is_equal = self._value(compared[1]) == compared[3]
             return str(is_equal is (compared[2] == "==")).lower()
+        match expression.split("."):
+            case ["inputs", name]:
+                return self.inputs.get(name, "")
+            case ["steps", step, "outputs", name]:
+                return self.steps.get(step, {}).get(name, "")
         raise ValueError(f"the stand-in does not know the expression {expression!r}")
 
 
