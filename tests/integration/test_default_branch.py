@@ -141,3 +141,26 @@ def test_review__a_named_branch_that_has_nothing_is_no_pass(
     done = flow.review(baseline="branch")
     assert done.code == 3, done.log
     assert "could not be obtained" in done.summary
+
+
+def test_history__is_on_the_branch_in_the_push_and_in_the_summary(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    flow = Workflow(tmp_path, server, {"agent.sh": GOOD + "# tidied\n"})
+    first = flow.push()
+    assert "mermaid" not in first.summary  # one commit makes no line
+    head = flow.pull.head
+    pushed = flow.job("push", head, payloads.push_event(flow.pull.main, head))
+    assert pushed.code == 0, pushed.log
+    report = tmp_path / str(flow.runs) / "workspace" / "agentevals-report"
+    page = (report / "history.html").read_text(encoding="utf-8")
+    assert page == server.git.files("agentevals-data")["history.html"]
+    for words in ("evals/EVAL.yaml", flow.pull.main[:12], head[:12]):
+        assert words in page
+    done = flow.review()
+    assert done.code == 0, done.log
+    for summary in (pushed.summary, done.summary):
+        assert "### Pass rate over the last 2 commits\n\n```mermaid\n" in summary
+        assert f'x-axis ["{flow.pull.main[:7]}", "{head[:7]}"]' in summary
+        assert "line [100.0, 100.0]" in summary
+    assert not (tmp_path / str(flow.runs) / "workspace/agentevals-report/history.html").exists()

@@ -169,7 +169,7 @@ YAML = [
 
 
 def check_steps(steps: list[dict[str, Any]]) -> None:
-    ours = [step for step in steps if step["uses"].startswith("org/agentevals-action")]
+    ours = [step for step in steps if step.get("uses", "").startswith("org/agentevals-action")]
     assert ours
     for step in ours:
         assert set(step.get("with", {})) <= set(settings.INPUTS)

@@ -46,7 +46,8 @@ class Window:
 
     def wait(self, condition: str) -> None:
         """Waits until an expression is true."""
-        self.page.wait_for_function(condition)
+        # As a function: a page's policy may forbid to evaluate a text again.
+        self.page.wait_for_function(f"() => ({condition})")
 
     def press(self, *keys: str) -> None:
         for key in keys:

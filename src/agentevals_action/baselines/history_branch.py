@@ -1,5 +1,5 @@
-"""The files of a results branch: one per suite, an index for programs and a README; and their
-update by a run."""
+"""The files of a results branch: one per suite, the trends, an index for programs and a README; and
+their update by a run."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from agentevals_action.baselines import history
+from agentevals_action.baselines import history, trends
 from agentevals_action.baselines.history_format import (
     FILE_BYTES,
     Sha,
@@ -18,12 +18,13 @@ from agentevals_action.baselines.history_format import (
     json_text,
     read_history,
 )
+from agentevals_action.baselines.trends import QuarantinedTest, SuiteTrend
 from agentevals_action.escaping import code
 from agentevals_action.formatting import counted
 from agentevals_action.model.history import SuiteHistory
 from agentevals_action.model.result import SuiteRun
 
-INDEX, README = "index.json", "README.md"
+INDEX, README, TRENDS = "index.json", "README.md", "trends.json"
 
 
 class _Entry(StoredModel):
@@ -56,10 +57,12 @@ def is_data(names: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Update:
-    """The files to write, by name, and sentences for the reader of the run."""
+    """The files to write, by name, sentences for the reader of the run, and the trends of all
+    suites."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    trends: Sequence[SuiteTrend] = ()
 
 
 def update_files(
@@ -68,14 +71,18 @@ def update_files(
     runs: Sequence[SuiteRun],
     commit: str,
     time: str,
+    quarantine: Mapping[str, Sequence[QuarantinedTest]],
 ) -> Update:
     """The files that runs of a commit at a time (ISO 8601 with a zone) change; none without news.
 
     `names` are the files of the branch, `read` gives the text of one, empty for a binary file.
-    Files of suites that did not run stay."""
+    `quarantine` has the tests of head in quarantine by suite path. Files of suites that did not run
+    stay."""
     files: dict[str, str] = {}
     notices: list[str] = []
     entries = _entries(names, read)
+    texts = {TRENDS: read(TRENDS)} if TRENDS in names else {}
+    known = {trend.path: trend for trend in read_trends(texts)}
     for run in runs:
         fresh, rejected = history.of_run(run, commit, time)
         if not fresh.tests:
@@ -89,17 +96,46 @@ def update_files(
                 "they start again with those of this run."
             )
             kept = fresh
+        stored = None if kept is fresh else kept
         joined = history.merged(kept, fresh)
         text, left = format_history(joined)
         notices += _left_out(run.path, rejected, left)
         if text is not None and text != before:
             files[name], entries[name] = text, _entry(joined)
+            held = quarantine.get(run.path, ())
+            before_run = known.get(run.path)
+            known[run.path] = trends.with_run(before_run, run, fresh, stored, joined, held)
+    found = trends.bounded(known.values())
     if files:
+        files[TRENDS] = trends.format_trends(found)
         files[INDEX] = json_text(
             _Index(suites=dict(sorted(entries.items()))).model_dump(mode="json")
         )
         files[README] = _readme(entries.values())
-    return Update(files, tuple(notices))
+    return Update(files, tuple(notices), found)
+
+
+def read_trends(texts: Mapping[str, str]) -> tuple[SuiteTrend, ...]:
+    """The trends in the files of a branch; none if the file is missing or damaged: the next run
+    starts it again with the stored samples."""
+    try:
+        return trends.read_trends(texts[TRENDS]) if TRENDS in texts else ()
+    except ValueError:
+        return ()
+
+
+def all_trends(names: Collection[str], read: Callable[[str], str]) -> tuple[SuiteTrend, ...]:
+    """The trends of a branch with these files; what its file of trends does not have is from the
+    stored samples."""
+    known = {
+        one.path: one for one in read_trends({TRENDS: read(TRENDS)} if TRENDS in names else {})
+    }
+    written = {file_name(path) for path in known}
+    for name in sorted(set(names) - written):
+        stored = _history_of(name, read(name)) if name.startswith("suites/") else None
+        if stored and (trend := trends.of_history(stored)):
+            known[trend.path] = trend
+    return trends.bounded(known.values())
 
 
 def _left_out(path: str, rejected: int, left: str) -> list[str]:
@@ -132,12 +168,19 @@ def _entries(names: Collection[str], read: Callable[[str], str]) -> dict[str, _E
 
 
 def _entry_of(name: str, text: str) -> _Entry | None:
+    kept = _history_of(name, text)
+    return _entry(kept) if kept else None
+
+
+def _history_of(name: str, text: str) -> SuiteHistory | None:
+    """The history in a suite's file; None for one that is not valid, which is reported when the
+    suite is read or written."""
     try:
         path = _Named.model_validate_json(text).suite
-    except ValueError:  # reported when the suite is read or written
+    except ValueError:
         return None
     kept = read_history(text, path) if file_name(path) == name else ""
-    return None if isinstance(kept, str) else _entry(kept)
+    return None if isinstance(kept, str) else kept
 
 
 def _entry(kept: SuiteHistory) -> _Entry:

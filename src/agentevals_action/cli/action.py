@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import click
 
@@ -31,6 +30,7 @@ from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.review import base_tree, pipeline, publish
+from agentevals_action.review.history import ShownHistory, store_and_show
 from agentevals_action.review.workspace import Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -159,9 +159,9 @@ class _Gate:
             self.host.finish_check(CheckReport("failure", title, problem.sentence))
             raise problem from error
         job_log.report_refusal(self.refused)
-        stored = self._store_results(view.review)
-        job_log.write_review(view, published, (*self.host.notices, *stored))
-        workflow_commands.append_summary(self.summary, published.summary)
+        shown = self._history(view.review)
+        job_log.write_review(view, published, (*self.host.notices, *shown.notices))
+        workflow_commands.append_summary(self.summary, published.summary + shown.chart)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
         workflow_commands.write_outputs(self.outputs, outputs)
         return view.review.decision.exit_code
@@ -228,15 +228,9 @@ class _Gate:
         )
         return build_view(review, links)
 
-    def _store_results(self, review: Review) -> Sequence[str]:
-        """Stores the results of the default branch for later pull requests; the host's notices."""
-        settings = self.workspace.settings
-        runs = [run for suite in review.suites if (run := suite.head_run())]
-        is_stored = self.job.is_default_branch and settings.baseline in ("auto", "branch")
-        if not runs or not is_stored:
-            return ()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return self.host.data_branch(settings.baseline_branch).store(runs, self.job.head_sha, now)
+    def _history(self, review: Review) -> ShownHistory:
+        branch = self.host.data_branch(self.workspace.settings.baseline_branch)
+        return store_and_show(review, self.job, self.workspace, branch)
 
 
 def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:

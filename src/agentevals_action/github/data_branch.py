@@ -3,18 +3,21 @@ no writer loses what another wrote."""
 
 import base64
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
 from agentevals_action.baselines import history_branch, history_format
+from agentevals_action.baselines.trends import QuarantinedTest, SuiteTrend
 from agentevals_action.errors import HostError
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.replies import Blob, GitCommit, GitObject, GitRef, Reply, Tree
 from agentevals_action.model.history import Remembered, SuiteHistory
 from agentevals_action.model.result import SuiteRun
+from agentevals_action.reports.html import history_page
 
 #: Attempts to write while other runs write, too.
 MAX_ATTEMPTS = 30
@@ -50,40 +53,77 @@ class DataBranch:
         self._read: dict[str, str] = {}
         self._sent: dict[str, str] = {}
 
+    @property
+    def commits_url(self) -> str:
+        """The address of a commit of the repository, without its SHA."""
+        context = self._api.context
+        return f"{context.server_url}/{context.repository}/commit/"
+
     def read(self, suites: Collection[str]) -> Remembered:
         """The stored results of suites (paths): one request, and one per suite. HostError."""
-        problem = f"`{self._branch}` could not be read"
+        names = {path: history_format.file_name(path) for path in suites}
         try:
-            files = self._list(quote(self._branch, safe=""))[1]
-            names = {path: history_format.file_name(path) for path in suites}
-            texts = {path: self._text(files[name]) for path, name in names.items() if name in files}
+            texts = self._texts(names.values())
         except ApiError as error:
-            if error.status == 404:
-                raise HostError(
-                    f"{problem}: there is no such branch yet (runs on the default branch write "
-                    "it), or the token lacks `contents: read`"
-                ) from error
-            reason = self._api.context.without_secrets
-            words = error.explain(problem, "contents: read", reason)
-            raise HostError(words.rstrip(".")) from error
-        read = {path: history_format.read_history(text, path) for path, text in texts.items()}
+            raise self._unreadable(error) from error
+        read = {
+            path: history_format.read_history(texts[name], path)
+            for path, name in names.items()
+            if name in texts
+        }
         return Remembered(
             {path: found for path, found in read.items() if isinstance(found, SuiteHistory)},
             {path: found for path, found in read.items() if isinstance(found, str)},
         )
 
-    def store(self, runs: Sequence[SuiteRun], commit: str, time: str) -> tuple[str, ...]:
+    def trends(self) -> tuple[SuiteTrend, ...]:
+        """The stored trends, none without a branch: two requests. HostError."""
+        try:
+            return history_branch.read_trends(self._texts([history_branch.TRENDS]))
+        except ApiError as error:
+            if error.status == 404:
+                return ()
+            raise self._unreadable(error) from error
+
+    def _texts(self, names: Iterable[str]) -> dict[str, str]:
+        """The texts of those of the files that the branch has. ApiError."""
+        files = self._list(quote(self._branch, safe=""))[1]
+        return {name: self._text(files[name]) for name in names if name in files}
+
+    def _unreadable(self, error: ApiError) -> HostError:
+        problem = f"`{self._branch}` could not be read"
+        if error.status == 404:
+            return HostError(
+                f"{problem}: there is no such branch yet (runs on the default branch write "
+                "it), or the token lacks `contents: read`"
+            )
+        reason = self._api.context.without_secrets
+        return HostError(error.explain(problem, "contents: read", reason).rstrip("."))
+
+    def store(
+        self,
+        runs: Sequence[SuiteRun],
+        commit: str,
+        time: str,
+        quarantine: Mapping[str, Sequence[QuarantinedTest]] = MappingProxyType({}),
+    ) -> tuple[str, ...]:
         """Adds the results of suites on a commit (SHA) in a run of that time (ISO 8601 with a
-        zone); returns notices. A failure is a notice. The texts must contain no secrets."""
+        zone), with the tests in quarantine by suite path; returns notices. A failure is a notice.
+        The texts must contain no secrets."""
         problem = f"The results were not stored on `{self._branch}`"
         try:
-            return self._store(runs, commit, time, problem)
+            return self._store(runs, commit, time, quarantine, problem)
         except ApiError as error:
             reason = self._api.context.without_secrets
             return (error.explain(problem, "contents: write", reason),)
 
     def _store(
-        self, runs: Sequence[SuiteRun], commit: str, time: str, problem: str
+        self,
+        runs: Sequence[SuiteRun],
+        commit: str,
+        time: str,
+        quarantine: Mapping[str, Sequence[QuarantinedTest]],
+        problem: str,
     ) -> tuple[str, ...]:
         before, unchanged, pause = None, 0, _FIRST_PAUSE
         for _ in range(MAX_ATTEMPTS):
@@ -94,11 +134,13 @@ class DataBranch:
                     "the branch contains something else; name another one in `baseline-branch`",
                 )
             update = history_branch.update_files(
-                state.files, partial(self._named, state), runs, commit, time
+                state.files, partial(self._named, state), runs, commit, time, quarantine
             )
             if not update.files:
                 return update.notices
-            conflict = self._commit(state, update.files, f"Results of {commit[:12]}\n\n[skip ci]")
+            page = history_page.history_page(update.trends, self.commits_url)
+            files = {**update.files, history_page.PAGE: page}
+            conflict = self._commit(state, files, f"Results of {commit[:12]}\n\n[skip ci]")
             if conflict is None:
                 return update.notices
             unchanged = unchanged + 1 if state.commit == before else 1

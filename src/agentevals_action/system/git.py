@@ -169,6 +169,15 @@ class GitRepository:
         depth = ["--depth=1"] if self.is_shallow() else []
         self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
+    def fetch_branch(self, name: str) -> str | None:
+        """Fetches the last commit of a branch of `origin`, and gives its SHA; None if there is no
+        such branch."""
+        reply = self._read("ls-remote", "--", "origin", f"refs/heads/{name}", network=True)
+        sha = reply.decode("ascii", "replace").partition("\t")[0]
+        if sha and not self.has(sha):
+            self.fetch(sha)
+        return sha or None
+
     def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
         """The files that changed from `base` to `head`, with renames; without `head`, to the
         working tree, untracked files included. Bytes of a name that are not UTF-8 become
@@ -214,6 +223,11 @@ class GitRepository:
     def tracked(self, glob: str) -> tuple[str, ...]:
         """Paths of the tracked files that match a glob, relative to the root."""
         return self._names("ls-files", "-z", "--cached", "--", f":(top,glob){glob}")
+
+    def files(self, sha: str) -> tuple[str, ...]:
+        """Paths of all files of a commit, relative to the root."""
+        self._need_tree(sha)
+        return self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
 
     def uncommitted(self) -> tuple[str, ...]:
         """The paths that differ from HEAD, and untracked ones that are not ignored."""

@@ -542,7 +542,7 @@ class Files(dict[str, str]):
 
     def store(self, *runs: SuiteRun, commit: str = C1, time: str = T1) -> Sequence[str]:
         self.looked.clear()
-        update = history_branch.update_files(self.keys(), self.read, runs, commit, time)
+        update = history_branch.update_files(self.keys(), self.read, runs, commit, time, {})
         self.update(update.files)
         return (*update.files, *update.notices)
 
@@ -624,7 +624,8 @@ def _read(text: str | None) -> SuiteHistory:
 
 def test_update__writes_suite_and_indexes_and_nothing_when_nothing_is_new() -> None:
     files, name = Files(), history_format.file_name(PATH)
-    assert files.store(results.run(ran(sample()))) == (name, "index.json", "README.md")
+    own = ("trends.json", "index.json", "README.md")
+    assert files.store(results.run(ran(sample()))) == (name, *own)
     assert files.store(results.run(ran(sample()))) == ()
     assert (
         files.store(
@@ -634,10 +635,9 @@ def test_update__writes_suite_and_indexes_and_nothing_when_nothing_is_new() -> N
     )
     assert files.store(results.run(ran(sample())), commit=C2, time=T2) == (
         name,
-        "index.json",
-        "README.md",
+        *own,
     )
-    assert files.looked == ["index.json", name]
+    assert files.looked == ["index.json", "trends.json", name]
     assert (
         f"| `{PATH}` | 1 | 2 | 1 | `222222222222` | 2026-01-02T10:00Z |"
         in files["README.md"].splitlines()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.baselines import history_format
+from agentevals_action.baselines.trends import QuarantinedTest
 from agentevals_action.errors import HostError
 from agentevals_action.github import data_branch
 from agentevals_action.github.api import RunContext
@@ -25,6 +26,8 @@ C1, C2 = "1" * 40, "2" * 40
 T1, T2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"
 NAME = history_format.file_name(PATH)
 REF = rf"heads/{BRANCH}$"
+#: The files of the branch besides those of the suites.
+OWN = {"index.json", "README.md", "trends.json", "history.html"}
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def test_first_write__makes_a_branch_without_parents(server: GitHubServer) -> No
     assert memory(server).store([run()], C1, T1) == ()
     (commit,) = server.git.log(BRANCH)
     assert (commit.parents, commit.message) == ((), "Results of 111111111111\n\n[skip ci]")
-    assert server.git.files(BRANCH).keys() == {NAME, "index.json", "README.md"}
+    assert server.git.files(BRANCH).keys() == {NAME, *OWN}
     assert commits(server) == [C1]
 
 
@@ -90,6 +93,24 @@ def test_reading__takes_one_request_and_one_a_suite(server: GitHubServer) -> Non
     read = memory(server).read([PATH, "third/EVAL.yaml", "fourth/EVAL.yaml"])
     assert (set(read.histories), read.damaged) == ({PATH, "third/EVAL.yaml"}, {})
     assert len(server.requests) == 3
+
+
+def test_page__has_the_runs_of_all_suites_and_links_their_commits(server: GitHubServer) -> None:
+    held = QuarantinedTest(id="test", owner="@ada", reason="is moody", expires="2026-02-01")
+    memory(server).store([run(path="other/EVAL.yaml")], C1, T1)
+    assert memory(server).store([run()], C2, T2, {PATH: [held]}) == ()
+    page = server.git.files(BRANCH)["history.html"]
+    assert '"commits":"https://github.com/acme/agent/commit/"' in page
+    for words in (PATH, "other/EVAL.yaml", C1[:12], C2[:12], "is moody"):
+        assert words in page
+    assert [trend.path for trend in memory(server).trends()] == [PATH, "other/EVAL.yaml"]
+
+
+def test_trends__without_a_branch_are_none_and_a_failure_is_an_error(server: GitHubServer) -> None:
+    assert memory(server).trends() == ()
+    server.break_route(InjectedFailure("GET .*/git/trees/", 502, times=9))
+    with pytest.raises(HostError, match="`agentevals-data` could not be read"):
+        memory(server).trends()
 
 
 def test_branch_name__may_have_a_slash(server: GitHubServer) -> None:
@@ -291,7 +312,7 @@ def test_branch_that_moved__is_read_again(server: GitHubServer) -> None:
 
 def test_branch_that_appeared__is_written_on_top_of(server: GitHubServer) -> None:
     assert others(server, 1, first=True).store([run()], C1, T1) == ()
-    assert server.git.files(BRANCH).keys() == {"suites/0.txt", NAME, "index.json", "README.md"}
+    assert server.git.files(BRANCH).keys() == {"suites/0.txt", NAME, *OWN}
     assert [
         isinstance(commit, Commit) and len(commit.parents) for commit in server.git.log(BRANCH)
     ] == [1, 0]

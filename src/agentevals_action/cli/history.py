@@ -1,0 +1,66 @@
+"""`history`: the page of the stored runs of the default branch."""
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+import click
+
+from agentevals_action.baselines import history_branch
+from agentevals_action.cli.options import as_environment, input_options
+from agentevals_action.errors import GitError, InvalidInput
+from agentevals_action.reports.html.history_page import PAGE, history_page
+from agentevals_action.reports.terminal import printable
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.tree_files import write_atomically
+
+
+@click.command("history")
+@click.option(
+    *("-o", "--output"), type=Path, default=Path(PAGE), show_default=True, help="The page."
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@input_options("baseline-branch")
+def command(output: Path, opens: bool, **inputs: str | None) -> int:
+    """Write the page of the stored runs: pass rate, score, cost, time and flaky tests over the
+    commits of the default branch.
+
+    The results are those of the data branch of `origin`, or of the clone if there is none."""
+    branch = Settings.from_environ(as_environment(inputs)).baseline_branch
+    repository = GitRepository(Path.cwd(), environ=os.environ)
+    commit = _commit(repository, branch)
+
+    def read(name: str) -> str:
+        return (repository.show(commit, name) or b"").decode("utf-8", "replace")
+
+    trends = history_branch.all_trends(repository.files(commit), read)
+    if not trends:
+        raise InvalidInput(
+            f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
+        )
+    write_atomically(output, history_page(trends))
+    print(f"history: {output}")
+    if opens and not webbrowser.open(output.resolve().as_uri()):
+        print("no browser could be started", file=sys.stderr)
+    return 0
+
+
+def _commit(repository: GitRepository, branch: str) -> str:
+    """The last commit of the data branch: that of `origin`, else that of the clone."""
+    try:
+        found = repository.fetch_branch(branch)
+    except GitError as error:
+        found = None
+        problem = printable(str(error), 500)
+        print(f"notice: the branch of the clone is used: {problem}", file=sys.stderr)
+    names = (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}")
+    commits = [found, *map(repository.resolve, names)]
+    if commit := next(filter(None, commits), None):
+        return commit
+    raise InvalidInput(
+        f"there is no branch `{branch}`",
+        "run the action on pushes to the default branch with `contents: write`, which writes it, "
+        "or name another branch in `--baseline-branch`",
+    )

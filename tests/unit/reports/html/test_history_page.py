@@ -1,0 +1,74 @@
+"""The page of the history as a file: its policy, its data, what a reader without JavaScript sees."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentevals_action.baselines import trends
+from agentevals_action.baselines.trends import FlakyTest, QuarantinedTest, SuiteTrend
+from agentevals_action.reports.html.history_page import history_page
+from tests.conftest import Golden
+from tests.support.html_page import HtmlPage
+from tests.support.trends import trend
+
+COMMITS = "https://github.com/acme/agent/commit/"
+
+
+def _data(text: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(HtmlPage(text).texts["data"])
+    return data
+
+
+def _named(text: str) -> SuiteTrend:
+    """A suite whose names are all this text."""
+    flaky = FlakyTest(id=text, passed=1, samples=3, flips=2)
+    held = QuarantinedTest(id=text, owner=text, reason=text, expires=text)
+    return trend(text or "x", runs=3, tests=(flaky,), quarantine=(held,))
+
+
+def test_policy__is_that_of_the_report_page_and_nothing_is_loaded() -> None:
+    page = HtmlPage(history_page([trend()], COMMITS))
+    assert [one.split(" ")[0] for one in page.policy] == [
+        *("default-src", "script-src", "style-src", "img-src", "base-uri", "form-action")
+    ]
+    assert page.policy[0] == "default-src 'none'"
+    for tag, attributes in page.elements:
+        assert tag not in ("img", "iframe", "object", "embed", "base")
+        assert not attributes.get("src")
+        assert not any(key.startswith("on") or key == "style" for key in attributes), tag
+        assert (attributes.get("href") or "#").startswith(("#", "data:,")), tag
+
+
+@given(st.text(max_size=40))
+def test_names__are_neither_markup_nor_the_end_of_the_data(text: str) -> None:
+    plain = "".join(char for char in text if not "\ud800" <= char <= "\udfff")
+    page = history_page([_named(f"{plain}</script><img src=x onerror=alert(1)>")])
+    tags = [tag for tag, _ in HtmlPage(page).elements]
+    assert tags.count("script") == 2
+    assert "img" not in tags
+    assert len(_data(page)["suites"]) == 1
+
+
+def test_page__as_a_reader_without_javascript_sees_it(golden: Golden) -> None:
+    text = history_page([trend("evals/billing/EVAL.yaml", runs=4), trend(runs=6)])
+    body = text[text.index("<body>") : text.index('<script type="application/json"')]
+    golden.check("history-page.html", body)
+
+
+def test_page__of_no_suite_says_so() -> None:
+    text = history_page([])
+    assert "No run of the default branch is stored yet." in text
+    assert _data(text)["suites"] == []
+
+
+def test_page__states_its_bounds_and_keeps_them() -> None:
+    many = [
+        trend(f"suite-{number}", runs=trends.POINTS)
+        for number in range(trends.ALL_POINTS // trends.POINTS)
+    ]
+    text = history_page(trends.bounded(many), COMMITS)
+    assert "at most the last 500 runs of a suite and 10,000 runs of all suites" in text
+    assert sum(len(one["points"]) for one in _data(text)["suites"]) == trends.ALL_POINTS
+    assert len(text.encode()) < 2_000_000
