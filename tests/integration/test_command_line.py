@@ -18,6 +18,7 @@ COMMANDS = (
     "run",
     "compare",
     "report",
+    "history",
     "validate",
     "list",
     "explain",

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import command
 from tests.support.repositories import Repository
+from tests.support.terminal import screen_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MOCK = """\
@@ -29,17 +30,9 @@ def suite(name: str, *inputs: str) -> str:
     return f"name: {name}\nassert: [{{type: contains, value: hello}}]\ntests: [{tests}]\n"
 
 
-def lines_of(written: str) -> list[str]:
-    """The lines that stay on a terminal, without colours: a progress bar erases itself."""
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\x00", written.replace("\r\n", "\n"))
-    lines = [line.rpartition("\r")[2].replace("\x00", "") for line in text.split("\n")]
-    return [line for line in lines if not re.match(r"(head|base|tests|confirm)\s+[━╸╺ ]", line)]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None:
-    lines = lines_of(command.run_on_terminal(tmp_path, "demo", columns=columns))
+    lines = screen_of(command.run_on_terminal(tmp_path, "demo", columns=columns), columns)
     shown = "\n".join(lines).strip()
 
     rows = sum(max(1, -(-len(line) // columns)) for line in shown.splitlines())
@@ -74,7 +67,7 @@ def changed(tmp_path: Path) -> Repository:
 def test_review__of_many_tests_is_still_one_screen(changed: Repository) -> None:
     arguments = ("review", "--base", "HEAD~1", "--fail-on", "failures")
     written = command.run_on_terminal(changed.path, *arguments, columns=80)
-    lines = "\n".join(lines_of(written)).strip().splitlines()
+    lines = "\n".join(screen_of(written, 80)).strip().splitlines()
 
     assert len(lines) <= 15, written
     assert max(map(len, lines[1:])) <= 80
@@ -210,7 +203,7 @@ def test_selftest_and_run__fit_80_columns(changed: Repository) -> None:
     changed.write({".agentv/targets.yaml": f"[{agent}]\n"})
     for arguments in (("run",), ("selftest", "s0", "--samples", "2")):
         written = command.run_on_terminal(changed.path, *arguments, columns=80)
-        lines = lines_of(written)
+        lines = screen_of(written, 80)
         figures = [line for line in lines if re.search(r"EVAL.yaml .*\d", line)]
         assert figures
         assert max(map(len, figures)) <= 80, written

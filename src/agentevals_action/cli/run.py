@@ -400,13 +400,14 @@ async def _execute(
     plan.print_earlier_turns()
     try:
         kept = _kept_rows(plan, asked) if asked else bytearray()
-        estimate = await engine.estimate(plan.counts(kept), {}, earlier)
+        counts = plan.counts(kept)
+        estimate = await engine.estimate(counts, {}, earlier)
         console.print_sentences([estimate], sys.stderr)
         refusal = await running.prepare(engine, loaded, plan.redactor)
         with _open_results(plan, asked, kept, collected) as writer, show_progress() as progress:
             if number := sum(kept):
                 print(f"{number} of {total} tests are kept from {plan.output}", file=sys.stderr)
-            progress.expect("tests", total - sum(kept))
+            progress.expect("tests", counts)
 
             def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                 clean = redact_record(result, plan.redactor)
@@ -416,8 +417,11 @@ async def _execute(
                 engine.count(clean)
                 progress.advance("tests", clean)
 
+            def on_start(suite: Suite, test: Test) -> None:
+                progress.start("tests", suite.path, test.id)
+
             left = (one for one in plan.tests() if not (kept and kept[one[0]]))
-            await engine.runner.run(left, on_result, refusal)
+            await engine.runner.run(left, on_result, refusal, on_start)
             await engine.calls.close()  # no agent runs while the results are sorted
     finally:
         await engine.close()

@@ -19,7 +19,7 @@ from agentevals_action.execution.resample import is_deterministic
 from agentevals_action.execution.runner import IndexedTest
 from agentevals_action.formatting import UNKNOWN, cost, counted
 from agentevals_action.model.result import TestResult
-from agentevals_action.model.suite import Suite
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports import console
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results import rates
@@ -76,7 +76,7 @@ def command(paths: tuple[Path, ...], samples: int, as_json: bool, **inputs: str 
     loaded = load_suites({**inputs, "samples": str(samples)}, paths)
     settings = loaded.settings
     plan = _Plan.of(loaded.all_valid())
-    results = _results(plan, loaded) if plan.count else []
+    results = _results(plan, loaded) if any(plan.counts.values()) else []
     conditions = Conditions(history=_STORED, confirm=settings.confirm, alpha=settings.alpha)
     rng = Random(_SEED)  # noqa: S311 # not for security
     found = selftests.examine(results, settings.samples, plan.steady, conditions, rng)
@@ -103,8 +103,9 @@ class _Plan:
         return cls(suites, steady)
 
     @property
-    def count(self) -> int:
-        return sum(suite.test_count for suite in self.suites) - sum(self.steady.values())
+    def counts(self) -> Mapping[str, int]:
+        """The number of tests that run by suite path."""
+        return {suite.path: suite.test_count - self.steady[suite.path] for suite in self.suites}
 
     def tests(self) -> Iterator[IndexedTest]:
         """The tests that run, with their index."""
@@ -124,7 +125,7 @@ def _results(plan: _Plan, loaded: LoadedSuites) -> list[TestResult]:
         engine.load(plan.suites, loaded.checkout.tracked)
         redactor = engine.redactor(plan.suites)
         output = folder / settings.report_dir / "selftest.jsonl"
-        tests = counted(plan.count, "test")
+        tests = counted(sum(plan.counts.values()), "test")
         print(f"{tests}, {settings.samples} samples each", file=sys.stderr)
         results = signals.run(_run(plan, engine, redactor, output, loaded))
         console.print_sentences(map(redactor.redact, engine.notices), sys.stderr)
@@ -139,7 +140,7 @@ async def _run(
     refusal = await running.prepare(engine, loaded, redactor)
     try:
         with ResultsWriter(output) as writer, show_progress() as progress:
-            progress.expect("tests", plan.count)
+            progress.expect("tests", plan.counts)
 
             def on_result(index: int, _suite: Suite, result: TestResult) -> None:
                 clean = redact_record(result, redactor)
@@ -147,7 +148,10 @@ async def _run(
                 results.append(_without_answers(clean))
                 progress.advance("tests", clean)
 
-            await engine.runner.run(plan.tests(), on_result, refusal)
+            def on_start(suite: Suite, test: Test) -> None:
+                progress.start("tests", suite.path, test.id)
+
+            await engine.runner.run(plan.tests(), on_result, refusal, on_start)
     finally:
         await engine.close()
     return sorted(results, key=lambda result: (result.eval_path, result.eval_id))

@@ -38,6 +38,8 @@ _MAX_WAITING = 256
 IndexedTest = tuple[int, Suite, Test]
 #: Receives each test when it is done: its index in the run, its suite and its result.
 OnResult = Callable[[int, Suite, TestResult], None]
+#: Receives the suite and the test of each attempt when it starts.
+OnStart = Callable[[Suite, Test], None]
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,10 @@ class Runner:
         tests: Iterable[IndexedTest],
         on_result: OnResult,
         error: AttemptError | None = None,
+        on_start: OnStart = lambda _suite, _test: None,
     ) -> None:
-        """Runs tests in order and passes on each result. Tests are read as they are needed, so that
-        memory does not grow with their number.
+        """Runs tests in order and passes on each start and each result. Tests are read as they are
+        needed, so that memory does not grow with their number.
 
         With an `error` (the tree could not be prepared) no target is called and every test ends in
         that error.
@@ -123,6 +126,7 @@ class Runner:
         ) -> None:
             try:
                 async with turn, self._slots:
+                    on_start(sample.suite, sample.test)
                     running.started = running.started or monotonic()
                     work = self._attempt(sample, error)
                     running.samples[sample.number] = await _or_error(sample, work)

@@ -1,17 +1,16 @@
-"""Progress of a run on standard error: bars on a terminal, otherwise a line now and then."""
+"""Progress of a run on standard error: a table on a terminal, otherwise a line now and then."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
 
 from agentevals_action.formatting import counted
 from agentevals_action.model.result import TestResult
+from agentevals_action.reports.live_table import LiveTable
 from agentevals_action.reports.terminal import printable, rich_console
 
 _INTERVAL = 10.0  # seconds between two lines of progress
@@ -21,8 +20,12 @@ _NAME = 60  # characters
 class Progress(Protocol):
     """Counts finished tests by side: `head`, `base`, or `tests` if there is only one side."""
 
-    def expect(self, side: str, total: int) -> None:
-        """Announces how many tests of a side run."""
+    def expect(self, side: str, tests: Mapping[str, int]) -> None:
+        """Announces how many tests of a side run, by suite path."""
+        ...
+
+    def start(self, side: str, suite: str, test: str) -> None:
+        """Notes that an attempt of a test starts, by suite path and id."""
         ...
 
     def advance(self, side: str, result: TestResult) -> None:
@@ -37,37 +40,13 @@ class Progress(Protocol):
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Shows progress until the block ends."""
-    if not sys.stderr.isatty():
+    console = rich_console(sys.stderr)
+    if not console.is_terminal or console.is_dumb_terminal:
         yield _Lines()
         return
-    columns = (
-        TextColumn("{task.description:<7}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}"),
-    )
-    with RichProgress(*columns, console=rich_console(sys.stderr), transient=True) as bars:
-        yield _Bars(bars)
-
-
-class _Bars:
-    def __init__(self, bars: RichProgress) -> None:
-        self._bars = bars
-        self._tasks: dict[str, TaskID] = {}
-
-    def expect(self, side: str, total: int) -> None:
-        self._tasks[side] = self._bars.add_task(side, total=total, last="")
-
-    def advance(self, side: str, result: TestResult) -> None:
-        last = f"{result.verdict or 'error'} {printable(result.eval_id, _NAME)}"
-        self._bars.update(self._tasks[side], advance=1, last=escape(last))
-
-    def confirm(self, tests: int, settled: int, samples: int) -> None:
-        if "confirm" not in self._tasks:
-            self.expect("confirm", tests)
-        last = counted(samples, "fresh sample")
-        self._bars.update(self._tasks["confirm"], completed=settled, last=last)
+    table = LiveTable(console)
+    with table.shown():
+        yield table
 
 
 class _Lines:
@@ -76,10 +55,13 @@ class _Lines:
         self._done: dict[str, int] = {}
         self._printed = monotonic()
 
-    def expect(self, side: str, total: int) -> None:
-        self._totals[side], self._done[side] = total, 0
+    def expect(self, side: str, tests: Mapping[str, int]) -> None:
+        self._totals[side], self._done[side] = sum(tests.values()), 0
 
-    def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 # for the bars
+    def start(self, side: str, suite: str, test: str) -> None:
+        """Nothing: a line is about finished tests."""
+
+    def advance(self, side: str, result: TestResult) -> None:  # noqa: ARG002 # for the table
         self._done[side] += 1
         is_last = self._done == self._totals
         sides = (f"{one}: {self._done[one]} of {self._totals[one]} tests" for one in self._totals)

@@ -15,7 +15,7 @@ from agentevals_action.execution.runner import indexed
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
-from agentevals_action.model.suite import Suite
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.progress import Progress
 from agentevals_action.results.build import without_cost
 from agentevals_action.results.jsonl import encode_row
@@ -83,7 +83,10 @@ class Sides:
     ) -> Sequence[SuiteRun]:
         results = self._results[name] = {}
         by_suite: dict[str, dict[int, TestResult]] = {suite.path: {} for suite in suites}
-        self.progress.expect(side, sum(suite.test_count for suite in suites))
+        self.progress.expect(side, {suite.path: suite.test_count for suite in suites})
+
+        def on_start(suite: Suite, test: Test) -> None:
+            self.progress.start(side, suite.path, test.id)
 
         def on_result(index: int, suite: Suite, result: TestResult) -> None:
             clean = redact_record(result, self.redactor)
@@ -91,7 +94,7 @@ class Sides:
             self.engine.count(clean)
             self.progress.advance(side, clean)
 
-        await self.engine.runner.run(indexed(suites), on_result, error)
+        await self.engine.runner.run(indexed(suites), on_result, error, on_start)
         ordered = {path: tuple(_in_order(found)) for path, found in by_suite.items()}
         return [
             SuiteRun(

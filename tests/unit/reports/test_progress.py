@@ -14,7 +14,7 @@ CONFIRM = """
 from agentevals_action.reports import progress
 from tests.support import results
 with progress.show_progress() as shown:
-    shown.expect("head", 1)
+    shown.expect("head", {"evals/EVAL.yaml": 1})
     shown.advance("head", results.result("a"))
     shown.confirm(2, 0, 0)
     shown.confirm(2, 0, 6)
@@ -26,8 +26,8 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with progress.show_progress() as shown:
-        shown.expect("head", 2)
-        shown.expect("base", 1)
+        shown.expect("head", {"a/EVAL.yaml": 1, "b/EVAL.yaml": 1})
+        shown.expect("base", {"a/EVAL.yaml": 1})
         for side in ("head", "base", "head"):
             shown.advance(side, results.result("a"))
         shown.confirm(2, 0, 0)
@@ -40,7 +40,7 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
     ]
 
 
-def test_bars__show_the_confirmation_on_a_terminal() -> None:
+def test_table__shows_the_confirmation_on_a_terminal() -> None:
     ours, theirs = pty.openpty()
     environment = command.environment({"TERM": "xterm", "COLUMNS": "120"})
     with subprocess.Popen([sys.executable, "-c", CONFIRM], stderr=theirs, env=environment) as child:
@@ -50,9 +50,7 @@ def test_bars__show_the_confirmation_on_a_terminal() -> None:
             shown += piece
     os.close(ours)
     assert child.returncode == 0
-    assert b"confirm" in shown
-    assert b"2/2" in shown
-    assert b"11 fresh samples" in shown
+    assert b"confirmed: 2 of 2 tests whose verdict dropped, 11 fresh samples" in shown
 
 
 def _read(descriptor: int) -> bytes:
