@@ -238,6 +238,11 @@ class Settings(BaseModel):
     github_token: _Text | None = _input(
         None, "Token for the comment, the check run and the API.", "${{ github.token }}"
     )
+    mode: Annotated[Literal["auto", "publish"], _choice("auto", "publish")] = _input(
+        "auto",
+        "What the step does: auto (the event decides) or publish (reports the results that the run "
+        "of a fork left as an artifact).",
+    )
     suites: _Texts = _input(
         (),
         "Globs of the suite files; !pattern excludes. "

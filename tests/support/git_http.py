@@ -1,13 +1,17 @@
-"""A real git repository over HTTP on the loopback, by git's protocol for plain file servers."""
+"""A real git repository over HTTP on the loopback: by git's protocol for plain file servers, and by
+the one of GitHub, which gives single commits."""
 
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
-from tests.support.repositories import Repository
+from tests.support.repositories import ENVIRONMENT, Repository
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -25,6 +29,62 @@ def served(repository: Repository) -> Iterator[str]:
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def served_as_github(repository: Repository, folder: Path, full_name: str) -> Iterator[str]:
+    """The URL of a server that has the repository at `/<full_name>.git`; `folder` is a new one."""
+    link = folder / f"{full_name}.git"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(repository.path / ".git")
+    common = {
+        **ENVIRONMENT,
+        "GIT_PROJECT_ROOT": str(folder),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            body = self.rfile.read(int(self.headers.get("content-length", "0")))
+            environment = {
+                **common,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("content-type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
+                "REMOTE_ADDR": "127.0.0.1",
+            }
+            command = ["git", "http-backend"]
+            done = subprocess.run(command, env=environment, input=body, capture_output=True)
+            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in os.fsdecode(head).split("\r\n") if line)
+            self.send_response(int(headers.pop("Status", "200").split()[0]))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Prints nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()

@@ -41,7 +41,8 @@ def zipped(files: Mapping[str, bytes | str]) -> bytes:
 
 @dataclass
 class StoredArtifact:
-    """`size` is the size in the API, by default the real one."""
+    """`size` is the size in the API, by default the real one; `of_run` the run that the artifact
+    names, by default the one that lists it."""
 
     id: int
     run: int
@@ -49,6 +50,8 @@ class StoredArtifact:
     content: bytes
     expired: bool = False
     size: int | None = None
+    created_at: str = "2026-01-05T10:20:00Z"
+    of_run: int | None = None
 
 
 class BlobServer:
@@ -259,6 +262,8 @@ class History:
             "name": artifact.name,
             "size_in_bytes": size,
             "expired": artifact.expired,
+            "created_at": artifact.created_at,
+            "workflow_run": {"id": artifact.of_run or artifact.run},
             "url": url,
             "archive_download_url": f"{url}/zip",
         }

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from agentevals_action.cli import requested_run
+from agentevals_action.cli import requested_run, trusted_phase
+from agentevals_action.cli.trusted_phase import Claimed
 from agentevals_action.errors import (
     AgentEvalsError,
     ExitCode,
@@ -20,6 +21,7 @@ from agentevals_action.errors import (
 from agentevals_action.github import events, job_log, workflow_commands
 from agentevals_action.github.artifacts import ArtifactService, artifact_service
 from agentevals_action.github.events import Job
+from agentevals_action.github.first_phase import NothingToPublish
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.github.run_requests import EVENTS
 from agentevals_action.github.runner_environment import RunnerEnvironment
@@ -67,7 +69,16 @@ def command() -> int:
     summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
     settings, invalid = _settings(environ)
     refused: Sequence[str] = ()
-    if runner.event_name in EVENTS:
+    claimed = None
+    if trusted_phase.is_wanted(runner, settings):
+        try:
+            claimed = trusted_phase.read(runner, settings)
+        except NothingToPublish as nothing:
+            print(f"{nothing}: there is nothing to publish")
+            workflow_commands.append_summary(summary, f"Nothing was published: {nothing}.\n")
+            return ExitCode.PASSED
+        job = claimed.job
+    elif runner.event_name in EVENTS:
         requested = requested_run.answer(runner, settings, summary)
         if requested is None:
             return ExitCode.PASSED
@@ -88,8 +99,11 @@ def command() -> int:
         reason = obstacle or "the input `isolation` is `none`"
         print(f"isolation: none, programs of the change run as the action's user: {reason}")
     try:
-        gate = _Gate(job, workspace, repository, host, runner, outputs, summary, isolates, reasons)
-        return gate.run()
+        files = (outputs, summary)
+        gate = _Gate(job, workspace, repository, host, runner, *files, isolates, reasons, claimed)
+        exit_code = gate.run()
+        # The step reports another run. Its own status is that of the default branch.
+        return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
         _restore_owner(workspace)
 
@@ -141,6 +155,7 @@ class _Gate:
     summary: CommandFile
     isolates: bool
     refused: Sequence[str] = ()
+    claimed: Claimed | None = None
 
     def run(self) -> int:
         """Reviews, publishes, and gives the exit code."""
@@ -189,6 +204,10 @@ class _Gate:
             invalid = pipeline.invalid_review(job, self.refused)
             return redact_record(invalid, workspace.redactor)
         try:
+            if self.claimed:
+                return trusted_phase.review(
+                    self.claimed, workspace, self.runner, self.host, self.isolates
+                )
             if job.part:
                 requested_run.check_out(self.repository, job, workspace)
             with self._isolation() as users:
@@ -199,7 +218,9 @@ class _Gate:
             problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
             if problem is None:
                 raise
-            return redact_record(self._ended(problem), workspace.redactor)
+            ended = self._ended(problem)
+            ended = trusted_phase.as_claims(ended) if self.claimed else ended
+            return redact_record(ended, workspace.redactor)
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive

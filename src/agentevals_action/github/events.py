@@ -182,6 +182,20 @@ def requested_job(event: Event, pull: Pull, part: Part, options: JobOptions) -> 
     )
 
 
+def published_job(event: Event, pull: Pull, options: JobOptions) -> Job:
+    """The job that reports what an untrusted run claims about the head of a pull request."""
+    return Job(
+        event=event.name,
+        select=_select(options),
+        head_sha=pull.head_sha,
+        heads=(),
+        base=BaseRule("commit", pull.base_sha),
+        fail_on=options.fail_on or _ON_A_CHANGE,
+        check_sha=pull.head_sha,
+        pull=pull,
+    )
+
+
 def refused_job(event: Event) -> Job:
     """The job that only reports why an event is refused or invalid: it runs nothing and writes no
     comment. Its check run is on the commit of a required check, as far as the event has one."""

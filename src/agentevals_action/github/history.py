@@ -118,9 +118,10 @@ class GitHubHistory:
         # Each attempt of a run has one of the same name.
         found.sort(key=lambda one: (one.name != _USUAL_NAME, "agentevals" not in one.name, -one.id))
         for artifact in found[:_ARTIFACTS]:
-            yield self._archive(artifact)
+            yield self.archive(artifact)
 
-    def _archive(self, artifact: Artifact) -> RunArchive:
+    def archive(self, artifact: Artifact) -> RunArchive:
+        """The content of an artifact, or the problem why there is none."""
         if artifact.expired:
             return RunArchive(artifact.name, problem="has expired")
         content = None

@@ -75,7 +75,8 @@ class Review:
     warnings of all. `gone_suites` are paths of suites that only base has. `notices` are sentences
     for the reader (a missing permission, ...). `uncommitted` are the paths that differed from
     `head_sha` when a working tree was run. `test_globs` selected the tests, empty if all ran.
-    `template` renders the comment, None is the packaged one. `replayed`: cassettes answered."""
+    `template` renders the comment, None is the packaged one. `replayed`: cassettes answered.
+    `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
 
     head_sha: str
     base_sha: str | None
@@ -94,3 +95,4 @@ class Review:
     test_globs: tuple[str, ...] = ()
     template: CommentTemplate | None = None
     replayed: bool = False
+    claims: str = ""

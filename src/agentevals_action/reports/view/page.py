@@ -204,7 +204,7 @@ class _PageBuilder:
         outcome = f"**{self._review.decision.outcome.capitalize()}:**"
         waived = waivers.sentences((one.comparison for one in self._view.tests), code)
         edited = verdict.edits_and_removal(self._view, code)
-        parts = [outcome, prose(self._view.sentence, 1000), edited, waived]
+        parts = [self._review.claims, outcome, prose(self._view.sentence, 1000), edited, waived]
         return " ".join(filter(None, parts))
 
     def _report(self) -> str:

@@ -30,7 +30,8 @@ def headline(view: ReportView) -> str:
     """The outcome in one plain line, with what was removed and changed, and what does not count."""
     outcome = f"{view.review.decision.outcome.capitalize()}: {view.sentence}"
     waived = waivers.sentences(one.comparison for one in view.tests)
-    return " ".join(filter(None, [outcome, edits_and_removal(view, edits.quoted), waived]))
+    edited = edits_and_removal(view, edits.quoted)
+    return " ".join(filter(None, [view.review.claims, outcome, edited, waived]))
 
 
 def edits_and_removal(view: ReportView, name: edits.Name) -> str:

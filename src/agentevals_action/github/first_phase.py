@@ -1,0 +1,132 @@
+"""The first phase of a pull request that gets no token: its run, its pull request, and the results
+that it left as an artifact. All that is known about them is from GitHub's API."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+
+from agentevals_action.baselines.base import RunArchive
+from agentevals_action.errors import HostError, InvalidInput
+from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.events import DEPENDABOT
+from agentevals_action.github.history import GitHubHistory
+from agentevals_action.github.replies import Artifact, PullSides, WorkflowRun
+
+T = TypeVar("T")
+
+#: The artifact of the first phase.
+ARTIFACT = "agentevals-report"
+
+
+class CompletedRun(BaseModel):
+    """What the event `workflow_run` says: which run is completed. Everything else is asked for."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    action: str
+    id: int = Field(gt=0, validation_alias=AliasPath("workflow_run", "id"))
+    attempt: int = Field(gt=0, validation_alias=AliasPath("workflow_run", "run_attempt"))
+
+
+def read_completed(payload: Mapping[str, Any]) -> CompletedRun:
+    """The run in the payload of the event. InvalidInput for another payload."""
+    try:
+        return CompletedRun.model_validate(payload)
+    except ValidationError as error:
+        raise InvalidInput(
+            "the payload of the event `workflow_run` names no run",
+            "use `mode: publish` in a workflow with `on: workflow_run` alone",
+        ) from error
+
+
+class NothingToPublish(Exception):
+    """The reason why a run has nothing that is to be published, in a sentence."""
+
+
+class FirstPhase:
+    """Reads a first phase. HostError with the permission to grant."""
+
+    def __init__(self, api: GitHubApi) -> None:
+        self._api = api
+
+    def run(self, completed: CompletedRun) -> WorkflowRun:
+        """The run, whose head has no rights in this repository. Raises NothingToPublish."""
+        run = self._ask(
+            lambda: self._api.get(f"actions/runs/{completed.id}", WorkflowRun), "actions: read"
+        )
+        if completed.action != "completed" or run.status != "completed":
+            raise NothingToPublish(f"the run {run.id} is not completed")
+        if run.event != "pull_request":
+            raise NothingToPublish(f"the run {run.id} is not that of a pull request")
+        if run.run_attempt != completed.attempt:
+            raise NothingToPublish(f"the run {run.id} has a newer attempt")
+        is_own = run.head_repository == self._api.context.repository
+        if is_own and not (run.actor and run.actor.login == DEPENDABOT):
+            raise NothingToPublish(
+                f"the run {run.id} is of a branch of this repository, and reported itself"
+            )
+        return run
+
+    def pull(self, run: WorkflowRun) -> PullSides:
+        """The open pull request whose head the run is of. Raises NothingToPublish.
+
+        Attack: the artifact, or the event's list of pull requests, names another pull request. For
+        a fork that list is empty."""
+        if run.head_repository is None or run.head_branch is None:
+            raise NothingToPublish("the repository of the pull request's head is gone")
+        head = f"{run.head_repository.partition('/')[0]}:{run.head_branch}"
+        listed = self._ask(
+            lambda: list(self._api.pages("pulls", PullSides, state="all", head=head)),
+            "pull-requests: read",
+        )
+        pulls = [one for one in listed if one.head_repository == run.head_repository]
+        current = [one for one in pulls if not one.closed and one.head_sha == run.head_sha]
+        if len(current) == 1:
+            return current[0]
+        if current:
+            numbers = ", ".join(str(one.number) for one in current)
+            raise NothingToPublish(f"the pull requests {numbers} have the same head")
+        moved = [one for one in pulls if not one.closed]
+        if moved:
+            raise NothingToPublish(
+                f"the head of the pull request {moved[0].number} has moved from "
+                f"{run.head_sha[:12]} to {moved[0].head_sha[:12]}"
+            )
+        if pulls:
+            latest = max(pulls, key=lambda one: one.number)
+            raise NothingToPublish(f"the pull request {latest.number} is {latest.closed}")
+        raise NothingToPublish(f"no pull request has the head of the run {run.id}")
+
+    def results(self, run: WorkflowRun) -> RunArchive:
+        """The artifact of the latest attempt. HostError if there is none.
+
+        Attack: an artifact of an earlier attempt, or of another run, has better results."""
+        path = f"actions/runs/{run.id}/artifacts"
+        listed = self._ask(
+            lambda: list(self._api.pages(path, Artifact, "artifacts", name=ARTIFACT)),
+            "actions: read",
+        )
+        found = [one for one in listed if one.name == ARTIFACT and one.run_id == run.id]
+        fresh = [
+            one
+            for one in found
+            if run.run_started_at and one.created_at and one.created_at >= run.run_started_at
+        ]
+        if not fresh:
+            which = "only one of an earlier attempt" if found else "none"
+            raise HostError(
+                f"the run {run.id} left no artifact `{ARTIFACT}` ({which})",
+                "let its last step upload the report folder with `if: always()`",
+            )
+        archive = GitHubHistory(self._api).archive(max(fresh, key=lambda one: one.id))
+        if archive.problem:
+            raise HostError(f"the artifact `{ARTIFACT}` {archive.problem}")
+        return archive
+
+    def _ask(self, call: Callable[[], T], permission: str) -> T:
+        try:
+            return call()
+        except ApiError as error:
+            problem = "the first phase could not be read"
+            raise HostError(error.explain(problem, permission).rstrip(".")) from error

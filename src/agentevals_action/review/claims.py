@@ -1,0 +1,177 @@
+"""The results that an untrusted run left as an archive. Every byte of it may be an attack."""
+
+import io
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from pydantic import ValidationError
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.model.json_values import parse_json
+from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.review import Outcome
+from agentevals_action.reports import REPORTS
+from agentevals_action.results.jsonl import RESULT
+from agentevals_action.results.summary import summarise
+from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
+
+_SUMMARY = "summary.json"
+#: All names that the archive of a report folder has. Only three of the files are read.
+_NAMES = frozenset({HEAD_RESULTS, BASE_RESULTS, *REPORTS})
+_READ = (HEAD_RESULTS, BASE_RESULTS, _SUMMARY)
+#: Bytes of the archive, which also bound the list of its members, and of all members unpacked.
+_PACKED, _UNPACKED = 16 << 20, 64 << 20
+#: Unpacked bytes per packed one. Results reach 50.
+_RATIO = 200
+_MAX_TESTS = 20_000
+_MAX_TEXT, _MAX_ITEMS = 1_000_000, 100_000
+#: The errors that a damaged ZIP, or text that is nested too deep, raises.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+_SUMMARY_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["outcome", "headSha"],
+    "properties": {
+        "outcome": {"enum": [outcome.value for outcome in Outcome]},
+        "headSha": {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a run says: its outcome, and its results of head and of base by the path of the
+    suite."""
+
+    outcome: Outcome
+    head: Mapping[str, SuiteRun]
+    base: Mapping[str, SuiteRun]
+
+
+def read_claims(content: bytes, commit: str) -> Claims:
+    """The claims in a ZIP about a commit. InvalidInput states why it is refused; the sentence
+    contains no text of the archive."""
+    try:
+        files = _unpack(content)
+    except _DAMAGED as error:
+        raise _refused(f"it is not a valid archive ({type(error).__name__})") from error
+    summary = _valid(files[_SUMMARY], _SUMMARY, Draft202012Validator(_SUMMARY_SCHEMA))
+    if summary["headSha"] != commit:
+        raise _refused("its results are of another commit than the run")
+    return Claims(
+        Outcome(summary["outcome"]),
+        _runs(files[HEAD_RESULTS], HEAD_RESULTS),
+        _runs(files[BASE_RESULTS], BASE_RESULTS),
+    )
+
+
+def _unpack(content: bytes) -> dict[str, bytes]:
+    if len(content) > _PACKED:
+        raise _refused(f"it is larger than {_PACKED >> 20} MiB")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        # A path out of the folder, an absolute one and a folder are no names of a report's files.
+        if not _NAMES.issuperset(names):
+            raise _refused("it contains a file that no report has")
+        if len(set(names)) < len(names):
+            raise _refused("it contains a file twice")
+        if missing := [name for name in _READ if name not in names]:
+            raise _refused(f"it contains no `{missing[0]}`")
+        if sum(entry.file_size for entry in entries) > _UNPACKED:
+            raise _refused(f"its files are larger than {_UNPACKED >> 20} MiB")
+        for entry in entries:
+            if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+                raise _refused("it contains something else than files")
+            if entry.file_size > _RATIO * (entry.compress_size + 1_000):
+                raise _refused("a file is compressed more than any report is")
+        return {name: _read(archive, name) for name in _READ}
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The content of a member. What its header says of its size may be false."""
+    with archive.open(name) as file:
+        content = file.read(_UNPACKED + 1)
+    if len(content) > _UNPACKED:
+        raise _refused(f"its files are larger than {_UNPACKED >> 20} MiB")
+    return content
+
+
+def _runs(content: bytes, name: str) -> dict[str, SuiteRun]:
+    lines = [line for line in content.splitlines() if line.strip()]
+    if len(lines) > _MAX_TESTS:
+        raise _refused(f"`{name}` has more than {_MAX_TESTS:,} tests")
+    by_suite: dict[str, dict[str, TestResult]] = {}
+    for line in lines:
+        _valid(line, name, _row_validator())
+        try:
+            result = RESULT.validate_json(line)
+        except ValidationError as error:
+            raise _refused(f"`{name}` has a row that is no result") from error
+        of_suite = by_suite.setdefault(result.eval_path, {})
+        if result.eval_id in of_suite:
+            raise _refused(f"`{name}` has a test twice")
+        of_suite[result.eval_id] = result
+    return {path: suite_run(path, tuple(found.values())) for path, found in by_suite.items()}
+
+
+def suite_run(path: str, results: Sequence[TestResult]) -> SuiteRun:
+    """The run of a suite with these results, of which there is at least one."""
+    name = results[0].dataset
+    return SuiteRun(path, name, tuple(results), summarise(path, name, results))
+
+
+def _valid(content: bytes, name: str, validator: Draft202012Validator) -> Any:
+    try:
+        data = parse_json(content)
+        error = best_match(validator.iter_errors(data))
+    except (ValueError, RecursionError) as problem:
+        raise _refused(f"`{name}` is no valid JSON") from problem
+    if error is not None:
+        raise _refused(f"`{name}` does not have the schema of a report (`{error.validator}`)")
+    return data
+
+
+@cache
+def _row_validator() -> Draft202012Validator:
+    schema = _bounded(RESULT.json_schema(by_alias=True))
+    return Draft202012Validator(schema)
+
+
+def _bounded(schema: Any) -> Any:
+    """A JSON Schema of pydantic's, without unknown fields and with limits for texts and lists."""
+    if isinstance(schema, list):
+        return [_bounded(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limits: Mapping[str, Mapping[str, Any]] = {
+        "string": {"maxLength": _MAX_TEXT},
+        "array": {"maxItems": _MAX_ITEMS},
+        "number": {"minimum": -1e15, "maximum": 1e15},
+        "integer": {"minimum": 0, "maximum": 10**15},
+    }
+    made = {name: _bounded(value) for name, value in schema.items() if name != "default"}
+    kind = schema.get("type")
+    if isinstance(kind, str) and "enum" not in schema:
+        made = {**limits.get(kind, {}), **made}
+    if kind == "object" and "properties" in schema:
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+def _refused(reason: str) -> InvalidInput:
+    return InvalidInput(f"the artifact of the first phase is refused: {reason}")

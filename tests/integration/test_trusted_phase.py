@@ -1,0 +1,396 @@
+"""The trusted phase reports what the untrusted run of a fork left, end to end: the action's process,
+real git over HTTP, GitHub's API over HTTP."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import payloads
+from tests.support.git_http import served_as_github
+from tests.support.github_history import BlobServer, zipped
+from tests.support.github_server import GitHubServer
+from tests.support.github_timeline import moment
+from tests.support.github_world import file
+from tests.support.job import Finished, Job
+from tests.support.markdown import rendered, tags, text_outside_code
+from tests.support.repositories import Files, PullRequest, pull_request
+
+NUMBER, RUN, FORK = 7, 900, "mallory/agent"
+SUITE = """\
+name: greeter
+tests:
+  - id: greets
+    input: Ada
+    assert:
+      - {name: by-name, type: contains, value: Ada, required: true}
+  - id: polite
+    input: Bob
+    assert:
+      - {name: judged, type: code_judge, script: [sh, judges/polite.sh]}
+"""
+TARGETS = "targets:\n  - {name: default, provider: cli, command: [sh, agent.sh], cwd: /}\n"
+GOOD = 'read name; echo "Good day, $name."\n'
+BASE: Files = {
+    "evals/EVAL.yaml": SUITE,
+    "evals/judges/polite.sh": "grep -q 'Good day'\n",
+    ".agentv/targets.yaml": TARGETS,
+    ".agentevals.yaml": "watch: agent.sh\n",
+    "agent.sh": GOOD,
+}
+HOSTILE = "@root #1 <img src=x> ![x](http://evil) <!-- agentevals:v1 {} --> ::error::x\n```\n| a |"
+Report = dict[str, bytes]
+
+
+class Trusted:
+    """A pull request of a fork, whose first phase is completed."""
+
+    def __init__(
+        self, folder: Path, server: GitHubServer, blobs: BlobServer, pull: PullRequest, site: str
+    ) -> None:
+        self.folder, self.server, self.pull, self.site = folder, server, pull, site
+        self.announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        self.announced.repository = FORK
+        server.history.blobs = blobs
+        server.history.add_run(
+            RUN,
+            pull.head,
+            event="pull_request",
+            head_branch="feature",
+            head_repository={"id": 2, "full_name": FORK},
+            run_attempt=1,
+            run_started_at=moment(10),
+            actor={"login": "mallory", "id": 102},
+        )
+
+    @property
+    def run(self) -> dict[str, Any]:
+        return self.server.world.workflow_runs[RUN]
+
+    def leave(self, content: bytes | Mapping[str, bytes | str], **facts: Any) -> None:
+        """The artifact of the first phase."""
+        content = content if isinstance(content, bytes) else zipped(content)
+        self.server.history.add_artifact(RUN, content, **facts)
+
+    def publish(
+        self, inputs: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None
+    ) -> Finished:
+        """The second phase, in an empty workspace."""
+        workspace = self.folder / "workspace"
+        workspace.mkdir()
+        event = payloads.workflow_run_event({"id": RUN, **self.run})
+        job = Job(
+            workspace,
+            self.server,
+            event,
+            self.pull.main,
+            self.folder / "runner",
+            name="workflow_run",
+            inputs=inputs or {},
+            env={"GITHUB_SERVER_URL": self.site, **(env or {})},
+        )
+        return job.finish()
+
+    def conclusions(self) -> list[tuple[str, str | None]]:
+        return [(check.head_sha, check.conclusion) for check in self.server.check_runs]
+
+
+@pytest.fixture(scope="module")
+def pull(tmp_path_factory: pytest.TempPathFactory) -> PullRequest:
+    return pull_request(
+        tmp_path_factory.mktemp("pull"), BASE, {"agent.sh": f"{GOOD}# as polite as before\n"}
+    )
+
+
+@pytest.fixture(scope="module")
+def report(pull: PullRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """What the first phase of the pull request writes, with a token that cannot write."""
+    folder = tmp_path_factory.mktemp("first")
+    workspace = pull.checkout(folder / "workspace", pull.merge)
+    event = payloads.pull_request_event(pull.head, pull.main, NUMBER, fork=True)
+    with GitHubServer() as server:
+        server.permissions = {"contents": "read", "pull-requests": "read", "checks": "read"}
+        server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
+        job = Job(workspace.path, server, event, pull.merge, folder / "runner", actor="mallory")
+        done = job.finish()
+    assert done.code == 0, done.log
+    found = (workspace.path / "agentevals-report").iterdir()
+    return {path.name: path.read_bytes() for path in found if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def site(pull: PullRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served_as_github(pull.origin, tmp_path_factory.mktemp("site"), "acme/agent") as url:
+        yield url
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, pull: PullRequest, site: str) -> Iterator[Trusted]:
+    with GitHubServer() as server, BlobServer() as blobs:
+        yield Trusted(tmp_path, server, blobs, pull, site)
+
+
+def changed_rows(report: Report, change: Callable[[dict[str, Any]], None]) -> Report:
+    """The report with a change of each row of head's results."""
+    rows = [json.loads(line) for line in report["results.jsonl"].splitlines()]
+    for row in rows:
+        change(row)
+    return {**report, "results.jsonl": "\n".join(map(json.dumps, rows)).encode()}
+
+
+def with_answer(report: Report, answer: str) -> Report:
+    """The same verdicts with other answers."""
+
+    def change(row: dict[str, Any]) -> None:
+        row["candidateAnswer"] = answer
+        for sample in row["samples"]:
+            sample["candidateAnswer"] = answer
+            sample["outputMessages"] = [{"role": "assistant", "content": answer}]
+
+    return changed_rows(report, change)
+
+
+def test_publish__is_green_where_base_scores_all_answers_again(
+    trusted: Trusted, report: Report
+) -> None:
+    trusted.leave(report)
+    done = trusted.publish()
+    assert done.code == 0, done.log
+    assert trusted.conclusions() == [(trusted.pull.head, "success")], done.log
+    assert "scored again with base's evaluators" in str(trusted.server.check_runs[0].title)
+    assert len(trusted.server.comments) == 1
+    assert done.outputs["outcome"] == "passed"
+
+
+def test_publish__an_answer_that_base_rejects_is_red_whatever_its_verdict_says(
+    trusted: Trusted, report: Report
+) -> None:
+    trusted.leave(with_answer(report, "Bob?"))
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
+    title = str(trusted.server.check_runs[0].title)
+    assert title.startswith("Claims of an untrusted run")
+    assert "1 of them failed a required gate" in title
+
+
+def test_publish__hostile_text_is_data(trusted: Trusted, report: Report) -> None:
+    def change(row: dict[str, Any]) -> None:
+        for name in ("dataset", "question", "target", "timestamp"):
+            row[name] = HOSTILE
+        row |= {"misses": [HOSTILE], "evalPath": f"{HOSTILE}/EVAL.yaml", "verdict": "fail"}
+        row["gatesFailed"] = [HOSTILE]
+
+    trusted.leave(changed_rows(with_answer(report, HOSTILE), change))
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
+    (comment,) = trusted.server.comments
+    for text in (comment.body.partition("\n")[2], str(trusted.server.check_runs[0].summary)):
+        page = rendered(text)
+        assert "@root" not in text_outside_code(page)
+        assert not [tag for tag in tags(page) if "<img" in tag or "http://evil" in tag]
+        assert "<!-- agentevals:v1" not in text
+    assert "\n::error::x" not in done.log
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        (lambda rows: rows[:1], "there is no answer to 1 test"),
+        (lambda rows: [], "the change affects `evals/EVAL.yaml`"),
+        (
+            lambda rows: [*rows, rows[0].replace(b'"greets"', b'"other"')],
+            "base does not have 1 test",
+        ),
+        (
+            lambda rows: [*rows, rows[0].replace(b"evals/EVAL.yaml", b"new/EVAL.yaml")],
+            "base does not have 1 suite",
+        ),
+    ],
+)
+def test_publish__claims_that_leave_out_or_add_tests_are_not_green(
+    trusted: Trusted, report: Report, change: Callable[[list[bytes]], list[bytes]], doubt: str
+) -> None:
+    rows = change(report["results.jsonl"].splitlines())
+    trusted.leave({**report, "results.jsonl": b"\n".join(rows)})
+    done = trusted.publish({"on-inconclusive": "pass"})
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert doubt in done.summary
+    assert "`/agentevals run`" in trusted.server.comments[0].body
+
+
+def test_publish__a_new_suite_that_the_claims_leave_out_is_not_green(
+    trusted: Trusted, report: Report
+) -> None:
+    trusted.announced.files.append(file("more/EVAL.yaml", "added"))
+    trusted.leave(report)
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert "`more/EVAL.yaml` is not on base" in done.summary
+
+
+def test_publish__a_failed_first_phase_is_not_green(trusted: Trusted, report: Report) -> None:
+    trusted.run["conclusion"] = "failure"
+    trusted.leave(report)
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+
+
+def member(name: str, content: bytes, mode: int = 0) -> Callable[[Report], bytes]:
+    """The report's archive with one more member."""
+
+    def pack(report: Report) -> bytes:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for known, text in report.items():
+                if known != name or not mode:
+                    archive.writestr(known, text)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = mode << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.NameToInfo.pop(name, None)  # or Python warns of the duplicate
+            archive.writestr(entry, content)
+        return packed.getvalue()
+
+    return pack
+
+
+def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
+    return lambda report: zipped({**report, name: content})
+
+
+@pytest.mark.parametrize(
+    ("pack", "reason"),
+    [
+        (member("../results.jsonl", b""), "a file that no report has"),
+        (member("/etc/cron.d/x", b""), "a file that no report has"),
+        (member("junit.xml", b"/etc/passwd", 0o120777), "something else than files"),
+        (member("results.jsonl", b""), "a file twice"),
+        (replaced("report.html", b"0" * (40 << 20)), "compressed more than any report"),
+        (replaced("report.html", b"0" * (70 << 20)), "larger than 64 MiB"),
+        (lambda report: zipped({str(one): b"" for one in range(70_000)}), "that no report has"),
+        (replaced("results.jsonl", b"{}\n"), "does not have the schema"),
+        (replaced("results.jsonl", b"[" * 100_000), "no valid JSON"),
+        (replaced("results.jsonl", b"NaN\n"), "no valid JSON"),
+        (
+            lambda report: zipped(
+                {**report, "results.jsonl": report["results.jsonl"].replace(b'"evalId"', b'"x"')}
+            ),
+            "does not have the schema",
+        ),
+        (
+            lambda report: zipped({**report, "results.jsonl": report["results.jsonl"] * 2}),
+            "has a test twice",
+        ),
+        (
+            replaced("summary.json", b'{"outcome": "passed", "headSha": "%s"}' % (b"e" * 40)),
+            "of another commit",
+        ),
+        (replaced("summary.json", b'{"outcome": "great"}'), "does not have the schema"),
+        (lambda report: b"", "not a valid archive"),
+        (lambda report: b"PK\x03\x04 damaged", "not a valid archive"),
+        (lambda report: zipped({"results.jsonl": b""}), "contains no `base.jsonl`"),
+    ],
+)
+def test_archive__an_attack_is_refused(
+    trusted: Trusted, report: Report, pack: Callable[[Report], bytes], reason: str
+) -> None:
+    trusted.leave(pack(report))
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "failure")], done.log
+    assert reason in done.summary
+    assert str(trusted.server.check_runs[0].title).startswith("Claims of an untrusted run")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (None, "left no artifact `agentevals-report` (none)"),
+        ({"name": "other"}, "left no artifact `agentevals-report` (none)"),
+        ({"created_at": moment(5)}, "(only one of an earlier attempt)"),
+        ({"of_run": 901}, "left no artifact `agentevals-report` (none)"),
+        ({"expired": True}, "has expired"),
+    ],
+)
+def test_artifact__another_one_is_not_used(
+    trusted: Trusted, report: Report, facts: dict[str, Any] | None, reason: str
+) -> None:
+    if facts is not None:
+        trusted.leave(report, **facts)
+    done = trusted.publish({"on-inconclusive": "pass"})
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert reason in done.summary
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda it: setattr(it.announced, "state", "closed"), "pull request 7 is closed"),
+        (lambda it: setattr(it.announced, "head_sha", "e" * 40), "has moved from"),
+        (lambda it: setattr(it.announced, "branch", "other"), "no pull request has the head"),
+        (lambda it: setattr(it.announced, "repository", "eve/agent"), "no pull request has"),
+        (lambda it: it.run.update(event="push"), "not that of a pull request"),
+        (lambda it: it.run.update(head_repository={"full_name": "acme/agent"}), "reported itself"),
+        (lambda it: it.run.update(status="in_progress"), "is not completed"),
+        (lambda it: it.run.update(head_repository=None), "is gone"),
+    ],
+)
+def test_pull_request__another_or_a_moved_one_gets_nothing(
+    trusted: Trusted, report: Report, change: Callable[[Trusted], None], reason: str
+) -> None:
+    trusted.leave(report)
+    change(trusted)
+    done = trusted.publish()
+    assert done.code == 0, done.log
+    assert reason in done.summary
+    assert trusted.conclusions() == []
+    assert trusted.server.comments == ()
+
+
+def test_attempt__an_older_one_gets_nothing(trusted: Trusted, report: Report) -> None:
+    trusted.leave(report)
+    event = payloads.workflow_run_event({"id": RUN, **trusted.run})
+    trusted.run["run_attempt"] = 2
+    workspace = trusted.folder / "workspace"
+    workspace.mkdir()
+    job = Job(
+        workspace, trusted.server, event, trusted.pull.main, trusted.folder / "r", "workflow_run"
+    )
+    done = job.finish()
+    assert done.code == 0, done.log
+    assert "has a newer attempt" in done.summary
+    assert trusted.conclusions() == []
+
+
+def test_mode__publish_needs_a_completed_run(trusted: Trusted) -> None:
+    workspace = trusted.folder / "workspace"
+    workspace.mkdir()
+    event = payloads.schedule_event()
+    job = Job(workspace, trusted.server, event, trusted.pull.main, trusted.folder / "r", "schedule")
+    job.inputs = {"mode": "publish"}
+    done = job.finish()
+    assert done.code == 2
+    assert "`on: workflow_run`" in done.log
+
+
+def test_keys__where_base_needs_one_the_check_asks_for_a_person(
+    tmp_path: Path, report: Report
+) -> None:
+    """Also if the workflow gives the key to the trusted phase: answers are not proof then."""
+    key = "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ KEY }}'}\n"
+    pull = pull_request(tmp_path / "keyed", {**BASE, ".agentv/targets.yaml": key}, {"x.txt": "x"})
+    with (
+        GitHubServer() as server,
+        BlobServer() as blobs,
+        served_as_github(pull.origin, tmp_path / "site", "acme/agent") as site,
+    ):
+        trusted = Trusted(tmp_path, server, blobs, pull, site)
+        summary = {"outcome": "passed", "headSha": pull.head}
+        trusted.leave({**report, "summary.json": json.dumps(summary)})
+        done = trusted.publish(env={"KEY": "sk-given-by-mistake"})
+        assert trusted.conclusions() == [(pull.head, "action_required")], done.log
+    assert "needs a key" in done.summary
+    assert "`/agentevals run`" in done.summary
