@@ -1,6 +1,7 @@
 """The first difference between a request and the recorded one that is nearest to it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from agentevals_action.formatting import redacted
 from agentevals_action.model.json_values import MISSING, shown
 
 _BEFORE = 20  # characters of a line before its first difference
+#: The mark in a judge's prompt: it differs whenever the data between the marks does.
+_MARK = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 def first_difference(request: Mapping[str, Any], recorded: Sequence[Mapping[str, Any]]) -> str:
@@ -50,17 +53,20 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def _describe(path: str, value: Any, known: Any) -> str:
     if not (isinstance(value, str) and isinstance(known, str)):
         return f"`{path}` is {shown(value)} instead of {shown(known)}"
-    lines, others = redacted(value).split("\n"), redacted(known).split("\n")
+    value, known = redacted(value), redacted(known)
+    if (own := _MARK.sub("…", value)) != (other := _MARK.sub("…", known)):
+        value, known = own, other
+    lines, others = value.split("\n"), known.split("\n")
     both = zip(lines, others, strict=False)
     number = next((at for at, pair in enumerate(both) if pair[0] != pair[1]), -1)
     if number < 0:  # one is the beginning of the other
         number = min(len(lines), len(others))
-    line, other = ("".join(texts[number : number + 1]) for texts in (lines, others))
-    letters = zip(line, other, strict=False)
+    line, recorded = ("".join(texts[number : number + 1]) for texts in (lines, others))
+    letters = zip(line, recorded, strict=False)
     start = next((at for at, pair in enumerate(letters) if pair[0] != pair[1]), 0)
-    line, other = (_from(text, start - _BEFORE) for text in (line, other))
+    line, recorded = (_from(text, start - _BEFORE) for text in (line, recorded))
     where = f" (line {number + 1})" if len(lines) > 1 or len(others) > 1 else ""
-    return f"`{path}`{where} is {shown(line)} instead of {shown(other)}"
+    return f"`{path}`{where} is {shown(line)} instead of {shown(recorded)}"
 
 
 def _from(line: str, start: int) -> str:

@@ -59,3 +59,16 @@ def test_difference__of_a_text_that_only_goes_on() -> None:
     assert first_difference(changed(messages=messages), [REQUEST]) == (
         '`messages[0].content` (line 3) is "Be quick." instead of ""'
     )
+
+
+def test_difference__of_a_judge_s_prompt_is_not_its_mark() -> None:
+    def asked(mark: str, answer: str) -> dict[str, Any]:
+        text = f"Between {mark * 32}:\n<answer>\n{answer}\n</answer>"
+        return changed(messages=[{"role": "user", "content": text}])
+
+    assert first_difference(asked("a", "tea"), [asked("b", "milk")]) == (
+        '`messages[0].content` (line 3) is "tea" instead of "milk"'
+    )
+    assert first_difference(asked("a", "tea"), [asked("b", "tea")]).startswith(
+        "`messages[0].content` (line 1)"
+    )

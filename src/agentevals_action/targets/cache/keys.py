@@ -80,7 +80,7 @@ class CacheKeys:
 
     def describe(self, target: Target, request: Request) -> dict[str, Any]:
         """A request as data for a reader, by the same facts as a key. The definition is as written:
-        a variable is its name. Secrets are masked, and only the names of headers are kept.
+        a variable is its name. Of headers, only the names are kept.
 
         ValueError with the reason if the reply depends on what is not part of the request."""
         options = target.options
@@ -95,10 +95,12 @@ class CacheKeys:
             for name, value in options.model_dump(exclude_defaults=True).items()
             if name not in _IRRELEVANT
         }
+        if "headers" in fields:
+            fields["headers"] = sorted(fields["headers"])
         try:
             parts = {
                 "provider": target.provider,
-                "options": _without_secrets(fields),
+                "options": fields,
                 "sample": request.attempt + 1,
                 "repeat": request.repeat or None,
                 "messages": [self._readable_message(message) for message in request.messages],
@@ -196,20 +198,6 @@ class CacheKeys:
             path = value.relative_to(request.root).as_posix()
             return {"file": path, "sha256": self._files.digest(request.root / value)}
         return replace_surrogates(str(value))
-
-
-def _without_secrets(value: Any, name: str = "") -> Any:
-    """Fields of options with the names of headers alone, and with masked texts where the name of a
-    field looks secret."""
-    if isinstance(value, str):
-        return redaction.MASK if redaction.looks_secret(name) else value
-    if isinstance(value, Mapping):
-        if name == "headers":
-            return sorted(value)
-        return {key: _without_secrets(item, str(key)) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_secrets(item, name) for item in value]
-    return value
 
 
 def _secrets_in(value: Any, name: str = "") -> Iterator[str]:

@@ -315,7 +315,7 @@ def described(target: Target, request: Request) -> dict[str, Any]:
     return CacheKeys({}, print).describe(target, request)
 
 
-def test_describe__names_files_and_variables_and_masks_secrets(tmp_path: Path) -> None:
+def test_describe__names_files_and_variables_and_no_key(tmp_path: Path) -> None:
     target = targets.target(
         {**MODEL, "api_key": "${{ KEY }}", "base_url": "${{ URL }}", "config": {"max_tokens": 9}}
     )
