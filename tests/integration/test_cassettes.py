@@ -201,6 +201,7 @@ print(json.dumps({"score": 1}))
 """
 
 
+@pytest.mark.slow
 def test_replay__a_judge_that_ignores_a_missing_reply_is_an_error(
     recorded: Repository, server: OpenAIServer
 ) -> None:
@@ -236,6 +237,7 @@ def agent(tmp_path: Path, cache_key: str, suite: str = CLI_SUITE) -> Repository:
     )
 
 
+@pytest.mark.slow
 def test_replay__an_agent_is_not_run_and_a_change_of_its_code_is_not_recorded(
     tmp_path: Path,
 ) -> None:
@@ -247,6 +249,7 @@ def test_replay__an_agent_is_not_run_and_a_change_of_its_code_is_not_recorded(
     assert "`behind.files.agent/words.sh` is " in message(repository.path, "one")
 
 
+@pytest.mark.slow
 def test_record__an_agent_whose_code_is_unknown_is_named_and_never_replayed(
     tmp_path: Path,
 ) -> None:
@@ -259,6 +262,7 @@ def test_record__an_agent_whose_code_is_unknown_is_named_and_never_replayed(
     assert f"cannot be replayed: {advice}" in message(repository.path, "one")
 
 
+@pytest.mark.slow
 def test_replay__a_turn_depends_on_the_turns_before_it(tmp_path: Path) -> None:
     suite = "name: greeter\ntests:\n" + "".join(
         f"  - {{id: {name}, conversation_id: c, input: {text}, assert: [{{type: contains, value: Good day}}]}}\n"
@@ -431,6 +435,7 @@ def reviewed(tmp_path: Path, base: Files, change: Files, *, fork: bool) -> tuple
         return done, comment.body
 
 
+@pytest.mark.slow
 def test_fork__other_words_in_a_prompt_give_the_list_of_tests_to_run(
     tmp_path: Path, cassettes: Files
 ) -> None:
@@ -444,6 +449,7 @@ def test_fork__other_words_in_a_prompt_give_the_list_of_tests_to_run(
     assert "replies were replayed from cassettes" in done.summary
 
 
+@pytest.mark.slow
 def test_fork__its_own_cassettes_do_not_answer(tmp_path: Path, cassettes: Files) -> None:
     """Attack: a stranger changes a prompt, and writes the reply that passes."""
     path = GREETS.replace("greets", "short")
@@ -460,6 +466,7 @@ def test_fork__its_own_cassettes_do_not_answer(tmp_path: Path, cassettes: Files)
     assert f"the change edits cassettes (`{path}`): their replies decide" in body
 
 
+@pytest.mark.slow
 def test_pull_request__a_changed_cassette_runs_its_suite_and_can_block(
     tmp_path: Path, cassettes: Files
 ) -> None:

@@ -46,6 +46,7 @@ def clone(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "clone")
 
 
+@pytest.mark.slow
 def test_release__the_tag_names_the_image_by_digest_and_the_major_tag_moves(
     clone: Repository,
 ) -> None:
@@ -65,6 +66,7 @@ def test_release__the_tag_names_the_image_by_digest_and_the_major_tag_moves(
     assert release(user, "notes", "1.2.3") == (0, "- A cassette.\n")
 
 
+@pytest.mark.slow
 def test_release__a_tag_never_changes(clone: Repository) -> None:
     assert release(clone, "tag", "1.2.3", DIGEST)[0] == 0
     assert release(clone, "push", "1.2.3")[0] == 0

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.suites.files.positions import plain
@@ -61,7 +61,6 @@ def written(data: Any) -> Any:
     return plain(read_yaml(write_yaml(data).encode(), "cassette"))
 
 
-@settings(deadline=None)
 @given(DATA)
 def test_write__the_reader_gets_the_same_data(data: Any) -> None:
     assert json.dumps(written({"data": data})) == json.dumps({"data": data})
