@@ -307,7 +307,7 @@ CREDENTIAL = "AUTHORIZATION: basic dG9rZW4="
 
 
 def suite_of(hook: str, agent: str, judge: str, workspace: str = "") -> dict[str, str]:
-    """A suite whose hook, agent and judge are commands; `workspace` is a field of it."""
+    """A suite whose hook, agent and judge are commands; `workspace` are more hooks and fields."""
     return {
         "EVAL.yaml": f"""\
 name: programs
@@ -315,7 +315,7 @@ execution: {{target: agent}}
 workspace:
   hooks:
     before_each: {{command: {hook}}}
-  {workspace}
+    {workspace}
 tests:
   - id: attempt
     input: Are you safe?
@@ -473,6 +473,15 @@ echo note > /dev/stderr && cat /dev/stdin > /dev/null
 id -un && test "$(whoami)" = "$(id -un)"
 test -f from-setup.txt && echo more >> from-setup.txt || test "$GITHUB_WORKSPACE" != /github/workspace
 """
+#: The hook may change what the judge made.
+AFTER = """after_each: {command: [sh, after.sh]}
+  template: project"""
+AFTER_WORK = """\
+set -eu
+cd "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["workspace_path"])')"
+test "$(stat -c %U coverage.txt package/build/out | sort -u)" = "$(id -un)"
+rm -r coverage.txt package/build
+"""
 #: A judge reads the tree, and tests the project that the agent wrote where the agent wrote it.
 JUDGE_WORK = """\
 set -eux
@@ -522,8 +531,9 @@ echo x > x && git add x && git commit -qm x && git log -1 --format=%s >&2
 
 def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
     files = {
-        **suite_of("[sh, work.sh]", "[sh, commit.sh]", "[sh, judge.sh]", "template: project"),
+        **suite_of("[sh, work.sh]", "[sh, commit.sh]", "[sh, judge.sh]", AFTER),
         "judge.sh": JUDGE_WORK,
+        "after.sh": AFTER_WORK,
         "project/package/source.txt": "",
         "work.sh": WORK,
         "install.sh": INSTALL,
@@ -539,6 +549,7 @@ def test_work_of_every_program__succeeds(image: str, tmp_path: Path) -> None:
         {"prepare": "sh work.sh && sh install.sh", "setup": "echo made > from-setup.txt"},
     )
     assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+    assert "after_each" not in done["summary"]
     check_restored(workspace, before)
     assert (workspace / ".venv/bin/python").is_symlink()
     assert (workspace / "state.db").stat().st_size > 0

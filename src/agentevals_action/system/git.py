@@ -240,10 +240,16 @@ class GitRepository:
         return self._names("ls-tree", "-r", "-z", "--full-tree", "--name-only", sha)
 
     def uncommitted(self) -> tuple[str, ...]:
-        """The paths that differ from HEAD, and untracked ones that are not ignored."""
-        # Without the optional lock a user's own git call at the same time does not fail.
+        """The paths that differ from HEAD, and untracked ones that are not ignored; of a submodule
+        its commit alone.
+
+        Attack: an agent makes a repository with a filter in the folder of a submodule. For the
+        files in there git would start a git, which runs the filter as root."""
         options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        entries = self._names("--no-optional-locks", "status", *options)
+        # Without the optional lock a user's own git call at the same time does not fail.
+        entries = self._names(
+            "--no-optional-locks", "status", *options, "--ignore-submodules=dirty"
+        )
         return tuple(entry[3:] for entry in entries)
 
     def ignores(self, path: Path) -> bool:

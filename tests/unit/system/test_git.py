@@ -389,3 +389,18 @@ def test_partial_clone__what_is_missing_is_fetched_before_it_is_read(
     origin.path.rename(tmp_path / "gone")
     repository.changed_files(base, head)
     assert repository.show(base, "config.yaml") == b"a: 1\n"
+
+
+def test_uncommitted__runs_no_program_of_a_repository_in_a_submodule(tmp_path: Path) -> None:
+    """Attack: the folder of a submodule that was not checked out is the agent's."""
+    made = Repository.create(tmp_path / "repository", {"agent.py": "1"})
+    made.git("update-index", "--add", "--cacheinfo", f"160000,{made.head()},vendor")
+    made.git("commit", "--quiet", "-m", "a submodule")
+    ran = tmp_path / "ran"
+    inner = Repository.create(made.path / "vendor", {"x": "1", ".gitattributes": "* filter=own\n"})
+    inner.git("config", "filter.own.clean", f"touch {ran}; cat")
+    (made.path / "vendor/x").write_text("2")
+    assert GitRepository(made.path).uncommitted() == ("vendor",)
+    assert not ran.exists()
+    assert made.git("status", "--porcelain")
+    assert ran.exists()  # the attack is real

@@ -14,11 +14,13 @@ from agentevals_action.execution.workspaces.hooks import HookInput, Hooks
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.model.suite import Reset, Test, Workspace
 from agentevals_action.system.isolation import (
+    UIDS,
     ChildUser,
     file_access_as,
     give_to_group,
     new_folder,
 )
+from agentevals_action.system.protection import give_tree
 from agentevals_action.system.temp_dirs import remove_folder
 from agentevals_action.system.tree_files import LeavingLink, copy_tree
 
@@ -188,6 +190,11 @@ class Attempt:
         folder, workspace = self._folder, self._workspace
         if failed and folder.diff:
             await self._keep()
+        if begun and self._run.user and (workspace.after_each or not workspace.per_test):
+            try:
+                await self._take_back(self._run.user)
+            except AttemptError as error:
+                self._notice(error)
         if begun and (hook := workspace.after_each):
             try:
                 await self._run.hooks.run("after_each", hook, self._input())
@@ -201,6 +208,11 @@ class Attempt:
             except AttemptError as error:
                 self._notice(error)
                 await folder.drop()
+
+    async def _take_back(self, user: ChildUser) -> None:
+        """Gives the files that judges made to the user of the hook and of the next test."""
+        with workspace_errors("the files of the judges stay theirs"):
+            await asyncio.to_thread(give_tree, self.path, user, (), {*UIDS} - {user.uid})
 
     async def _keep(self) -> None:
         if self._run.keep is None:
