@@ -102,9 +102,14 @@ _REFUSED = {
         (_UNSUPPORTED, "write it in `config`, as the model's API names it"),
     ),
     **dict.fromkeys(
-        ("model_reasoning_effort", "max_budget_usd", "subprovider"),
+        ("model_reasoning_effort", "max_budget_usd", "max_turns", "bypass_permissions", "variant"),
         (_UNSUPPORTED, "write the agent's own option in `args`"),
     ),
+    **dict.fromkeys(
+        ("subprovider", "tools", "thinking"),
+        (_UNSUPPORTED, "write it in the command of a target of provider `cli`"),
+    ),
+    "system_prompt": (_UNSUPPORTED + " here", "write a `system` message in the suite's `input`"),
     **dict.fromkeys(
         ("fixtures", "execution_traces", "eval_path"),
         (_UNSUPPORTED, "name the results of an earlier run in `path`"),

@@ -572,6 +572,31 @@ def test_target__an_empty_or_impossible_value_is_refused(
     assert found.endswith(f": {error}")
 
 
+@pytest.mark.parametrize(
+    ("provider", "fields"),
+    [
+        ("openai, model: m", "system_prompt thinking_budget"),
+        ("cli, command: c", "timeout_ms system_prompt max_turns tools"),
+        ("claude", "bypass_permissions max_budget_usd model_reasoning_effort"),
+        ("codex", "variant subprovider thinking fallback_targets"),
+    ],
+)
+def test_target__a_field_of_agentv_is_refused_by_its_name(
+    tmp_path: Path, provider: str, fields: str
+) -> None:
+    written = "".join(f", {name}: 1" for name in fields.split())
+    text = f"- {{name: default, provider: {provider}{written}}}\n"
+    suites.write(tmp_path, {"EVAL.yaml": SUITE, TARGETS: text})
+
+    found = suites.errors(tmp_path, providers=PROVIDERS_BY_NAME)
+
+    assert len(found) == len(fields.split())
+    assert not any("is unknown" in error for error in found)
+    assert any("write `timeout_seconds`, a number of seconds" in one for one in found) == (
+        "timeout_ms" in fields
+    )
+
+
 def test_used_targets__are_those_of_the_tests_and_of_their_judges(tmp_path: Path) -> None:
     targets = (
         suites.TARGETS

@@ -127,6 +127,9 @@ class AgentOptions(ProviderOptions):
         description="More words for the command line. What the agent may do is its own default; "
         "what widens that stands here.",
     )
+    system_prompt: NonEmpty | None = Field(
+        None, description="A system message before those of each test."
+    )
     cwd: agent_command.WorkingFolder = None
     env: agent_command.VariableNames = None
 
@@ -137,6 +140,10 @@ class AgentOptions(ProviderOptions):
     def flags(self) -> Mapping[str, str | None]:
         """The options of the program with their values, if they have one."""
         return {"--model": self.model}
+
+    def first_message(self) -> str | None:
+        """The system message before those of each test."""
+        return self.system_prompt
 
     def system_words(self, text: str) -> Sequence[str]:  # noqa: ARG002  # of the interface
         """The words of the command line that give the agent a system prompt besides its own; empty
@@ -262,6 +269,8 @@ class _Agent(Provider):
     def _prompts(self, messages: Sequence[Message]) -> tuple[Sequence[str], str]:
         """The words that give the agent the system messages at the beginning, and the prompt with
         the other messages: with all of them if there are no such words."""
+        if text := self._options.first_message():
+            messages = (Message("system", text), *messages)
         asked = tuple(dropwhile(lambda message: message.role == "system", messages))
         count = len(messages) - len(asked)
         text = "\n\n".join(content_text(message) for message in messages[:count])

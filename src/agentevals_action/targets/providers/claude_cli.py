@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.targets.agents import claude_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
 
@@ -25,7 +26,9 @@ class ClaudeCli(AgentOptions):
     )
 
     command: Command = "claude"
-    system_prompt: str | None = Field(None, description="Replaces the agent's own system prompt.")
+    system_prompt: NonEmpty | None = Field(
+        None, description="Replaces the agent's own system prompt."
+    )
     append_system_prompt: str | None = Field(
         None, description="Appended to the agent's own system prompt."
     )
@@ -41,6 +44,9 @@ class ClaudeCli(AgentOptions):
             "--system-prompt": self.system_prompt,
             "--append-system-prompt": self.append_system_prompt,
         }
+
+    def first_message(self) -> None:
+        """None: `system_prompt` is an option of its own."""
 
     def system_words(self, text: str) -> Sequence[str]:
         """`--append-system-prompt`, of which the last one counts."""

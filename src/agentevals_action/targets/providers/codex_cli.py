@@ -1,11 +1,12 @@
 """`codex-cli`: Codex without a person (`codex exec`)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic import Field
 
+from agentevals_action.model.file_model import NonEmpty
 from agentevals_action.targets.agents import codex_stream
 from agentevals_action.targets.agents.headless import AgentOptions, Command, Product
 
@@ -31,6 +32,14 @@ class CodexCli(AgentOptions):
     command: Command = Field(
         "codex", description="The program, with words before `exec` if it needs any."
     )
+    model_reasoning_effort: NonEmpty | None = Field(
+        None, description="How long the model thinks, as `low`, `medium` or `high`."
+    )
+
+    def flags(self) -> Mapping[str, str | None]:
+        """The model, and the effort as a setting of its configuration."""
+        effort = self.model_reasoning_effort and json.dumps(self.model_reasoning_effort)
+        return {**super().flags(), "-c": effort and f"model_reasoning_effort={effort}"}
 
     def system_words(self, text: str) -> Sequence[str]:
         """`developer_instructions` of its configuration, which it adds to its own instructions."""

@@ -64,7 +64,11 @@ SYSTEM_OPTIONS = {
 @each
 def test_complete__system_messages_go_to_the_programs_own_option(name: str, tmp_path: Path) -> None:
     run = AgentRun(name, tmp_path).printing(SAID[name]("fine"))
-    seen = run.seen(Message("system", "be brief"), Message("system", "and kind"), "q")
+    asked = Message("system", "be brief"), Message("system", "and kind"), "q"
+    seen = run.seen(*asked)
+    if name != "claude":  # whose `system_prompt` replaces its own
+        again = run.seen(*asked[1:], system_prompt="be brief")
+        assert (again["words"], again["prompt"]) == (seen["words"], seen["prompt"])
     if name not in SYSTEM_OPTIONS:
         system = "@[System]:\nbe brief\n\n@[System]:\nand kind\n\n"
         assert seen["prompt"] == f"{system}@[User]:\nq"

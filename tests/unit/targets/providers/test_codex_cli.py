@@ -298,3 +298,8 @@ def test_refused__is_on_standard_error_alone_and_becomes_a_warning(tmp_path: Pat
     expected = "the agent refused a call: `/bin/bash -lc 'rm -rf a'` rejected: not permitted"
     assert trace.warnings == (expected,)
     assert AgentRun("codex", tmp_path).printing(stream, says="warning: x").answer().warnings == ()
+
+
+def test_model_reasoning_effort__is_a_setting_of_the_run(tmp_path: Path) -> None:
+    words = AgentRun("codex", tmp_path).seen(model_reasoning_effort="high")["words"]
+    assert words[words.index("-c") + 1] == 'model_reasoning_effort="high"'
