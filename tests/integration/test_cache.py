@@ -100,6 +100,20 @@ def test_cache__an_unchanged_suite_makes_no_call_the_second_time(
     assert [path.name for path in (folder / ".cache").iterdir()] == [FILENAME]
 
 
+def test_cache__the_temperature_of_a_judge_is_part_of_its_request(
+    folder: Path, server: OpenAIServer
+) -> None:
+    for temperature, requests in ((0.3, 4), (0.3, 0), (0.4, 1)):
+        judge = f"type: llm_judge, temperature: {temperature}"
+        (folder / "EVAL.yaml").write_text(SUITE.replace("type: llm_judge", judge))
+        done = run(folder)
+        assert done.code == 0, done.err
+        sent = [received.body.get("temperature") for received in server.requests]
+        assert sent.count(temperature) == min(requests, 1)
+        assert sent.count(None) == max(requests - 1, 0)
+        server.requests.clear()
+
+
 def test_cache__when_only_evaluators_changed_the_agent_is_not_called_again(
     folder: Path, server: OpenAIServer
 ) -> None:

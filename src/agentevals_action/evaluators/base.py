@@ -107,6 +107,10 @@ class EvaluatorOptions(FileModel):
         """Whether these options need a judge target."""
         return self.asks_judge
 
+    def judge_temperature(self) -> float | None:
+        """The temperature that the judge is asked with; None for the target's own."""
+        return None
+
     def missing_script(self) -> Path | None:
         """The program or script that these options run as a file and that does not exist."""
         return None

@@ -270,7 +270,13 @@ class Runner:
             before_scoring = self._loaded.states(sample.suite, sample.test)
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
-            return (await self._call_judge(sample, _judge(sample, evaluator), messages)).output
+            options, judge = evaluator.options, _judge(sample, evaluator)
+            own = (
+                options.judge_temperature()
+                if isinstance(options, evaluators.EvaluatorOptions)
+                else None
+            )
+            return (await self._call_judge(sample, judge, messages, temperature=own)).output
 
         case = evaluators.Case(
             test=sample.test,
@@ -319,9 +325,19 @@ class Runner:
         return evaluators.Judges(_judge(sample, evaluator).name, names, ask)
 
     async def _call_judge(
-        self, sample: _Sample, target: Target, messages: Sequence[Message], repeat: int = 0
+        self,
+        sample: _Sample,
+        target: Target,
+        messages: Sequence[Message],
+        repeat: int = 0,
+        temperature: float | None = None,
     ) -> Trace:
-        request = replace(self._request(sample, messages), repeat=repeat, is_judge=True)
+        request = replace(
+            self._request(sample, messages),
+            repeat=repeat,
+            is_judge=True,
+            temperature=temperature,
+        )
         try:
             return sample.tally.add(await self._calls.complete(target, request))
         except AttemptError as error:

@@ -403,6 +403,8 @@ class TargetUse:
         name = self.table.judge(evaluator.target, agent)
         if name and name in self.table.targets:
             self.judges[name] = None
+            if declared.options.judge_temperature() is not None:
+                self._warn_of_temperature(self.table.targets[name], declared, findings)
         if evaluator.target:
             location = declared.target_location or evaluator.location
             self._use(evaluator.target, location, _MISSING, findings)
@@ -420,6 +422,12 @@ class TargetUse:
             entry = self.file.entries.get(agent or "")
             location = (entry and entry.judge_location) or evaluator.location
             self._use(name, location, "there is no judge target", findings)
+
+    @staticmethod
+    def _warn_of_temperature(judge: Target, declared: Declared, findings: Findings) -> None:
+        if not judge.is_model:
+            problem = f"`temperature` has no effect: the judge `{judge.name}` is not a model"
+            findings.warn(declared.evaluator.location, problem, "remove it, or name a model")
 
     def _use(self, name: str, location: Location, problem: str, findings: Findings) -> str | None:
         known = self._existing(name, location, problem, findings)

@@ -23,7 +23,8 @@ class Request:
     `is_judge`: the reply is part of a score, and its program runs as the user of judges.
     `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
     `suite` is the path of the suite's file from the root, `question` the digest of the test's
-    question in its fingerprint; both are empty if unknown."""
+    question in its fingerprint; both are empty if unknown. `temperature` replaces that of a model's
+    definition."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -38,6 +39,7 @@ class Request:
     suite: str = ""
     question: str = ""
     is_judge: bool = False
+    temperature: float | None = None
 
 
 @dataclass(frozen=True)

@@ -63,3 +63,29 @@ def test_prompt__that_names_a_file_is_no_doubt(tmp_path: Path) -> None:
     suites.write(tmp_path, {"EVAL.yaml": text("prompts/tone.md"), "prompts/tone.md": "Is it kind?"})
 
     assert suites.load_valid(tmp_path, strict=True).warnings == ()
+
+
+def test_judge__fields_that_have_no_effect_on_it(tmp_path: Path) -> None:
+    judge = "{type: llm_judge, prompt: Score, max_steps: 3, temperature: 0.5, target: default}"
+    suite = f"name: suite\ntests:\n  - {{id: a, input: q, assert: [{judge}]}}\n"
+    suites.write(tmp_path, {"EVAL.yaml": suite, ".agentv/targets.yaml": suites.TARGETS})
+
+    found = [str(warning) for warning in suites.load_valid(tmp_path).warnings]
+
+    assert found == [
+        "EVAL.yaml:3:76: `max_steps` limits the steps of AgentV's own judge; here a judge is one "
+        "call; remove it",
+        "EVAL.yaml:3:32: `temperature` has no effect: the judge `default` is not a model; remove "
+        "it, or name a model",
+    ]
+
+
+@pytest.mark.parametrize("field", ["temperature: 3", "max_steps: 0"])
+def test_judge__a_temperature_or_limit_out_of_range_is_refused(tmp_path: Path, field: str) -> None:
+    judge = f"{{type: rubric, rubrics: [x], {field}}}"
+    suites.write(
+        tmp_path, {"EVAL.yaml": f"name: suite\ntests: [{{id: a, input: q, assert: [{judge}]}}]\n"}
+    )
+
+    (error,) = suites.errors(tmp_path)
+    assert field.split(":")[0] in error

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
@@ -83,6 +83,17 @@ class PromptedOptions(EvaluatorOptions):
         f"braces: {', '.join(sorted(_VARIABLES))}.",
     )
 
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,  # so that other fingerprints stay the same
+        description="The temperature of the judge's model for this evaluator, 0-2.",
+    )
+    max_steps: Annotated[int, Field(ge=1, le=50)] | None = Field(
+        default=None,
+        exclude=True,
+        description="Read and without effect: a judge is one call, without tools.",
+    )
+
     _text: str | None = PrivateAttr(None)
     _file: Path | None = PrivateAttr(None)
 
@@ -104,17 +115,25 @@ class PromptedOptions(EvaluatorOptions):
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """A prompt that looks like the path of a missing file."""
+        """A field without effect, and a prompt that looks like the path of a missing file."""
+        found = []
+        if self.max_steps is not None:
+            problem = "limits the steps of AgentV's own judge; here a judge is one call"
+            found.append(("max_steps", problem, "remove it"))
         prompt = "" if self.prompt is None or self._file else self.prompt.strip()
         is_one_word = len(prompt.split()) == 1 and "{{" not in prompt and "{%" not in prompt
         if not is_one_word or not ("/" in prompt or prompt.lower().endswith(_EXTENSIONS)):
-            return ()
+            return found
         problem = "looks like a path, but there is no such file, so it is used as the prompt's text"
         advice = (
             "name an existing file, relative to the folder of this one; with `./` in front, a "
             "missing file is an error"
         )
-        return (("prompt", problem, advice),)
+        return [*found, ("prompt", problem, advice)]
+
+    def judge_temperature(self) -> float | None:
+        """The field."""
+        return self.temperature
 
     async def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one, which fences the data

@@ -109,12 +109,14 @@ class ModelOptions(ProviderOptions):
 @dataclass(frozen=True)
 class WireFormat:
     """A vendor's requests and replies: `check_body` is for the shortest answer, `read` raises
-    ValueError for a reply with an unexpected structure."""
+    ValueError for a reply with an unexpected structure. `around_temperature` is the object of a
+    request that holds the temperature, if it is not the request itself."""
 
     path: str
     body: MakeBody
     check_body: MakeBody
     read: Callable[[Any], Trace]
+    around_temperature: str = ""
 
 
 class ModelApi(Provider):
@@ -147,4 +149,8 @@ class ModelApi(Provider):
             body = make_body(request.messages)
         except (OSError, ValueError) as error:
             raise AttemptError("configuration", f"the prompt cannot be sent: {error}") from None
+        if request.temperature is not None:
+            around = self._format.around_temperature
+            inside = body.setdefault(around, {}) if around else body
+            inside["temperature"] = request.temperature
         return await self._client.post(self._format.path, body, request.timeout)

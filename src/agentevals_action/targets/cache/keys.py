@@ -64,6 +64,8 @@ class CacheKeys:
                 "options": fields,
                 "messages": [self._message(message) for message in request.messages],
                 "sample": [request.attempt, request.repeat],
+                # Left out where there is none: the replies that are stored stay known.
+                **({} if request.temperature is None else {"temperature": request.temperature}),
                 "behind": None if options.is_defined else self._behind(target, fields, request),
             }
             data = json.dumps(self._plain(parts, request), ensure_ascii=True).encode("ascii")

@@ -61,7 +61,10 @@ class Gemini(model_api.ModelOptions):
         name = self.model if "/" in self.model else f"models/{self.model}"
         path = f"{quote(name)}:generateContent"
         return model_api.ModelApi(
-            service, model_api.WireFormat(path, self._body, self._check_body, read_content)
+            service,
+            model_api.WireFormat(
+                path, self._body, self._check_body, read_content, "generationConfig"
+            ),
         )
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:

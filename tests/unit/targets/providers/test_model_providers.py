@@ -31,6 +31,19 @@ def test_complete__the_given_key_or_the_usual_variable(name: str) -> None:
     assert "wrong-key-0123" not in caught.value.sentence
 
 
+def test_complete__the_temperature_of_a_request_replaces_that_of_the_target(name: str) -> None:
+    model = MODELS[name]
+    request = targets.request(Path("/"), "hello", temperature=0.25)
+    with model.server(otherwise="hi") as server:
+        for config in ({}, {"temperature": 1}):
+            model.call(
+                server.url, lambda provider: provider.complete(request), api_key="k", config=config
+            )
+        bodies = [received.body for received in server.requests]
+    inside = [body["generationConfig"] if name == "gemini" else body for body in bodies]
+    assert [one["temperature"] for one in inside] == [0.25, 0.25]
+
+
 def test_complete__an_error_names_the_host_and_never_the_key(name: str) -> None:
     model = MODELS[name]
     error = model.refused(
