@@ -456,6 +456,57 @@ def test_attacks__of_every_program_fail(image: str, tmp_path: Path, option: str)
     assert "credentials are in .git/config" in done["log"]
 
 
+PYTHON_AGENT = """\
+import os
+from shop import words
+
+calls = []
+
+
+async def answer(messages, test_id):
+    assert os.getuid() != 0, "the agent runs as root"
+    calls.append(test_id)
+    text = words.ANSWER.format(", ".join(calls))
+    return {"output": text, "token_usage": {"input": 3, "output": 1}}
+"""
+
+
+def test_python_agent__is_imported_once_and_answers_in_both_trees(
+    image: str, tmp_path: Path
+) -> None:
+    """Attack: the agent runs as root. The interpreter is the one that `prepare` made for a tree."""
+    limit = "{type: token_usage, max_total: 4, required: true}"
+    tests = "".join(
+        f"  - {{id: {test}, input: q, assert: [{{type: equals, value: '{answer}', required: true}}, "
+        f"{limit}]}}\n"
+        for test, answer in (("first", "I saw first"), ("second", "I saw first, second"))
+    )
+    files = {
+        "EVAL.yaml": f"name: python\ntests:\n{tests}",
+        ".agentv/targets.yaml": "- {name: default, provider: python, target: 'shop.agent:answer', "
+        "python: .venv/bin/python, cwd: /, max_concurrency: 1}\n",
+        "shop/__init__.py": "",
+        "shop/words.py": "ANSWER = 'I saw {}'\n",
+        "shop/agent.py": PYTHON_AGENT,
+        ".gitignore": ".venv\n__pycache__\n",
+    }
+    prepare = {"prepare": "python3 -m venv --without-pip .venv"}
+
+    done, workspace, before = step_of(image, tmp_path, files, prepare)
+
+    assert (done["outputs"]["outcome"], done["outputs"]["passed"]) == ("passed", "2"), done["log"]
+    results = [
+        json.loads(line)
+        for name in ("base", "results")
+        for line in (workspace / f"agentevals-report/{name}.jsonl").read_text().splitlines()
+    ]
+    assert [(one["evalId"], one["verdict"]) for one in results] == 2 * [
+        ("first", "pass"),
+        ("second", "pass"),
+    ]
+    check_restored(workspace, before)
+
+
 WORK = """\
 set -eux
 mkdir -p node_modules/.bin && echo '#!/bin/sh' > node_modules/.bin/tool && chmod +x node_modules/.bin/tool
