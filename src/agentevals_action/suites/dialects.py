@@ -357,6 +357,8 @@ def _fold_inside(value: Any, shape: Shape, findings: Findings) -> Any:
 def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> None:
     location = data.key_location(key)
     if key in shape.refused:
+        if shape is SUITE and key == "defaults" and _holds_anchors(data[key]):
+            return
         problem, advice = shape.refused[key]
         findings.error(location, f"`{key}` {problem}", advice)
         return
@@ -369,6 +371,16 @@ def _report_unknown(data: Map, key: str, shape: Shape, findings: Findings) -> No
         remove = f"write {one_of(shape.fields)}"
     problem = f"the field `{key}` of this {shape.what} is unknown".replace("this `", "`")
     findings.error(location, problem, did_you_mean(key, known, remove))
+
+
+def _holds_anchors(value: Any) -> bool:
+    """Whether an object only holds values that aliases use elsewhere, and no field that could be
+    meant as a default of the tests."""
+    if not isinstance(value, Map) or not value.is_reused:
+        return False
+    shapes = (SUITE, TEST, SUITE_EXECUTION, TEST_EXECUTION)
+    known = {key for shape in shapes for key in (*shape.canonical, *shape.refused)}
+    return known.union(EVALUATOR_LISTS).isdisjoint(value)
 
 
 def passed_fields(data: Map, shape: Shape) -> Mapping[str, Any]:
