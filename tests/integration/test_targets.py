@@ -15,6 +15,7 @@ from tests.support import command, results, suites
 from tests.support.agent_server import AgentServer, Answer
 from tests.support.openai_server import OpenAIServer, failure
 from tests.support.repositories import Repository
+from tests.support.terminal import written_to
 
 TARGETS = """\
 targets:
@@ -284,13 +285,11 @@ def test_targets__without_suites_or_targets_there_is_nothing_to_list(tmp_path: P
 
 
 def test_targets__on_a_terminal_it_is_a_table_and_colours(folder: Path) -> None:
-    listed = command.run_on_terminal(folder, "targets")
+    listed = written_to(folder, "targets")
     assert ".agentv/targets.yaml" in listed
     assert "what it is" in listed
     assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in listed.splitlines()) <= 100
-    assert "\x1b[32mcanned\x1b[" in command.run_on_terminal(
-        folder, "targets", "--check", "--name", "canned"
-    )
+    assert "\x1b[32mcanned\x1b[" in written_to(folder, "targets", "--check", "--name", "canned")
 
 
 def test_check__who_answers_and_who_does_not(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import command
 from tests.support.repositories import Repository
-from tests.support.terminal import screen_of
+from tests.support.terminal import screen_after, written_to
 
 ROOT = Path(__file__).resolve().parents[2]
 MOCK = """\
@@ -32,7 +32,7 @@ def suite(name: str, *inputs: str) -> str:
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None:
-    lines = screen_of(command.run_on_terminal(tmp_path, "demo", columns=columns), columns)
+    lines = screen_after(tmp_path, "demo", columns=columns)
     shown = "\n".join(lines).strip()
 
     rows = sum(max(1, -(-len(line) // columns)) for line in shown.splitlines())
@@ -51,7 +51,7 @@ def test_demo__is_one_screen_on_a_terminal(tmp_path: Path, columns: int) -> None
 @pytest.mark.slow
 def test_demo__prints_the_comment_when_its_output_is_piped_or_on_request(tmp_path: Path) -> None:
     assert "| Suite |" in command.run(tmp_path, "demo").out
-    assert "| Suite |" in command.run_on_terminal(tmp_path, "demo", "--markdown")
+    assert "| Suite |" in written_to(tmp_path, "demo", "--markdown")
 
 
 @pytest.fixture
@@ -66,10 +66,9 @@ def changed(tmp_path: Path) -> Repository:
 
 def test_review__of_many_tests_is_still_one_screen(changed: Repository) -> None:
     arguments = ("review", "--base", "HEAD~1", "--fail-on", "failures")
-    written = command.run_on_terminal(changed.path, *arguments, columns=80)
-    lines = "\n".join(screen_of(written, 80)).strip().splitlines()
+    lines = "\n".join(screen_after(changed.path, *arguments, columns=80)).strip().splitlines()
 
-    assert len(lines) <= 15, written
+    assert len(lines) <= 15, lines
     assert max(map(len, lines[1:])) <= 80
     assert "… and 3 more suites" in lines
     assert any(re.fullmatch(r"… and \d+ more", line) for line in lines)
@@ -81,7 +80,7 @@ def test_review__of_an_invalid_suite_shows_its_error(tmp_path: Path) -> None:
     repository = Repository.create(tmp_path / "repository", files)
     repository.write({"EVAL.yaml": "name: one\ntests: [{id: a, input: q, asert: []}]\n"})
 
-    shown = command.run_on_terminal(repository.path, "review", "--base", "HEAD")
+    shown = "\n".join(screen_after(repository.path, "review", "--base", "HEAD"))
 
     assert "EVAL.yaml:2:27: the field `asert`" in shown
 
@@ -202,8 +201,7 @@ def test_selftest_and_run__fit_80_columns(changed: Repository) -> None:
     agent = "{name: default, provider: cli, command: [sh, -c, 'echo hello $RANDOM']}"
     changed.write({".agentv/targets.yaml": f"[{agent}]\n"})
     for arguments in (("run",), ("selftest", "s0", "--samples", "2")):
-        written = command.run_on_terminal(changed.path, *arguments, columns=80)
-        lines = screen_of(written, 80)
+        lines = screen_after(changed.path, *arguments, columns=80)
         figures = [line for line in lines if re.search(r"EVAL.yaml .*\d", line)]
         assert figures
-        assert max(map(len, figures)) <= 80, written
+        assert max(map(len, figures)) <= 80, lines

@@ -1,7 +1,6 @@
 """The command line as its users start it: a process of its own, with an environment of its own."""
 
 import os
-import pty
 import resource
 import subprocess
 import sys
@@ -88,24 +87,6 @@ def small_files(kilobytes: int | None) -> Callable[[], None] | None:
         return None
     size = kilobytes * 1024
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-def run_on_terminal(folder: Path, *arguments: str, columns: int = 100) -> str:
-    """What a command writes to a terminal of so many columns on both streams, without what it
-    erases again."""
-    main, side = pty.openpty()
-    extra = {"TERM": "xterm-256color", "COLUMNS": str(columns)}
-    done = start_into(folder, arguments, environment(extra), (side, side))
-    os.close(side)
-    written = b""
-    try:
-        while part := os.read(main, 65536):
-            written += part
-    except OSError:  # Linux says so when the other end of a terminal is closed
-        pass
-    os.close(main)
-    done.wait(timeout=100)
-    return written.decode()
 
 
 class Process(Protocol):

@@ -17,15 +17,21 @@ from tests.support import command
 _KEPT = 300
 
 
-def screen_of(written: str, columns: int) -> list[str]:
-    """The lines that a terminal shows after it got this text, without the empty ones below."""
-    screen = pyte.Screen(columns, _KEPT)
-    pyte.Stream(screen).feed(written)
-    return _lines(screen)
-
-
 def _lines(screen: pyte.Screen) -> list[str]:
     return "\n".join(line.rstrip() for line in screen.display).rstrip("\n").split("\n")
+
+
+def written_to(folder: Path, *arguments: str, columns: int = 100) -> str:
+    """What a command writes to a terminal on both streams, with what it erases again."""
+    with Terminal(folder, *arguments, columns=columns) as terminal:
+        terminal.read_to_end()
+        return terminal.written.decode()
+
+
+def screen_after(folder: Path, *arguments: str, columns: int = 100) -> list[str]:
+    """The lines that a terminal shows when a command has ended."""
+    with Terminal(folder, *arguments, columns=columns) as terminal:
+        return terminal.read_to_end()
 
 
 class Terminal(AbstractContextManager["Terminal"]):

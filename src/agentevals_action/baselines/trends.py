@@ -21,8 +21,8 @@ from agentevals_action.results.scoring import combine_samples
 
 #: Points of a suite, points of all suites and suites, at most.
 POINTS, ALL_POINTS, SUITES = 500, 10_000, 500
-#: Tests of a suite that are listed with their flake rate, and in quarantine, at most.
-TESTS, QUARANTINED = 50, 50
+#: Flaky tests that are listed of a suite and of all suites, and as many in quarantine, at most.
+TESTS, ALL_TESTS = 50, 500
 _TEXT = 200  # characters of an id or of a reason
 
 _Count = Annotated[int, Field(ge=0)]
@@ -119,11 +119,17 @@ def format_trends(trends: Sequence[SuiteTrend]) -> str:
 
 
 def bounded(trends: Iterable[SuiteTrend]) -> tuple[SuiteTrend, ...]:
-    """The suites that ran last, by path, and the last points of each."""
+    """The suites that ran last, by path, with the last points of each and its worst tests."""
     newest = sorted(trends, key=lambda trend: trend.points[-1].time, reverse=True)[:SUITES]
-    most = min(POINTS, ALL_POINTS // max(len(newest), 1))
+    points, tests = (most // max(len(newest), 1) for most in (ALL_POINTS, ALL_TESTS))
     return tuple(
-        trend.model_copy(update={"points": trend.points[-most:]})
+        trend.model_copy(
+            update={
+                "points": trend.points[-min(POINTS, points) :],
+                "tests": trend.tests[:tests],
+                "quarantine": trend.quarantine[:tests],
+            }
+        )
         for trend in sorted(newest, key=lambda trend: trend.path)
     )
 
@@ -160,7 +166,7 @@ def _trend(
         points=tuple(sorted(points, key=lambda one: (one.time, one.commit))),
         flaky=len(flaky),
         tests=tuple(flaky[:TESTS]),
-        quarantine=tuple(quarantine[:QUARANTINED]),
+        quarantine=tuple(quarantine[:TESTS]),
     )
 
 

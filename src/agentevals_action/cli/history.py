@@ -2,26 +2,22 @@
 
 import os
 import sys
-import webbrowser
 from pathlib import Path
 
 import click
 
 from agentevals_action.baselines import history_branch
 from agentevals_action.cli.options import as_environment, input_options
+from agentevals_action.cli.page_file import page_options, write_page
 from agentevals_action.errors import GitError, InvalidInput
 from agentevals_action.reports.html.history_page import PAGE, history_page
 from agentevals_action.reports.terminal import printable
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
-from agentevals_action.system.tree_files import write_atomically
 
 
 @click.command("history")
-@click.option(
-    *("-o", "--output"), type=Path, default=Path(PAGE), show_default=True, help="The page."
-)
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@page_options(PAGE)
 @input_options("baseline-branch")
 def command(output: Path, opens: bool, **inputs: str | None) -> int:
     """Write the page of the stored runs: pass rate, score, cost, time and flaky tests over the
@@ -40,11 +36,7 @@ def command(output: Path, opens: bool, **inputs: str | None) -> int:
         raise InvalidInput(
             f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
         )
-    write_atomically(output, history_page(trends))
-    print(f"history: {output}")
-    if opens and not webbrowser.open(output.resolve().as_uri()):
-        print("no browser could be started", file=sys.stderr)
-    return 0
+    return write_page("history", history_page(trends), output, opens)
 
 
 def _commit(repository: GitRepository, branch: str) -> str:

@@ -1,18 +1,16 @@
 """`report`: the report page of stored results."""
 
-import sys
-import webbrowser
 from pathlib import Path
 
 import click
 
+from agentevals_action.cli.page_file import page_options, write_page
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.review import Review
-from agentevals_action.reports.html.report_page import report_page
+from agentevals_action.reports.html.report_page import PAGE, report_page
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.review import gate
 from agentevals_action.review.stored_results import compare_files, read_suites
-from agentevals_action.system.tree_files import write_atomically
 
 _ALONE = BaselineInfo("none", wanted=False, reason="no results of a base were given")
 _REVIEW = frozenset({"gates", "regressions"})
@@ -22,14 +20,7 @@ _RUN = frozenset({"failures"})
 @click.command("report")
 @click.argument("results", metavar="RESULTS.jsonl", type=Path, help="The results of the head.")
 @click.option("--base", metavar="BASE.jsonl", type=Path, help="The results of the base.")
-@click.option(
-    *("-o", "--output"),
-    type=Path,
-    default=Path("report.html"),
-    show_default=True,
-    help="The page.",
-)
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@page_options(PAGE)
 def command(results: Path, base: Path | None, output: Path, opens: bool) -> int:
     """Write the report page of stored results, compared with a base if there is one."""
     if base is None:
@@ -40,8 +31,4 @@ def command(results: Path, base: Path | None, output: Path, opens: bool) -> int:
     with_head = [suite for suite in suites if suite.head]
     decision = gate.decide(gate.Policy(fail_on), with_head, baseline)
     review = Review("", None, decision, suites=suites, baseline=baseline)
-    write_atomically(output, report_page(build_view(review)))
-    print(f"report: {output}")
-    if opens and not webbrowser.open(output.resolve().as_uri()):
-        print("no browser could be started", file=sys.stderr)
-    return 0
+    return write_page("report", report_page(build_view(review)), output, opens)

@@ -195,6 +195,7 @@ def test_bounds__keep_the_last_points_and_the_suites_that_ran_last() -> None:
     assert fresh.path in [one.path for one in kept]
     assert len(kept) == trends.SUITES
     assert sum(len(one.points) for one in kept) <= trends.ALL_POINTS
+    assert sum(len(one.tests) for one in kept) == trends.ALL_TESTS
     assert trends.read_trends(trends.format_trends(kept)) == kept
 
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from agentevals_action.baselines.history import FINGERPRINTS, FORGOTTEN_DAYS, SAMPLES
 from agentevals_action.baselines.trends import (
     ALL_POINTS,
+    ALL_TESTS,
     POINTS,
-    QUARANTINED,
     TESTS,
     Point,
     RatePoint,
@@ -24,16 +24,15 @@ from agentevals_action.results.rates import interval
 #: The name of the page's file.
 PAGE = "history.html"
 _COMMITS = 20  # that a reader without JavaScript sees
-_ROWS = 500  # tests in a table
 _SHA = 12  # characters of a commit
 _TEXT = 200  # characters of a text
 _BOUNDS = (
     f"This page has at most the last {POINTS} runs of a suite and {ALL_POINTS:,} runs of all "
-    f"suites. Of each suite, it lists at most {TESTS} flaky tests and {QUARANTINED} tests in "
-    f"quarantine. Flake rates are over the stored samples: at most the last {SAMPLES} of each test "
-    "with an unchanged question, grading and agent. Runs that were stored before the first version "
-    f"of this page are there as far as all their samples still are: the last {FINGERPRINTS} "
-    "versions of each test."
+    f"suites. It lists at most {TESTS} flaky tests of a suite and {ALL_TESTS} of all suites, and "
+    "as many in quarantine. Flake rates are over the stored samples: at most the last "
+    f"{SAMPLES} of each test with an unchanged question, grading and agent. Runs that were stored "
+    "before the first version of this page are there as far as all their samples still are: the "
+    f"last {FINGERPRINTS} versions of each test."
 )
 
 
@@ -174,7 +173,7 @@ class _Flaky:
 def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[_Flaky]:
     found = [(test, number) for number, trend in enumerate(trends) for test in trend.tests]
     found.sort(key=lambda one: (-one[0].rate, one[1], one[0].id))
-    for test, number in found[:_ROWS]:
+    for test, number in found:
         trend = trends[number]
         is_held = any(one.id == test.id for one in trend.quarantine)
         yield _Flaky(
@@ -201,6 +200,6 @@ class _Held:
 
 def _quarantine(trends: Sequence[SuiteTrend]) -> Iterator[_Held]:
     found = [(test, number) for number, trend in enumerate(trends) for test in trend.quarantine]
-    for test, number in found[:_ROWS]:
+    for test, number in found:
         words = (plain(text, _TEXT) for text in (test.owner, test.reason, test.expires))
         yield _Held(plain(test.id, _TEXT), plain(trends[number].path, _TEXT), number, *words)

@@ -1,0 +1,31 @@
+"""The file of a page: its options, and how it is written and opened."""
+
+import sys
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from agentevals_action.system.tree_files import write_atomically
+
+
+def page_options(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Adds the options for the file (`output`, by default `name`) and for opening it (`opens`)."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        opens = click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+        return click.option(
+            *("-o", "--output"), type=Path, default=Path(name), show_default=True, help="The page."
+        )(opens(command))
+
+    return decorate
+
+
+def write_page(title: str, text: str, output: Path, opens: bool) -> int:
+    """Writes and opens a page, and prints where it is; gives the exit code."""
+    write_atomically(output, text)
+    print(f"{title}: {output}")
+    if opens and not webbrowser.open(output.resolve().as_uri()):
+        print("no browser could be started", file=sys.stderr)
+    return 0
