@@ -302,6 +302,8 @@ def test_gate__a_fork_without_secrets_is_inconclusive_and_names_the_variable(gat
     done = gate.job(fork=True).finish()
     assert done.code == 3, done.log
     assert "AGENT_KEY" in done.log
+    assert gate.server.check_runs[-1].conclusion == "action_required"
+    assert "`/agentevals run`" in gate.shown()[-1]
     at_home = gate.job().finish()
     assert at_home.code == 2
     assert "AGENT_KEY" in at_home.log

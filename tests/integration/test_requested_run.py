@@ -312,6 +312,12 @@ def test_refusal__of_a_head_that_comes_back_after_the_comment(fine: Requested) -
     refused(fine.comment("/agentevals run").finish(), "no run of it from before the comment")
 
 
+def test_refusal__of_a_head_from_before_the_pull_request_was_opened(fine: Requested) -> None:
+    """Another pull request had the branch then, with this head; a push without force is enough."""
+    fine.announced.created_at = moment(20)
+    refused(fine.comment("/agentevals run").finish(), "no run of it from before the comment")
+
+
 @pytest.mark.parametrize(
     ("body", "facts"),
     [

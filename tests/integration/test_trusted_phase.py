@@ -232,6 +232,16 @@ def test_publish__a_new_suite_that_the_claims_leave_out_is_not_green(
     assert "`more/EVAL.yaml` is not on base" in done.summary
 
 
+def test_publish__results_of_a_workflow_that_the_change_edits_are_not_green(
+    trusted: Trusted, report: Report
+) -> None:
+    trusted.announced.files.append(file(".github/workflows/evals.yml"))
+    trusted.leave(report)
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert "edits `.github`" in done.summary
+
+
 def test_publish__a_failed_first_phase_is_not_green(trusted: Trusted, report: Report) -> None:
     trusted.run["conclusion"] = "failure"
     trusted.leave(report)

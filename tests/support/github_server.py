@@ -267,6 +267,7 @@ class GitHubServer:
         return {
             "number": pull.number,
             "state": pull.state,
+            "created_at": pull.created_at,
             "merged_at": pull.merged_at,
             "labels": self.timeline.labels(pull.number),
             "head": {

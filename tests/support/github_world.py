@@ -107,6 +107,7 @@ class Pull:
     repository: str | None = ""
     branch: str = "feature"
     state: str = "open"
+    created_at: str = "2026-01-05T10:00:00Z"
     merged_at: str | None = None
 
 

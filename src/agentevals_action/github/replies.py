@@ -67,6 +67,7 @@ class PullSides(Reply):
 
     number: int
     state: str
+    created_at: Time
     merged_at: Time | None = None
     head_sha: str = Field(validation_alias=AliasPath("head", "sha"))
     head_ref: str = Field(validation_alias=AliasPath("head", "ref"))

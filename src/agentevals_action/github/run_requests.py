@@ -226,9 +226,11 @@ class RunRequests:
         that a push starts.
 
         Attack: a head that was pushed once and then replaced by a harmless one comes back after the
-        comment: a force-push makes all earlier runs no evidence."""
+        comment, also from the time before the pull request was opened: the opening and a force-push
+        make all earlier runs no evidence."""
         events = self._api.pages(f"issues/{request.number}/timeline", TimelineEvent)
-        forced = [one.created_at for one in events if one.event == _FORCED and one.created_at]
+        replaced = [one.created_at for one in events if one.event == _FORCED and one.created_at]
+        since = max(pull.created_at, *replaced) if replaced else pull.created_at
         runs = self._api.pages(
             "actions/runs",
             WorkflowRun,
@@ -237,7 +239,7 @@ class RunRequests:
             head_sha=pull.head_sha,
         )
         return not any(
-            run.created_at < request.written and all(run.created_at >= time for time in forced)
+            since <= run.created_at < request.written
             for run in runs
             if run.created_at
             and run.head_sha == pull.head_sha

@@ -73,9 +73,6 @@ def review_claims(
         everything=job.select == "all",
     )
     selected = select_suites(suites, change, settings.watch_rules)
-    added = {path for file in files or () for path in file.paths} - checkout.tracked
-    names = sorted(added)
-    new = find_suites(checkout.root, checkout.below, settings.suites, (), names)
     with open_engine(settings, environ, base.folder, isolation=isolation) as engine:
         valid = [suite for suite in suites if isinstance(suite, Suite)]
         engine.load(valid, checkout.tracked)
@@ -85,7 +82,19 @@ def review_claims(
             sides = Sides(engine, base, base.folder, redactor, progress, log)
             verified = _verify(engine, sides, claims, valid)
         reviewed = _decide(job, claims, base, host, verified, selected)
+    changed = {path for file in files or () for path in file.paths}
+    new = find_suites(
+        checkout.root,
+        checkout.below,
+        settings.suites,
+        (),
+        sorted(changed - checkout.tracked),
+    )
+    # Attack: a workflow of the pull request uploads an artifact that it made up.
+    edits_workflow = any(path.startswith(".github/") for path in changed)
     doubts = (
+        *(["the changed files are not known"] if files is None else ()),
+        *(["the change edits `.github`, which made the results"] if edits_workflow else ()),
         *verified.doubts,
         *_missing_suites(claims, suites, selected),
         *([f"{list_paths(new)} is not on base, and may be a suite"] if new else ()),

@@ -231,3 +231,24 @@ def test_decide__what_blocks_is_not_unknown_too() -> None:
     assert decide(both).reasons == ("1 test failed a required gate",)
     without = decide(both, fail_on=frozenset({"regressions"}))
     assert without.outcome is Outcome.INCONCLUSIVE
+
+
+def test_left_out__a_pass_of_a_part_is_inconclusive() -> None:
+    passed = Decision(Outcome.PASSED, 0, "success", waived=("one",))
+    left_out = gate.with_left_out(passed, "the request leaves out `a`")
+    assert (left_out.outcome, left_out.reasons, left_out.waived) == (
+        Outcome.INCONCLUSIVE,
+        ("the request leaves out `a`",),
+        ("one",),
+    )
+    failed = Decision(Outcome.FAILED, 1, "failure", ("a test failed",))
+    assert gate.with_left_out(failed, "the request leaves out `a`") == failed
+
+
+@pytest.mark.parametrize(
+    ("policy", "conclusion"),
+    [("fail", "action_required"), ("neutral", "neutral"), ("pass", "success")],
+)
+def test_action__only_what_blocks_asks_for_a_person(policy: str, conclusion: str) -> None:
+    decision = gate.inconclusive_decision(["1 test ended in an error"], policy)
+    assert gate.with_action(decision).conclusion == conclusion
