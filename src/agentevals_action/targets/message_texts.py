@@ -7,6 +7,11 @@ from io import TextIOWrapper
 from agentevals_action.model.suite import Block, Message
 from agentevals_action.system.regular_files import open_resolved
 
+#: Characters of a file in a message.
+#:
+#: Attack: an agent replaces a file of a later test by an empty one of a terabyte.
+MAX_CHARACTERS = 10_000_000
+
 
 def prompt_text(messages: Sequence[Message]) -> str:
     """The prompt as text: one user message is its text, several are
@@ -41,10 +46,13 @@ def _block_text(block: Block) -> str:
     if block.type == "file" and block.path is not None:
         try:
             with TextIOWrapper(open_resolved(block.path), encoding="utf-8") as file:
-                text = file.read()
+                text = file.read(MAX_CHARACTERS + 1)
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"the file {block.value} is no UTF-8 text ({error.reason} at byte {error.start})"
             ) from None
+        if len(text) > MAX_CHARACTERS:
+            limit = MAX_CHARACTERS // 1_000_000
+            raise ValueError(f"the file {block.value} is longer than {limit} million characters")
         return f'<file path="{block.value}">\n{text}\n</file>'
     return str(block.value)

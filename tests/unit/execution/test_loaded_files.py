@@ -12,6 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.loaded_files import LoadedFiles
 from agentevals_action.model.suite import Suite
+from agentevals_action.system.regular_files import digest_of
 from tests.support import suites
 
 FILES = {
@@ -239,3 +240,12 @@ def test_check__a_folder_that_is_moved_and_moved_back_is_an_error(root: Path) ->
         asyncio.run(files.check(suite, test, before))
     asyncio.run(files.check(suite, test, files.states(suite, test)))
     files.close()
+
+
+def test_check__a_file_without_an_end_takes_no_time(root: Path) -> None:
+    files, suite = loaded(root)
+    os.truncate(root / "evals/answer.txt", 1024**4)
+    expected = "evals/answer.txt was changed by a program after it was loaded"
+    assert problems(files, suite)["compared"] == expected
+    with pytest.raises(OSError, match="File too large"):
+        digest_of(root / "evals/answer.txt")

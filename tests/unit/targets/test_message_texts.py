@@ -52,3 +52,11 @@ def test_content_text__a_named_pipe_is_an_error_and_does_not_block(tmp_path: Pat
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="it is a named pipe, not a regular file"):
         content_text(Message("user", (Block("file", "pipe", tmp_path / "pipe"),)))
+
+
+def test_content_text__a_file_without_an_end_is_an_error(tmp_path: Path) -> None:
+    """Attack: an agent replaces the file of a later test by one that takes no space on the disk."""
+    with (tmp_path / "large").open("w") as file:
+        file.truncate(1024**4)
+    with pytest.raises(ValueError, match="the file large is longer than 10 million characters"):
+        content_text(Message("user", (Block("file", "large", tmp_path / "large"),)))
