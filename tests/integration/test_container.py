@@ -620,6 +620,44 @@ def test_attacks__succeed_without_isolation(image: str, tmp_path: Path) -> None:
     assert "isolation: none" in done["log"]
 
 
+#: Asks both targets through its proxy, which print the numbers of their users.
+ASKING = """\
+import json, os, urllib.request
+token = os.environ["AGENTV_TARGET_PROXY_TOKEN"]
+def ask(target):
+    body = json.dumps({"question": "who", "target": target}).encode()
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    url = os.environ["AGENTV_TARGET_PROXY_URL"] + "/invoke"
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as answer:
+        return int(json.load(answer)["rawText"])
+found = [ask("agent"), ask("judge"), os.getuid()]
+print(json.dumps({"score": float(found == [os.getuid() - 2, os.getuid(), os.getuid()]), "misses": [str(found)]}))
+"""
+
+
+def test_users__of_agents_and_of_targets_that_judge(image: str, tmp_path: Path) -> None:
+    files = {
+        "EVAL.yaml": """\
+name: users
+execution: {target: agent}
+tests:
+  - id: asked
+    input: Who are you?
+    assertions:
+      - {type: regex, value: "^6080[12]$", required: true}
+      - {type: code_judge, name: asks, script: [python3, ask.py], target: true, required: true}
+""",
+        ".agentv/targets.yaml": """\
+targets:
+  - {name: agent, provider: cli, command: [id, -u], judge_target: judge}
+  - {name: judge, provider: cli, command: [id, -u]}
+""",
+        "ask.py": ASKING,
+    }
+    done, _, _ = step_of(image, tmp_path, files, {})
+    assert done["outputs"]["outcome"] == "passed", done["log"] + done["summary"]
+
+
 #: Answers wrongly, leaves modules that interpreters load from HOME, and a process that writes a
 #: score into the standard output of each judge.
 CHEATING = """\

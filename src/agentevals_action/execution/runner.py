@@ -332,10 +332,12 @@ class Runner:
         repeat: int = 0,
         temperature: float | None = None,
     ) -> Trace:
+        # Attack: a program that judges asks the agent, which leaves modules in the judges' `HOME`.
+        is_judge = target.name != sample.suite.target_of(sample.test)
         request = replace(
             self._request(sample, messages),
             repeat=repeat,
-            is_judge=True,
+            is_judge=is_judge,
             temperature=temperature,
         )
         try:
