@@ -71,7 +71,7 @@ class AttemptError(AgentEvalsError):
     """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
-    `configuration`, `resources`."""
+    `configuration`, `resources`, `shard`."""
 
     exit_code = ExitCode.INCONCLUSIVE
 

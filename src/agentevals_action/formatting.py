@@ -214,6 +214,7 @@ _ERROR_KINDS = {
     "workspace": "workspace failed",
     "configuration": "wrongly configured",
     "resources": "out of resources",
+    "shard": "shard without results",
     "bug": "bug of the action",
 }
 

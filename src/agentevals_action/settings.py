@@ -30,6 +30,7 @@ from agentevals_action.formatting import cut, plural
 from agentevals_action.model.baseline import SOURCES
 from agentevals_action.model.path_patterns import WatchRule, read_rule
 from agentevals_action.model.runner_variables import is_never_passed
+from agentevals_action.model.shards import MAX_SHARDS, Shard
 
 #: The largest value of the inputs `samples` and `confirm`.
 MAX_SAMPLES = 100
@@ -196,6 +197,13 @@ def _watch_rules(text: str) -> tuple[WatchRule, ...]:
     return tuple(rules)
 
 
+def _shard(text: str) -> Shard:
+    match = re.fullmatch(r"([0-9]{1,3})/([0-9]{1,3})", text)
+    if match and 1 <= (number := int(match[1])) <= (total := int(match[2])) <= MAX_SHARDS:
+        return Shard(number, total)
+    raise ValueError(f"write `i/n`, with i from 1 to n and n at most {MAX_SHARDS}")
+
+
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
@@ -238,10 +246,13 @@ class Settings(BaseModel):
     github_token: _Text | None = _input(
         None, "Token for the comment, the check run and the API.", "${{ github.token }}"
     )
-    mode: Annotated[Literal["auto", "publish"], _choice("auto", "publish")] = _input(
+    mode: Annotated[
+        Literal["auto", "publish", "plan", "merge"], _choice("auto", "publish", "plan", "merge")
+    ] = _input(
         "auto",
-        "What the step does: auto (the event decides) or publish (reports the results that the run "
-        "of a fork left as an artifact).",
+        "What the job does: auto (by the event), publish (report the results of a run without "
+        "secrets, in a workflow_run), plan (plan shards and open the check run) or merge (merge "
+        "the results of the shards into one outcome).",
     )
     suites: _Texts = _input(
         (),
@@ -394,6 +405,15 @@ class Settings(BaseModel):
         "agentevals:accept",
         "Label that accepts a pull request's regressions, not its failed gates.",
     )
+    shard: Annotated[Shard, _Parser("text", _shard)] | None = _input(
+        None, "The shard that the job runs, i/n, of the plan in the folder shards of report-dir."
+    )
+    max_shards: Annotated[int, _integer_in(1, MAX_SHARDS)] = _input(
+        MAX_SHARDS, "Maximum number of shards that mode plan makes."
+    )
+    target_seconds: Annotated[float, _number_in(1, 86_400)] = _input(
+        300.0, "Seconds after which every shard should end, by the durations of earlier runs."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -425,6 +445,13 @@ class Settings(BaseModel):
         if file is None and info.data.get("baseline") == "file":
             raise _Conflict("input `baseline`: `file` needs a file; name one in `baseline-file`")
         return file
+
+    @field_validator("shard")
+    @classmethod
+    def _check_mode(cls, shard: Shard | None, info: ValidationInfo) -> Shard | None:
+        if shard and (mode := info.data.get("mode", "auto")) != "auto":
+            raise _Conflict(f"input `shard`: `mode: {mode}` runs no shard; leave one of them out")
+        return shard
 
     @property
     def output_folders(self) -> tuple[str, ...]:
@@ -542,4 +569,6 @@ OUTPUTS: Mapping[str, str] = {
     "results-path": "The results (JSON Lines), relative to the workspace.",
     "base-sha": "The commit that head was compared with.",
     "head-sha": "The commit that was reviewed.",
+    "matrix": "With mode plan: the matrix of the shards as JSON, for strategy.matrix.",
+    "fragment-path": "With shard: the file with its results, relative to the workspace.",
 }

@@ -16,6 +16,8 @@ COMMANDS = (
     "init",
     "review",
     "run",
+    "shards",
+    "merge",
     "compare",
     "report",
     "history",

@@ -1,9 +1,11 @@
 """`action`: the gate for the event that the runner's environment describes; the container's entry
 point."""
 
+import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -28,12 +30,18 @@ from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
 from agentevals_action.model.review import Review
+from agentevals_action.model.shards import ShardPlan
+from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.links import Links
 from agentevals_action.reports.view.models import ReportView
+from agentevals_action.results.shard_files import fragment_name
 from agentevals_action.review import base_tree, pipeline, publish
 from agentevals_action.review.history import ShownHistory, store_and_show
-from agentevals_action.review.workspace import Workspace
+from agentevals_action.review.sharding.merge import merge_shards
+from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
+from agentevals_action.review.sharding.shard import run_shard
+from agentevals_action.review.workspace import SHARDS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import (
@@ -86,7 +94,8 @@ def command() -> int:
     else:
         job, refused = _job(runner, settings)
     obstacle = find_obstacle(environ)
-    reasons = (*invalid, *refused, *_isolation_errors(settings, obstacle))
+    conflicts = (*_isolation_errors(settings, obstacle), *_sharding_errors(job, settings))
+    reasons = (*invalid, *refused, *conflicts)
     workspace = Workspace(runner.workspace, settings, environ)
     job_log.protect_log(workspace.redactor)
     repository = GitRepository(runner.workspace, settings.github_token, runner.server_url, environ)
@@ -100,7 +109,9 @@ def command() -> int:
         print(f"isolation: none, programs of the change run as the action's user: {reason}")
     try:
         files = (outputs, summary)
-        gate = _Gate(job, workspace, repository, host, runner, *files, isolates, reasons, claimed)
+        gate = _gate_of(settings)(
+            job, workspace, repository, host, runner, *files, isolates, reasons, claimed
+        )
         exit_code = gate.run()
         # The step reports another run. Its own status is that of the default branch.
         return ExitCode.PASSED if claimed and not reasons else exit_code
@@ -112,6 +123,15 @@ def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
     if settings.isolation != "user" or not obstacle:
         return ()
     return (f"input `isolation`: `user` is not possible, because {obstacle}; leave it out",)
+
+
+def _sharding_errors(job: Job, settings: Settings) -> Sequence[str]:
+    if not job.part or (settings.mode == "auto" and not settings.shard):
+        return ()
+    return (
+        "inputs `mode` and `shard`: a run that a maintainer requests has one job; leave them out "
+        "for this event",
+    )
 
 
 def _settings(environ: Mapping[str, str]) -> tuple[Settings, Sequence[str]]:
@@ -159,9 +179,34 @@ class _Gate:
 
     def run(self) -> int:
         """Reviews, publishes, and gives the exit code."""
+        return self._report(self._review)
+
+    def _report(self, review: Callable[[], Review]) -> int:
+        """Publishes a review, and gives the exit code."""
+        with self._completing_check():
+            self._open_check()
+            view, published = self._published(review())
+        job_log.report_refusal(self.refused)
+        shown = self._history(view.review)
+        job_log.write_review(view, published, (*self.host.notices, *shown.notices))
+        workflow_commands.append_summary(self.summary, published.summary + shown.chart)
+        outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
+        workflow_commands.write_outputs(self.outputs, outputs)
+        return view.review.decision.exit_code
+
+    @property
+    def _run_identity(self) -> RunIdentity:
+        runner = self.runner
+        return RunIdentity(runner.repository, runner.run_id, runner.run_attempt)
+
+    def _open_check(self) -> None:
+        self.host.start_check()
+
+    @contextmanager
+    def _completing_check(self) -> Iterator[None]:
+        """Completes the check run if the block fails."""
         try:
-            self.host.start_check()
-            view, published = self._published_review()
+            yield
         except Interrupted:
             self.host.finish_check(_CANCELLED)
             raise
@@ -173,17 +218,9 @@ class _Gate:
             title = "The machine has too few resources"
             self.host.finish_check(CheckReport("failure", title, problem.sentence))
             raise problem from error
-        job_log.report_refusal(self.refused)
-        shown = self._history(view.review)
-        job_log.write_review(view, published, (*self.host.notices, *shown.notices))
-        workflow_commands.append_summary(self.summary, published.summary + shown.chart)
-        outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
-        workflow_commands.write_outputs(self.outputs, outputs)
-        return view.review.decision.exit_code
 
-    def _published_review(self) -> tuple[ReportView, Published]:
+    def _published(self, review: Review) -> tuple[ReportView, Published]:
         """The published review. If the user's template fails on it, that is the outcome."""
-        review = self._review()
         try:
             return self._publish(review)
         except InvalidInput as error:
@@ -199,28 +236,30 @@ class _Gate:
 
     def _review(self) -> Review:
         """The review; a job that could not start or be finished is an outcome like any other."""
-        job, workspace = self.job, self.workspace
         if self.refused:
-            invalid = pipeline.invalid_review(job, self.refused)
-            return redact_record(invalid, workspace.redactor)
+            invalid = pipeline.invalid_review(self.job, self.refused)
+            return redact_record(invalid, self.workspace.redactor)
         try:
             if self.claimed:
                 return trusted_phase.review(
-                    self.claimed, workspace, self.runner, self.host, self.isolates
+                    self.claimed, self.workspace, self.runner, self.host, self.isolates
                 )
-            if job.part:
-                requested_run.check_out(self.repository, job, workspace)
+            if self.job.part:
+                requested_run.check_out(self.repository, self.job, self.workspace)
             with self._isolation() as users:
-                return pipeline.review(
-                    job, workspace, self.repository, self.host, self.host, isolation=users
-                )
+                return self._run_review(users)
         except Exception as error:
             problem = error if isinstance(error, AgentEvalsError) else exhausted(error)
             if problem is None:
                 raise
             ended = self._ended(problem)
             ended = trusted_phase.as_claims(ended) if self.claimed else ended
-            return redact_record(ended, workspace.redactor)
+            return redact_record(ended, self.workspace.redactor)
+
+    def _run_review(self, users: Isolation) -> Review:
+        return pipeline.review(
+            self.job, self.workspace, self.repository, self.host, self.host, isolation=users
+        )
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
@@ -252,6 +291,82 @@ class _Gate:
     def _history(self, review: Review) -> ShownHistory:
         branch = self.host.data_branch(self.workspace.settings.baseline_branch)
         return store_and_show(review, self.job, self.workspace, branch)
+
+
+class _MergeGate(_Gate):
+    """Merges the results of the shards, in the check run that the plan opened."""
+
+    def _open_check(self) -> None:
+        self.host.resume_check()
+
+    def _run_review(self, users: Isolation) -> Review:
+        return merge_shards(
+            self.job,
+            self.workspace,
+            self.repository,
+            self.host,
+            self.host,
+            self._run_identity,
+            isolation=users,
+        )
+
+
+class _PlanGate(_Gate):
+    """Plans the shards and opens the check run, which the merge completes. If nothing can be
+    planned, that is the outcome."""
+
+    def run(self) -> int:
+        """Plans, and gives the exit code."""
+        ended: Review | None = None
+        with self._completing_check():
+            try:
+                plan = None if self.refused else self._plan()
+            except AgentEvalsError as error:
+                plan, ended = None, redact_record(self._ended(error), self.workspace.redactor)
+            if plan:
+                self._open_check()
+        if plan is None:
+            return self._report(lambda: ended or self._review())
+        matrix = json.dumps(matrix_of(plan))
+        print(f"matrix: {matrix}")
+        console.print_sentences((f"notice: {one}" for one in plan.notes), sys.stdout)
+        origin = plan.origin
+        outputs = {"matrix": matrix, "head-sha": origin.head_sha, "base-sha": origin.base_sha or ""}
+        workflow_commands.write_outputs(self.outputs, outputs)
+        return ExitCode.PASSED
+
+    def _plan(self) -> ShardPlan:
+        return plan_shards(
+            self.job, self.workspace, self.repository, self.host, self.host, self._run_identity
+        )
+
+
+class _ShardGate(_Gate):
+    """Runs a shard and writes its results; it touches neither the check run nor the comment."""
+
+    def run(self) -> int:
+        """Runs the shard, and gives the exit code."""
+        shard, run = self.workspace.settings.shard, self._run_identity
+        if self.refused or shard is None:
+            job_log.report_refusal(self.refused)
+            return ExitCode.INVALID
+        # Before the run: the file states the reason if the shard cannot run.
+        name = fragment_name(shard, run.attempt)
+        path = f"{self.workspace.settings.report_dir}/{SHARDS}/{name}"
+        workflow_commands.write_outputs(self.outputs, {"fragment-path": path})
+        with self._isolation() as users:
+            result = run_shard(
+                self.job, self.workspace, self.repository, self.host, self.host, run, users
+            )
+        print(result.describe())
+        workflow_commands.append_summary(self.summary, result.describe())
+        return result.exit_code
+
+
+def _gate_of(settings: Settings) -> type[_Gate]:
+    if settings.shard:
+        return _ShardGate
+    return {"plan": _PlanGate, "merge": _MergeGate}.get(settings.mode, _Gate)
 
 
 def _host(job: Job, settings: Settings, runner: RunnerEnvironment) -> GitHubHost:

@@ -35,6 +35,11 @@ class Host:
         """Completes the check runs of killed runs and opens this run's; returns its URL."""
         return None
 
+    def resume_check(self) -> str | None:
+        """Continues the check run that another job of this run opened, or opens one; returns its
+        URL."""
+        return None
+
     def upload_report(self, page: bytes) -> str | None:  # the interface
         """Uploads the report page (HTML); returns the URL where a browser opens it, None if it
         could not be uploaded."""

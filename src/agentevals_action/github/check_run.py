@@ -55,6 +55,22 @@ class CheckRunWriter:
             self._api.report(problem, failure, _PERMISSION)
         return check.html_url if check else None
 
+    def resume(self) -> str | None:
+        """Continues the check run that another job of this run opened and none completed; without
+        one, as `start`. Returns its URL."""
+        try:
+            found = [
+                check
+                for check in self._list()
+                if check.status != "completed" and self._is_of_run(check.external_id)
+            ]
+        except ApiError:  # `start` reports it
+            found = []
+        if not found:
+            return self.start()
+        self._check = max(found, key=lambda check: check.id)
+        return self._check.html_url
+
     def finish(self, report: CheckReport) -> str | None:
         """Writes the annotations, then completes the check run; returns its URL.
 
@@ -129,6 +145,11 @@ class CheckRunWriter:
             except ApiError as error:
                 failure = error
         return failure
+
+    def _is_of_run(self, external_id: str | None) -> bool:
+        """Whether a check run is one of this gate in this run, of any attempt."""
+        own = self._external_id.split("/")[:3]
+        return (external_id or "").split("/")[:3] == own
 
     def _is_orphan(self, external_id: str | None) -> bool:
         """Whether an open check run is one of this gate whose run has ended.

@@ -83,6 +83,10 @@ class GitHubHost(Host):
         """Opens the check run, if there is one; returns its URL."""
         return self._check.start() if self._check else None
 
+    def resume_check(self) -> str | None:
+        """Continues the check run of this run, if there is one; returns its URL."""
+        return self._check.resume() if self._check else None
+
     def upload_report(self, page: bytes) -> str | None:
         """As of the base class, as an artifact of the run."""
         if self._artifacts is None:

@@ -25,6 +25,9 @@ from agentevals_action.review.unchanged_since import ChangedSince
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
+#: Gives the source to use for the source of this name.
+Around = Callable[[str, Baseline], Baseline]
+
 _NO_HOST = "there is no code host to ask here"
 
 
@@ -35,8 +38,10 @@ def find_baseline(
     job: Job,
     repository: GitRepository,
     github: GitHubHost | None,
+    around: Around | None = None,
 ) -> Baseline:
-    """The source of base's results. Without `github` there are no stores on a host."""
+    """The source of base's results. Without `github` there are no stores on a host. `around` may
+    replace a source."""
     name = settings.baseline
     info = BaselineInfo(name, wanted=True, commit=base.sha, commit_time=base.time)
     if name == "none":
@@ -50,10 +55,12 @@ def find_baseline(
         info, suites, lambda suite: {test.id: fingerprint(suite, test) for test in suite.tests}
     )
     sources = _sources(settings, tree, base.root, sides, job, repository, github)
-    if name != "auto":
-        return sources[name]()
     names = [name for name in sources if name != "file" or settings.baseline_file]
-    return AutoBaseline(info, [(name, sources[name]()) for name in names])
+    used = names if name == "auto" else [name]
+    found = [(one, sources[one]()) for one in used]
+    if around:
+        found = [(one, around(one, source)) for one, source in found]
+    return AutoBaseline(info, found) if name == "auto" else found[0][1]
 
 
 def _sources(

@@ -109,17 +109,17 @@ def with_action(decision: Decision) -> Decision:
     return decision
 
 
-def with_unwritten(decision: Decision, problems: Sequence[str], on_inconclusive: str) -> Decision:
-    """The decision after files of the report could not be written. They can be lost by a full disk
-    or by a program that takes their names, so that they make a pass inconclusive and change nothing
-    that is worse."""
+def with_problems(decision: Decision, problems: Sequence[str], on_inconclusive: str) -> Decision:
+    """The decision when files are missing or cannot be used: results of a shard, or files of the
+    report that a full disk or a program that takes their names prevents. They make a pass
+    inconclusive and change nothing that is worse."""
     if not problems:
         return decision
     reasons = (*decision.reasons, *problems)
     if decision.outcome is not Outcome.PASSED:
         return replace(decision, reasons=reasons)
-    unwritten = inconclusive_decision(reasons, on_inconclusive)
-    return replace(unwritten, waived=decision.waived)
+    unknown = inconclusive_decision(reasons, on_inconclusive)
+    return replace(unknown, waived=decision.waived)
 
 
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:

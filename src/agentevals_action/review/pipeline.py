@@ -2,13 +2,14 @@
 
 import asyncio
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Any, TypeVar
 
 from agentevals_action.baselines.base import Baseline
 from agentevals_action.errors import GitError, Interrupted, InvalidInput, OutputError
@@ -33,7 +34,7 @@ from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.estimate import Figures, earlier_figures
 from agentevals_action.review import base_tree, gate, waivers
 from agentevals_action.review.base_tree import Base
-from agentevals_action.review.baseline_source import find_baseline
+from agentevals_action.review.baseline_source import Around, find_baseline
 from agentevals_action.review.change import find_change
 from agentevals_action.review.comment_template import choose_template
 from agentevals_action.review.comparison import compare_runs
@@ -69,10 +70,11 @@ from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.system import signals
 from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
-from agentevals_action.system.redaction import Redactor, redact_record
+from agentevals_action.system.redaction import redact_record
 from agentevals_action.targets.cache.store import check_cache
 
 Suites = Sequence[Suite | BrokenSuite]
+T = TypeVar("T")
 
 _REQUESTED = "a maintainer requested this run"
 _WHOSE = (
@@ -83,7 +85,7 @@ _ASK = f"a person with write access can request a run with keys: comment `{RUN}`
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """What is reviewed, and where. `inputs` are the settings without those of `.agentevals.yaml`,
     `github` is the host if it is GitHub."""
 
@@ -97,15 +99,17 @@ class _Request:
 
     @property
     def settings(self) -> Settings:
+        """The inputs and those of `.agentevals.yaml`."""
         return self.workspace.settings
 
     @property
     def fail_on(self) -> frozenset[str]:
+        """The conditions that block."""
         return self.settings.fail_on or self.job.fail_on
 
 
 @dataclass(frozen=True)
-class _Plan:
+class RunnableSuites:
     """What runs: the suites of head by path with the reasons, and the same suites on base by their
     path on head. `missing` are diagnostics of suites that cannot run."""
 
@@ -126,28 +130,13 @@ def review(
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
     and decides. `isolation` gives the users of the programs that run. The review contains no
     secrets. Raises AgentEvalsError when nothing can be reviewed."""
-    inputs = workspace.settings
-    settings = with_configuration(inputs, repository.root)
-    workspace = replace(workspace, settings=settings)
-    request = _Request(job, inputs, workspace, repository, host, github, isolation)
-    is_commit = job.event != "local"
-    checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
-    require_decidable(settings.samples, settings.confirm, settings.alpha)
-    check_cache(settings, workspace.folder, workspace.environ)
-    earlier = earlier_figures(workspace.report / HEAD_RESULTS)
-    with suppress(OutputError):  # reported when the results are written, after the decision
-        workspace.make_report_folder()
-    paths = suite_paths(checkout, settings)
-    suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
-    with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
-        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
-        reviewed = _review(request, checkout, suites, engine, redactor, earlier)
-        notices = (*reviewed.notices, *engine.notices)
-        return redact_record(replace(reviewed, notices=notices), redactor)
+    with open_change(job, workspace, repository, host, github, isolation) as change:
+        baseline = change.find_baseline()
+        return change.decide(change.run(_run(change, baseline)))
 
 
 @dataclass(frozen=True)
-class _Decisive:
+class Decisive:
     """What decides besides the results, read before the first program of the change starts.
 
     `base` and `suites` are without what the request leaves out, which `left_out` names.
@@ -160,7 +149,7 @@ class _Decisive:
     change: Change
     selected: SelectedSuites
     left_out: str
-    plan: _Plan
+    plan: RunnableSuites
     edits: Mapping[str, SuiteEdits]
     quarantines: Quarantines
     acceptance: Acceptance | None
@@ -170,51 +159,109 @@ class _Decisive:
     notices: Sequence[str]
 
 
-def _review(
-    request: _Request,
-    checkout: Checkout,
-    suites: Suites,
-    engine: Engine,
-    redactor: Redactor,
-    earlier: Mapping[str, Figures],
-) -> Review:
-    job, workspace, repository = request.job, request.workspace, request.repository
-    settings, started = workspace.settings, monotonic()
-    head_sha = base_tree.check_head(repository, job)
-    with _open_base(request, head_sha) as base:
-        decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
-        base, suites = decisive.base, decisive.suites
-        log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
-        with show_progress() as progress:
-            sides = Sides(engine, workspace, base.root, redactor, progress, log)
-            baseline = find_baseline(settings, base, sides, job, repository, request.github)
-            fail_on = request.fail_on
-            plan, edits = decisive.plan, decisive.edits
-            work = _run(
-                settings, plan, edits, baseline, sides, earlier, fail_on, not job.trusts_head
-            )
+@dataclass(frozen=True)
+class OpenChange:
+    """A change with the trees of head and base, ready to run. `earlier` are the figures of the
+    last run, `started` is a time of the monotonic clock."""
+
+    request: Request
+    engine: Engine
+    decisive: Decisive
+    sides: Sides
+    earlier: Mapping[str, Figures]
+    started: float
+
+    def find_baseline(self, around: Around | None = None) -> Baseline:
+        """The source of base's results; `around` may replace a source by its name."""
+        request = self.request
+        return find_baseline(
+            request.settings,
+            self.decisive.base,
+            self.sides,
+            request.job,
+            request.repository,
+            request.github,
+            around,
+        )
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs to the end, then closes the engine. The results of the tests that are finished are
+        written if a signal ends it."""
+
+        async def run_and_close() -> T:
             try:
-                runs = signals.run(work)
-            except Interrupted:
-                sides.write_finished()
-                raise
-        changed = engine.loaded.changed()
-    reviewed = _decide(request, suites, decisive, runs, engine.fingerprints)
-    written = sides.write_results(runs)
-    decision = gate.with_unwritten(reviewed.decision, written.problems, settings.on_inconclusive)
-    notices = (*reviewed.notices, *filter(None, [_changed_notice(changed)]), *written.notices)
-    duration_ms = (monotonic() - started) * 1000
-    return replace(reviewed, decision=decision, notices=notices, duration_ms=duration_ms)
+                return await work
+            finally:
+                await self.engine.close()
+
+        try:
+            return signals.run(run_and_close())
+        except Interrupted:
+            self.sides.write_finished()
+            raise
+
+    def decide(self, runs: Runs, problems: Sequence[str] = ()) -> Review:
+        """The review of the results, which are written. `problems` are sentences about results that
+        cannot be used; they make a pass inconclusive."""
+        on_inconclusive = self.request.settings.on_inconclusive
+        reviewed = _decide(self.request, self.decisive, runs, self.engine.fingerprints)
+        written = self.sides.write_results(runs)
+        problems = (*problems, *written.problems)
+        decision = gate.with_problems(reviewed.decision, problems, on_inconclusive)
+        notices = (*reviewed.notices, *self.notices(), *written.notices)
+        duration_ms = (monotonic() - self.started) * 1000
+        complete = replace(reviewed, decision=decision, notices=notices, duration_ms=duration_ms)
+        return redact_record(complete, self.sides.redactor)
+
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the run must know, in sentences."""
+        changed = _changed_notice(self.engine.loaded.changed())
+        return (*filter(None, [changed]), *self.engine.notices)
+
+
+@contextmanager
+def open_change(
+    job: Job,
+    workspace: Workspace,
+    repository: GitRepository,
+    host: Host,
+    github: GitHubHost | None = None,
+    isolation: Isolation = NO_ISOLATION,
+) -> Iterator[OpenChange]:
+    """Finds what a change affects and what decides about it, before any of its programs starts.
+    Raises AgentEvalsError when nothing can be reviewed."""
+    started, inputs = monotonic(), workspace.settings
+    settings = with_configuration(inputs, repository.root)
+    workspace = replace(workspace, settings=settings)
+    request = Request(job, inputs, workspace, repository, host, github, isolation)
+    is_commit = job.event != "local"
+    checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
+    require_decidable(settings.samples, settings.confirm, settings.alpha)
+    check_cache(settings, workspace.folder, workspace.environ)
+    earlier = earlier_figures(workspace.report / HEAD_RESULTS)
+    with suppress(OutputError):  # reported when the results are written, after the decision
+        workspace.make_report_folder()
+    paths = suite_paths(checkout, settings)
+    suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
+    with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
+        redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
+        head_sha = base_tree.check_head(repository, job)
+        with _open_base(request, head_sha) as base:
+            decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
+            log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
+            with show_progress() as progress:
+                sides = Sides(engine, workspace, decisive.base.root, redactor, progress, log)
+                yield OpenChange(request, engine, decisive, sides, earlier, started)
 
 
 def _read_decisive(
-    request: _Request,
+    request: Request,
     checkout: Checkout,
     suites: Suites,
     engine: Engine,
     head_sha: str,
     base: Base,
-) -> _Decisive:
+) -> Decisive:
     job, workspace, repository = request.job, request.workspace, request.repository
     settings = workspace.settings
     if not suites:
@@ -265,7 +312,7 @@ def _read_decisive(
     engine.load(plan.head.values(), checkout.tracked)
     engine.load(plan.base.values(), base.tracked)
     engine.loaded.record(checkout.root / FILE, FILE)
-    return _Decisive(
+    return Decisive(
         head_sha=head_sha,
         base=base,
         suites=suites,
@@ -284,14 +331,13 @@ def _read_decisive(
 
 
 def _decide(
-    request: _Request,
-    suites: Suites,
-    decisive: _Decisive,
+    request: Request,
+    decisive: Decisive,
     runs: Runs,
     fingerprints: Fingerprints,
 ) -> Review:
     settings, plan, selected = request.settings, decisive.plan, decisive.selected
-    quarantines, acceptance = decisive.quarantines, decisive.acceptance
+    quarantines, acceptance, suites = decisive.quarantines, decisive.acceptance, decisive.suites
     question_files = _changed_question_files(plan.head, decisive.change, fingerprints)
     compared = compare_runs.compare_suites(runs, plan.selections, question_files, decisive.edits)
     refusal = ""
@@ -353,7 +399,7 @@ def inconclusive_review(job: Job, reasons: Sequence[str], on_inconclusive: str) 
 
 
 @contextmanager
-def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
+def _open_base(request: Request, head_sha: str) -> Iterator[Base]:
     """The base with its worktree and suites. A failure is the base's problem and does not end the
     review."""
     repository = request.repository
@@ -373,7 +419,7 @@ def _open_base(request: _Request, head_sha: str) -> Iterator[Base]:
         yield base
 
 
-def _with_suites(request: _Request, base: Base, root: Path) -> Base:
+def _with_suites(request: Request, base: Base, root: Path) -> Base:
     """Base with all its suites, none if the working directory is new. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
@@ -395,7 +441,9 @@ def _with_suites(request: _Request, base: Base, root: Path) -> Base:
     )
 
 
-def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job) -> _Plan:
+def _plan(
+    selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, job: Job
+) -> RunnableSuites:
     """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
     the job has no secrets: then its tests end in errors."""
     by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
@@ -406,7 +454,7 @@ def _plan(selected: SelectedSuites, suites: Suites, base: Base, engine: Engine, 
     }
     ready = tuple(one for one in selected.selections if not missing.get(one.path))
     base_paths = {one.path: one.base_path or one.path for one in ready}
-    return _Plan(
+    return RunnableSuites(
         ready,
         {one.path: by_path[one.path] for one in ready},
         {path: on_base[there] for path, there in base_paths.items() if there in on_base},
@@ -437,7 +485,7 @@ def _trust_cassettes(
 
 
 def _find_edits(
-    plan: _Plan, suites: Suites, definitions: Definitions, job: Job
+    plan: RunnableSuites, suites: Suites, definitions: Definitions, job: Job
 ) -> dict[str, SuiteEdits]:
     """The edits of each suite that both sides have, read before any program of the change runs.
     `suites` are those of head as written. No answer needs to be scored again where base's
@@ -455,62 +503,67 @@ def _find_edits(
 # Runs, scores and confirmation
 
 
-async def _run(
-    settings: Settings,
-    plan: _Plan,
-    edits: Mapping[str, SuiteEdits],
+async def _run(change: OpenChange, baseline: Baseline) -> Runs:
+    """Runs head and base, and compares them."""
+    plan, sides = change.decisive.plan, change.sides
+
+    async def run_head() -> Mapping[str, SuiteRun]:
+        # When what base's results are is known or can no longer be influenced: a program of head
+        # could change what the host answers.
+        await sides.stored_results_read.wait()
+        scored_by_base = not change.request.job.trusts_head
+        if scored_by_base and any(suite.programs for suite in plan.base.values()):
+            await sides.prepare_base(sides.base_root or sides.workspace.folder)
+        return await sides.run_head(plan.head)
+
+    if plan.head:
+        on_base = plan.base if baseline.reruns else {}
+        estimate = await change.engine.estimate(
+            {path: suite.test_count for path, suite in plan.head.items()},
+            {path: suite.test_count for path, suite in on_base.items()},
+            change.earlier,
+        )
+        console.print_sentences([estimate], sys.stderr)
+    return await compare_sides(change, baseline, run_head)
+
+
+async def compare_sides(
+    change: OpenChange,
     baseline: Baseline,
-    sides: Sides,
-    earlier: Mapping[str, Figures],
-    fail_on: Collection[str],
-    scored_by_base: bool,
+    run_head: Callable[[], Awaitable[Mapping[str, SuiteRun]]],
 ) -> Runs:
-    """Runs head and base, scores the answers of each side with the other side's evaluators if these
-    changed, and confirms the verdicts that fell and the tests that block by `fail_on`."""
-    try:
-        if plan.head:
-            on_base = plan.base if baseline.reruns else {}
-            estimate = await sides.engine.estimate(
-                {path: suite.test_count for path, suite in plan.head.items()},
-                {path: suite.test_count for path, suite in on_base.items()},
-                earlier,
-            )
-            console.print_sentences([estimate], sys.stderr)
-        async with asyncio.TaskGroup() as tasks:
-            base = tasks.create_task(baseline.results(plan.selections))
-            base.add_done_callback(lambda _: sides.stored_results_read.set())
-            head = tasks.create_task(_run_head(plan, sides, scored_by_base))
-        runs = Runs(head.result(), base.result())
-        to_regrade = compare_runs.tests_to_regrade(runs)
-        runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
-        to_score = compare_runs.tests_to_score_by_base(runs, edits)
-        runs = replace(runs, by_base=await sides.score_by_base(plan.base, to_score, edits))
-        falls = compare_runs.find_falls(runs, plan.selections)
-        blocking = compare_runs.failing_tests(runs, fail_on) if settings.confirm else []
-        paths = {*falls, *(path for path, _ in blocking)}
-        deterministic = _deterministic_tests(
-            {path: plan.head[path] for path in paths}, sides.engine.replays
-        )
-        suspects = compare_runs.to_suspects(falls, deterministic)
-        failing = [(path, test) for path, test in blocking if test not in deterministic[path]]
-        if not suspects and not failing:
-            return runs
-        base_results = compare_runs.base_results(runs)
-        evidence, of_failing = await sides.confirm(
-            suspects, failing, base_results, plan.head, plan.base, settings
-        )
-        return compare_runs.with_evidence(runs, evidence, of_failing)
-    finally:
-        await sides.engine.close()
+    """The results of head and base. Scores the answers of each side with the other side's
+    evaluators if these changed, and confirms the verdicts that fell and the tests that block."""
+    plan, edits, sides = change.decisive.plan, change.decisive.edits, change.sides
+    settings, fail_on = change.request.settings, change.request.fail_on
+    async with asyncio.TaskGroup() as tasks:
+        base = tasks.create_task(baseline.results(plan.selections))
+        base.add_done_callback(lambda _: sides.stored_results_read.set())
+        head = tasks.create_task(_awaited(run_head))
+    runs = Runs(head.result(), base.result())
+    to_regrade = compare_runs.tests_to_regrade(runs)
+    runs = replace(runs, regraded=await sides.regrade(plan.head, to_regrade))
+    to_score = compare_runs.tests_to_score_by_base(runs, edits)
+    runs = replace(runs, by_base=await sides.score_by_base(plan.base, to_score, edits))
+    falls = compare_runs.find_falls(runs, plan.selections)
+    blocking = compare_runs.failing_tests(runs, fail_on) if settings.confirm else []
+    paths = {*falls, *(path for path, _ in blocking)}
+    deterministic = _deterministic_tests(
+        {path: plan.head[path] for path in paths}, sides.engine.replays
+    )
+    suspects = compare_runs.to_suspects(falls, deterministic)
+    failing = [(path, test) for path, test in blocking if test not in deterministic[path]]
+    if not suspects and not failing:
+        return runs
+    base_results = compare_runs.base_results(runs)
+    evidence, of_failing = await sides.confirm(
+        suspects, failing, base_results, plan.head, plan.base, settings
+    )
+    return compare_runs.with_evidence(runs, evidence, of_failing)
 
 
-async def _run_head(plan: _Plan, sides: Sides, scored_by_base: bool) -> dict[str, SuiteRun]:
-    """Runs head when what base's results are is known or can no longer be influenced: a program of
-    head could change what the host answers. Base's tree is prepared first if its programs score."""
-    await sides.stored_results_read.wait()
-    if scored_by_base and any(suite.programs for suite in plan.base.values()):
-        await sides.prepare_base(sides.base_root or sides.workspace.folder)
-    return await sides.run_head(plan.head)
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
 
 
 def _deterministic_tests(suites: Mapping[str, Suite], replays: bool) -> dict[str, frozenset[str]]:
@@ -540,7 +593,7 @@ def _changed_question_files(
     return found
 
 
-def _read_quarantines(request: _Request, checkout: Checkout, base: Base) -> Quarantines:
+def _read_quarantines(request: Request, checkout: Checkout, base: Base) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
     quarantine of head is in effect.
 

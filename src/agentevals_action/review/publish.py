@@ -65,7 +65,7 @@ def write(
     written = write_reports(view, folder)
     if written.problems:
         on_inconclusive = workspace.settings.on_inconclusive
-        decision = gate.with_unwritten(review.decision, written.problems, on_inconclusive)
+        decision = gate.with_problems(review.decision, written.problems, on_inconclusive)
         view = view_of(replace(review, decision=decision))
         written = write_reports(view, folder)
     return view, written.contents[PAGE]

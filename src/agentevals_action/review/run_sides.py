@@ -12,7 +12,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.preparation import LogSection
 from agentevals_action.execution.resample import Resampler
 from agentevals_action.execution.runner import indexed
-from agentevals_action.model.comparison import Finding
+from agentevals_action.model.comparison import NOTHING, Evidence, Finding
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import ErrorInfo, SampleResult, SuiteRun, TestResult
 from agentevals_action.model.suite import Suite, Test
@@ -58,13 +58,17 @@ class Sides:
 
     async def run_head(self, suites: Mapping[str, Suite]) -> dict[str, SuiteRun]:
         """Runs suites in the workspace; if it could not be prepared, their tests are errors."""
-        error = None
-        try:
-            await self.engine.prepare(self.workspace.folder, self.setup_log)
-        except AttemptError as refused:
-            error = refused
+        error = await self._prepare_head()
         runs = await self._run("head", list(suites.values()), HEAD_RESULTS, error)
         return {run.path: run for run in runs}
+
+    async def _prepare_head(self) -> AttemptError | None:
+        """Prepares the tree of head, once; the error if that fails."""
+        try:
+            await self.engine.prepare(self.workspace.folder, self.setup_log)
+        except AttemptError as error:
+            return error
+        return None
 
     async def run_base(self, suites: Sequence[Suite]) -> Sequence[SuiteRun]:
         """Runs suites of base, whose tree is prepared."""
@@ -109,6 +113,20 @@ class Sides:
     async def regrade(
         self, suites: Mapping[str, Suite], stored: Mapping[str, Mapping[str, TestResult]]
     ) -> dict[str, dict[str, TestResult]]:
+        """Results of base, by suite and test id, scored by the evaluators of head's suites. The
+        tree of head may not be prepared yet: shards ran its tests on other machines."""
+        error = await self._prepare_head() if stored else None
+        if error is None:
+            return await self._regrade(suites, stored)
+        info = ErrorInfo(kind=error.kind, message=error.sentence)
+        return {
+            path: {name: compare.unscored(result, info) for name, result in results.items()}
+            for path, results in stored.items()
+        }
+
+    async def _regrade(
+        self, suites: Mapping[str, Suite], stored: Mapping[str, Mapping[str, TestResult]]
+    ) -> dict[str, dict[str, TestResult]]:
         """Results of the other side, by suite and test id, scored by the evaluators of these
         suites."""
         regrade, regraded = self.engine.runner.regrade, {}
@@ -141,7 +159,7 @@ class Sides:
                     scored[path][test] = compare.unscored(result, error)
                 else:
                     stored[path][test] = result
-        regraded = await self.regrade(suites, stored)
+        regraded = await self._regrade(suites, stored)
         return {path: scored[path] | regraded[path] for path in results}
 
     async def _prepare_for_programs(self) -> ErrorInfo | None:
@@ -165,6 +183,9 @@ class Sides:
         tests that are no regression. `head` and `base` are the suites of both trees by their path
         on head."""
         keys = {*failing, *(suspect.key for suspect in to_sample(suspects, settings.confirm))}
+        if keys and (error := await self._prepare_head()):
+            failed = Evidence(Finding.ERROR, NOTHING, NOTHING, reason=error.sentence)
+            return {suspect.key: failed for suspect in suspects}, {}
         root = self.base_root
         counts = {"settled": 0, "samples": 0}
 
@@ -227,9 +248,13 @@ class Sides:
 
     def write_finished(self) -> None:
         """Writes the results of the tests that are finished, for a run that a signal ends."""
-        for name, results in self._results.items():
-            if problem := self._write(name, _in_order(results)):
+        for name in self._results:
+            if problem := self._write(name, self.finished(name)):
                 log.warning("%s", problem)
+
+    def finished(self, name: str) -> Iterator[TestResult]:
+        """The results so far of a results file, in suite order."""
+        return _in_order(self._results.get(name, {}))
 
     def _write(self, name: str, results: Iterable[TestResult]) -> str:
         """Writes a results file; gives the reason if that is not possible."""

@@ -14,6 +14,8 @@ from agentevals_action.system.tree_files import WRITE_ADVICE, OutputFolder
 
 #: Files in the report folder with the results of head and of base.
 HEAD_RESULTS, BASE_RESULTS = "results.jsonl", "base.jsonl"
+#: Folder in the report folder with the plan of shards and their fragments.
+SHARDS = "shards"
 #: Errors of the machine. Other errors are caused by the input `report-dir`.
 _DISK_ERRORS = frozenset(
     {errno.EACCES, errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS}
@@ -50,6 +52,11 @@ class Workspace:
         """Whether a file (absolute) is in a folder that the action writes, as its report."""
         folders = self.settings.output_folders
         return any(file.is_relative_to(self.folder / name) for name in folders)
+
+    @property
+    def shards(self) -> OutputFolder:
+        """The folder for the plan of shards and their fragments. Raises InvalidInput."""
+        return OutputFolder(self.output.root, f"{self.output.path}/{SHARDS}")
 
     @property
     def in_actions(self) -> bool:

@@ -105,15 +105,15 @@ def test_decide__never_is_neutral_with_a_failure(
 
 
 @pytest.mark.parametrize("on_inconclusive", ["fail", "neutral", "pass"])
-def test_with_unwritten__makes_a_pass_inconclusive_and_hides_nothing_worse(
+def test_with_problems__makes_a_pass_inconclusive_and_hides_nothing_worse(
     on_inconclusive: str,
 ) -> None:
     passed, failed = decide(suite((PASSED, PASSED))), decide(suite((GATE_FAILED, PASSED)))
-    lost = gate.with_unwritten(failed, ["no space"], on_inconclusive)
+    lost = gate.with_problems(failed, ["no space"], on_inconclusive)
     assert lost == replace(failed, reasons=(*failed.reasons, "no space"))
-    unknown = gate.with_unwritten(passed, ["no space"], on_inconclusive)
+    unknown = gate.with_problems(passed, ["no space"], on_inconclusive)
     assert unknown == gate.inconclusive_decision(["no space"], on_inconclusive)
-    assert gate.with_unwritten(passed, [], on_inconclusive) == passed
+    assert gate.with_problems(passed, [], on_inconclusive) == passed
 
 
 def test_decide__pass_rate_is_over_what_was_scored() -> None:

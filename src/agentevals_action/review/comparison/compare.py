@@ -120,7 +120,7 @@ def without_workspace(head: TestResult) -> ErrorInfo | None:
 
 
 def unscored(head: TestResult, error: ErrorInfo) -> TestResult:
-    """A result of head that base's evaluators could not score."""
+    """A result of one side that the other side's evaluators could not score."""
     return replace(head, score=None, verdict=None, gates_failed=(), samples=(), error=error)
 
 

@@ -1,0 +1,1 @@
+"""A review on several machines: the plan, the shards, and the merge of their results."""

@@ -1,0 +1,66 @@
+"""The expected durations of tests, from the results of earlier runs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from agentevals_action.formatting import counted, time
+from agentevals_action.model.history import SuiteHistory
+from agentevals_action.model.result import TestResult
+from agentevals_action.model.shards import TestKey
+
+#: Seconds of a test if nothing is known about any test.
+_UNKNOWN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds of one sample of each known test; `typical` is that of the others."""
+
+    known: Mapping[TestKey, float]
+    typical: float
+
+    def of(self, *keys: TestKey) -> float:
+        """Seconds of a test under the first of its keys that is known."""
+        return next((self.known[key] for key in keys if key in self.known), self.typical)
+
+    def note(self, tests: Sequence[Sequence[TestKey]]) -> str:
+        """A sentence about the tests of unknown duration; empty if there are none. Each test has
+        the keys under which it may be known."""
+        unknown = sum(not any(key in self.known for key in keys) for keys in tests)
+        if not unknown:
+            return ""
+        how = "the median of the others" if self.known else "nothing is known of earlier runs"
+        return (
+            f"the duration of {unknown:,} of {counted(len(tests), 'test')} is unknown: "
+            f"{time(self.typical * 1000)} is assumed ({how})"
+        )
+
+
+def collect_durations(
+    histories: Iterable[SuiteHistory], results: Iterable[TestResult]
+) -> Durations:
+    """The median duration of the samples of each test, by the path of its suite and its id.
+    `results` count for tests that no history has; cached answers do not count."""
+    samples: dict[TestKey, list[float]] = {}
+    for key, milliseconds in _of_results(results):
+        samples.setdefault(key, []).append(milliseconds)
+    for history in histories:
+        for name, several in history.tests.items():
+            past = [
+                sample.duration_ms
+                for sample in several[0].samples
+                if sample.duration_ms is not None and not sample.cached
+            ]
+            if past:
+                samples[history.path, name] = past
+    known = {key: median(values) / 1000 for key, values in samples.items()}
+    return Durations(known, median(known.values()) if known else _UNKNOWN_SECONDS)
+
+
+def _of_results(results: Iterable[TestResult]) -> Iterator[tuple[TestKey, float]]:
+    for result in results:
+        for sample in result.main_samples:
+            summary = sample.trace_summary
+            if summary is not None and summary.duration_ms is not None and not sample.cached:
+                yield (result.eval_path, result.eval_id), summary.duration_ms

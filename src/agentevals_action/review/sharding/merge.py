@@ -1,0 +1,198 @@
+"""The merge of the results of all shards into one review, as if one machine had run the tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from agentevals_action.baselines.base import Baseline, origin_of, split_selections
+from agentevals_action.baselines.rerun import RerunBaseline
+from agentevals_action.errors import AttemptError
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.formatting import joined, plural
+from agentevals_action.github.base import Host
+from agentevals_action.github.events import Job
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.model.baseline import BaseRun
+from agentevals_action.model.result import SuiteRun, TestResult
+from agentevals_action.model.review import Review, Selection
+from agentevals_action.model.shards import Fragments, ShardPlan, Side, TestKey
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.results.build import CostTally, error_result, test_result
+from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
+from agentevals_action.results.summary import summarise
+from agentevals_action.review.pipeline import compare_sides, open_change
+from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
+from agentevals_action.review.workspace import SHARDS, Workspace
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+
+
+def merge_shards(
+    job: Job,
+    workspace: Workspace,
+    repository: GitRepository,
+    host: Host,
+    github: GitHubHost | None,
+    run: RunIdentity,
+    isolation: Isolation = NO_ISOLATION,
+) -> Review:
+    """Reviews a change by the results of its shards.
+
+    What needs the results of all tests happens here, in one process with the targets: answers are
+    scored again where evaluators changed, and suspects of all shards are confirmed together,
+    because `alpha` is the probability for the whole change. Tests without a result are errors, and
+    each unusable fragment makes a pass inconclusive. All files are read before the first program of
+    the change starts. Raises AgentEvalsError when nothing can be reviewed."""
+    refuse_committed(workspace, repository)
+    folder = workspace.report.resolve() / SHARDS
+    plan, digest = read_plan(folder)
+    recorded = read_base_results(folder, plan)
+    fragments = read_fragments(folder, plan, digest, run.attempt)
+    workspace = replace(workspace, settings=_remaining_budget(workspace.settings, fragments))
+    with open_change(job, workspace, repository, host, github, isolation) as change:
+        check_plan(plan, change, run)
+        results = _Results(plan, fragments, change.engine.fingerprints)
+
+        def around(name: str, source: Baseline) -> Baseline:
+            if isinstance(source, RerunBaseline):
+                return _ShardedRerun(source, results)
+            return _RecordedStore(recorded[name]) if name in recorded else source
+
+        async def run_head() -> Mapping[str, SuiteRun]:
+            suites = change.decisive.plan.head
+            return {path: results.suite_run("head", path, one) for path, one in suites.items()}
+
+        runs = change.run(compare_sides(change, change.find_baseline(around), run_head))
+        reviewed = change.decide(runs, _problems(fragments))
+    of_shards = (notice for one in fragments.by_shard.values() for notice in one.end.notices)
+    return replace(reviewed, notices=tuple(dict.fromkeys((*reviewed.notices, *of_shards))))
+
+
+def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:
+    """The settings with the part of the budget that the shards did not use."""
+    if settings.max_cost_usd is None:
+        return settings
+    spent = sum(
+        result.cost_usd or 0.0
+        for fragment in fragments.by_shard.values()
+        for result in (*fragment.head.values(), *fragment.base.values())
+    )
+    left = max(settings.max_cost_usd - spent, 0.0)
+    return settings.model_copy(update={"max_cost_usd": left})
+
+
+def _problems(fragments: Fragments) -> tuple[str, ...]:
+    """A sentence for each reason why shards have no results, and for each unusable fragment."""
+    reasons: dict[str, list[int]] = {}
+    ended = {n: one.end.problem for n, one in fragments.by_shard.items() if one.end.problem}
+    for number, reason in sorted({**fragments.missing, **ended}.items()):
+        reasons.setdefault(reason, []).append(number)
+    shards = (
+        f"{plural(len(numbers), 'shard', 'shards')} {_ranges(numbers)} "
+        f"{plural(len(numbers), 'has', 'have')} no complete results: {reason}"
+        for reason, numbers in reasons.items()
+    )
+    return (*shards, *fragments.problems)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order in words: `1, 3–5 and 9`."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return joined(["\N{EN DASH}".join(map(str, part)) for part in parts])
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The results of all shards as runs of suites; a test without a result is an error."""
+
+    plan: ShardPlan
+    fragments: Fragments
+    fingerprints: Fingerprints
+
+    @cached_property
+    def _shards(self) -> Mapping[TestKey, int]:
+        return {
+            (path, name): number
+            for number, part in enumerate(self.plan.shards, 1)
+            for path, names in part.items()
+            for name in names
+        }
+
+    @cached_property
+    def _found(self) -> Mapping[Side, Mapping[TestKey, TestResult]]:
+        fragments = self.fragments.by_shard.values()
+        return {
+            "head": {key: one for fragment in fragments for key, one in fragment.head.items()},
+            "base": {key: one for fragment in fragments for key, one in fragment.base.items()},
+        }
+
+    def suite_run(self, side: Side, path: str, suite: Suite) -> SuiteRun:
+        """The run of a suite on one side; `path` is its path on head."""
+        found = self._found[side]
+        results = tuple(
+            found.get((path, test.id)) or self._error(side, path, suite, test)
+            for test in suite.tests
+        )
+        summary = summarise(suite.path, suite.name, results)
+        return SuiteRun(suite.path, suite.name, results, summary)
+
+    def base_problem(self) -> str:
+        """The reason why base could not run on any shard; empty if it ran on one."""
+        ends = [fragment.end for fragment in self.fragments.by_shard.values()]
+        problems = [end.base_problem for end in ends if end.base_problem]
+        return problems[0] if problems and not self._found["base"] else ""
+
+    def _error(self, side: Side, path: str, suite: Suite, test: Test) -> TestResult:
+        number = self._shards.get((path, test.id), 0)
+        fragment = self.fragments.by_shard.get(number)
+        reason = self.fragments.missing.get(number, "")
+        if fragment:
+            reason = (side == "base" and fragment.end.base_problem) or fragment.end.problem
+        error = AttemptError(
+            "shard",
+            f"shard {number} of {len(self.plan.shards)} has no result of it: "
+            f"{reason or 'its fragment is incomplete'}"
+            if number
+            else "the plan of the shards does not contain it",
+        )
+        samples = [error_result(error, CostTally())]
+        return test_result(suite, test, samples, 0.0, self.fingerprints.of(suite, test))
+
+
+@dataclass(frozen=True)
+class _RecordedStore:
+    """The results that a store of base gave when the shards were planned: it may have others by
+    now."""
+
+    run: BaseRun
+    reruns: ClassVar[bool] = False
+
+    async def results(self, selections: Sequence[Selection]) -> BaseRun:  # noqa: ARG002  # as in the protocol
+        """Results by the suite's path on head."""
+        return self.run
+
+
+@dataclass(frozen=True)
+class _ShardedRerun:
+    """Base as the shards ran it; `source` is what runs it on one machine."""
+
+    source: RerunBaseline
+    shards: _Results
+    reruns: ClassVar[bool] = True
+
+    async def results(self, selections: Sequence[Selection]) -> BaseRun:
+        """Results by the suite's path on head."""
+        info = self.source.info
+        suites, missing = split_selections(self.source.suites, selections)
+        if suites and (problem := self.shards.base_problem()):
+            return BaseRun(replace(info, problem=problem), missing=missing)
+        runs = {path: self.shards.suite_run("base", path, one) for path, one in suites.items()}
+        origins = {path: origin_of("rerun", run, info.commit, 0) for path, run in runs.items()}
+        return BaseRun(info, runs, missing, origins=origins)

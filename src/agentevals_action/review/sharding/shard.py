@@ -1,0 +1,192 @@
+"""One shard of a review: runs its part of the plan, and writes the results as a fragment."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
+from agentevals_action.formatting import counted
+from agentevals_action.github.base import Host
+from agentevals_action.github.events import Job
+from agentevals_action.github.host import GitHubHost
+from agentevals_action.model.result import TestResult
+from agentevals_action.model.shards import (
+    Fragment,
+    FragmentEnd,
+    FragmentHeader,
+    Shard,
+    ShardPlan,
+    TestKey,
+)
+from agentevals_action.model.suite import Suite
+from agentevals_action.results.shard_files import read_plan, write_fragment
+from agentevals_action.review.pipeline import OpenChange, open_change
+from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
+from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS, Workspace
+from agentevals_action.settings import Settings
+from agentevals_action.system.git import GitRepository
+from agentevals_action.system.isolation import NO_ISOLATION, Isolation
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What a shard ran: its file, relative to the workspace, and the numbers of tests of head and
+    of those that ended in an error."""
+
+    path: str
+    shard: Shard
+    tests: int
+    errors: int
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Inconclusive if a test ended in an error, so that "re-run failed jobs" runs this shard
+        again. Whether tests fail is for the merge to decide."""
+        return ExitCode.INCONCLUSIVE if self.errors else ExitCode.PASSED
+
+    def describe(self) -> str:
+        """A sentence about the shard."""
+        errors = f", {self.errors:,} of which ended in an error" if self.errors else ""
+        return f"shard {self.shard}: {counted(self.tests, 'test')} ran{errors}; {self.path}"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A shard's part of the suites, by their path on head."""
+
+    head: Mapping[str, Suite]
+    base: Mapping[str, Suite]
+
+
+def run_shard(
+    job: Job,
+    workspace: Workspace,
+    repository: GitRepository,
+    host: Host,
+    github: GitHubHost | None,
+    run: RunIdentity,
+    isolation: Isolation = NO_ISOLATION,
+) -> ShardResult:
+    """Runs the part of the input `shard` on head and base, and writes the fragment. If the shard
+    cannot run, or a signal ends it, the fragment states the reason. Nothing is compared or
+    confirmed: the merge does that over all shards. Raises AgentEvalsError."""
+    shard = workspace.settings.shard
+    if shard is None:
+        raise ValueError("the settings name no shard")
+    refuse_committed(workspace, repository)
+    plan, digest = read_plan(workspace.report.resolve() / SHARDS)
+    total = len(plan.shards)
+    if shard.total != total:
+        raise InvalidInput(
+            f"`shard` is {shard}, and the plan has {counted(total, 'shard')}",
+            "use the matrix of the plan",
+        )
+    header = FragmentHeader(
+        version=1,
+        plan=digest,
+        origin=plan.origin,
+        run_attempt=run.attempt,
+        shard=shard.number,
+        shards=total,
+    )
+    workspace = replace(workspace, settings=_divide_budget(workspace.settings, total))
+
+    def write(
+        head: Mapping[TestKey, TestResult] = MappingProxyType({}),
+        base: Mapping[TestKey, TestResult] = MappingProxyType({}),
+        **ending: str | tuple[str, ...],
+    ) -> str:
+        end = FragmentEnd.model_validate({"rows": len(head) + len(base), **ending})
+        name = write_fragment(workspace.shards, Fragment(header, head, base, end))
+        return f"{workspace.shards.path}/{name}"
+
+    try:
+        with open_change(job, workspace, repository, host, github, isolation) as change:
+            check_plan(plan, change, run)
+            if missing := change.decisive.plan.missing:
+                raise InvalidInput("; ".join(map(str, missing)))
+            part = _part_of(plan, plan.shards[shard.number - 1], change)
+            try:
+                base_problem = change.run(_run(change, part))
+            except Interrupted as error:
+                write(*_results(change, part), problem=f"it was interrupted by {error}")
+                raise
+            head, base = _results(change, part)
+            redact = change.sides.redactor.redact
+            notices = tuple(map(redact, change.notices()))
+            path = write(head, base, base_problem=redact(base_problem), notices=notices)
+    except AgentEvalsError as error:
+        write(problem=workspace.redactor.redact(error.sentence))
+        raise
+    errors = sum(result.verdict is None for result in head.values())
+    return ShardResult(path, shard, len(head), errors)
+
+
+def _divide_budget(settings: Settings, total: int) -> Settings:
+    """The settings with the shard's share of the budget."""
+    if settings.max_cost_usd is None:
+        return settings
+    return settings.model_copy(update={"max_cost_usd": settings.max_cost_usd / total})
+
+
+def _part_of(plan: ShardPlan, tests: Mapping[str, Sequence[str]], change: OpenChange) -> _Part:
+    head, base = change.decisive.plan.head, change.decisive.plan.base
+    total = len(plan.shards)
+    names = {path: frozenset(found) for path, found in tests.items()}
+    parts = {path: _reduce(head[path], names[path], total) for path in names if path in head}
+    on_base = {
+        path: _reduce(base[path], names[path], total)
+        for path in names
+        if path in base and path in plan.reruns
+    }
+    return _Part(
+        {path: suite for path, suite in parts.items() if suite.test_count},
+        {path: suite for path, suite in on_base.items() if suite.test_count},
+    )
+
+
+def _reduce(suite: Suite, names: frozenset[str], total: int) -> Suite:
+    """A suite with these tests alone, whose targets get a share of their requests per minute."""
+    tests = tuple(test for test in suite.tests if test.id in names)
+    targets = {
+        name: replace(target, requests_per_minute=max(target.requests_per_minute // total, 1))
+        if target.requests_per_minute
+        else target
+        for name, target in suite.targets.targets.items()
+    }
+    table = replace(suite.targets, targets=targets)
+    return replace(suite, tests=tests, test_count=len(tests), targets=table)
+
+
+async def _run(change: OpenChange, part: _Part) -> str:
+    """Runs both sides; the reason if base cannot run."""
+    # Only the plan reads stored results: no program of this job can influence what it read.
+    change.sides.stored_results_read.set()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(change.sides.run_head(part.head))
+        base = tasks.create_task(_run_base(change, part))
+    return base.result()
+
+
+async def _run_base(change: OpenChange, part: _Part) -> str:
+    if not part.base or change.decisive.base.root is None:
+        return ""
+    try:
+        await change.sides.prepare_base(change.decisive.base.root)
+    except AgentEvalsError as error:
+        return error.sentence
+    await change.sides.run_base(tuple(part.base.values()))
+    return ""
+
+
+def _results(
+    change: OpenChange, part: _Part
+) -> tuple[dict[TestKey, TestResult], dict[TestKey, TestResult]]:
+    """The results so far of head and of base."""
+    on_head = {suite.path: path for path, suite in part.base.items()}
+    sides = change.sides
+    return (
+        {(one.eval_path, one.eval_id): one for one in sides.finished(HEAD_RESULTS)},
+        {(on_head[one.eval_path], one.eval_id): one for one in sides.finished(BASE_RESULTS)},
+    )
