@@ -250,8 +250,20 @@ def test_refusal__of_a_stranger_writes_no_comment(
 
 def test_refusal__of_a_stranger_leaves_a_check_that_exists(fine: Requested) -> None:
     fine.server.timeline.check(fine.pull.head, 11)
+    fine.server.world.add_check_run(
+        {"name": "agentevals", "head_sha": fine.pull.head, "conclusion": "success"},
+        "https://github.com",
+    )  # of a job of the pull request
     refused(fine.comment("/agentevals run", "eve").finish(), "no write access")
-    assert fine.conclusions() == [(fine.pull.head, "failure")]
+    assert fine.conclusions() == [(fine.pull.head, "failure"), (fine.pull.head, "success")]
+
+
+def test_run__without_a_permission_names_it(fine: Requested) -> None:
+    fine.server.permissions["actions"] = "none"
+    done = fine.comment("/agentevals run").finish()
+    assert done.code == 3, done.log
+    assert "the token lacks `actions: read`" in done.log
+    assert fine.server.check_runs == ()
 
 
 @pytest.mark.parametrize(

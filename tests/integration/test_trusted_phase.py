@@ -285,6 +285,8 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
         (replaced("results.jsonl", b"{}\n"), "does not have the schema"),
         (replaced("results.jsonl", b"[" * 100_000), "no valid JSON"),
         (replaced("results.jsonl", b"NaN\n"), "no valid JSON"),
+        (replaced("results.jsonl", b"[" * 200 + b"]" * 200), "nested more than any report"),
+        (replaced("results.jsonl", b"1"), "does not have the schema"),
         (
             lambda report: zipped(
                 {**report, "results.jsonl": report["results.jsonl"].replace(b'"evalId"', b'"x"')}

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
-from agentevals_action.errors import InvalidInput
+from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.api import ApiError, GitHubApi
 from agentevals_action.github.check_run import is_of_pull
 from agentevals_action.github.events import Part, Sha
@@ -149,7 +149,7 @@ def _first_line(body: str | None) -> str:
 
 
 class RunRequests:
-    """Decides about requests over the API. All methods raise ApiError."""
+    """Decides about requests over the API. All methods raise HostError."""
 
     def __init__(self, api: GitHubApi) -> None:
         self._api = api
@@ -167,9 +167,12 @@ class RunRequests:
         return self._api.get(f"pulls/{request.number}", PullSides)
 
     def has_check(self, pull: PullSides, name: str) -> bool:
-        """Whether the head has a check run of this name from the action."""
+        """Whether the head has a check run of this name from the action.
+
+        Attack: a job of the pull request with the same name is the latest check run, which hides
+        the action's."""
         path = f"commits/{pull.head_sha}/check-runs"
-        found = self._api.pages(path, CheckRun, "check_runs", check_name=name)
+        found = self._api.pages(path, CheckRun, "check_runs", check_name=name, filter="all")
         return any(is_of_pull(check.external_id, pull.number) for check in found)
 
     def refuse_author(self, request: RunRequest) -> Refusal | None:
@@ -210,7 +213,7 @@ class RunRequests:
             reason = "a review of a fork's pull request starts a run without keys"
             return Refusal(reason, f"write `{RUN}` in a comment", True)
         if request.commit != pull.head_sha and (
-            request.commit or self._is_pushed_since(request, pull)
+            request.commit or self._may_be_pushed_since(request, pull)
         ):
             reason = f"the head of the pull request is {pull.head_sha[:12]} now"
             if request.commit:
@@ -219,6 +222,13 @@ class RunRequests:
                 reason = f"{reason}, and GitHub has no run of it from before the comment"
             return Refusal(reason, "read the changes, then write the command again", True)
         return None
+
+    def _may_be_pushed_since(self, request: RunRequest, pull: PullSides) -> bool:
+        try:
+            return self._is_pushed_since(request, pull)
+        except ApiError as error:
+            problem = "whether the head was pushed after the comment is not known"
+            raise HostError(error.explain(problem, "actions: read").rstrip(".")) from error
 
     def _is_pushed_since(self, request: RunRequest, pull: PullSides) -> bool:
         """Whether the head may have been pushed after the comment. The times of commits are what

@@ -31,7 +31,7 @@ _PACKED, _UNPACKED = 16 << 20, 64 << 20
 #: Unpacked bytes per packed one. Results reach 50.
 _RATIO = 200
 _MAX_TESTS = 20_000
-_MAX_TEXT, _MAX_ITEMS = 1_000_000, 100_000
+_MAX_TEXT, _MAX_ITEMS, _MAX_DEPTH = 1_000_000, 100_000, 100
 #: The errors that a damaged ZIP, or text that is nested too deep, raises.
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -138,12 +138,25 @@ def suite_run(path: str, results: Sequence[TestResult]) -> SuiteRun:
 def _valid(content: bytes, name: str, validator: Draft202012Validator) -> Any:
     try:
         data = parse_json(content)
+        if _is_deep(data):
+            raise _refused(f"`{name}` is nested more than any report is")
         error = best_match(validator.iter_errors(data))
     except (ValueError, RecursionError) as problem:
         raise _refused(f"`{name}` is no valid JSON") from problem
     if error is not None:
         raise _refused(f"`{name}` does not have the schema of a report (`{error.validator}`)")
     return data
+
+
+def _is_deep(data: Any) -> bool:
+    """Whether JSON is nested so deep that a report of it cannot be made."""
+    level = [data] if isinstance(data, dict | list) else []
+    for _ in range(_MAX_DEPTH):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for one in inside for child in one if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 @cache
