@@ -188,6 +188,18 @@ def test_replay__a_test_without_a_cassette_is_an_error(recorded: Repository) -> 
     assert f"there is no `{GREETS}`; record it with" in message(recorded.path, "greets")
 
 
+def test_replay__all_tests_that_need_a_run_are_named(recorded: Repository) -> None:
+    tests = "".join(
+        f"  - {{id: a-test-with-a-long-name-{number}, input: q, criteria: c}}\n"
+        for number in range(25)
+    )
+    recorded.write({"evals/EVAL.yaml": f"name: greeter\ntests:\n{tests}"})
+    done = replay(recorded.path)
+    assert done.code == 3
+    assert all(f"'a-test-with-a-long-name-{number}'" in done.err for number in range(25))
+    assert done.err.count("need a run with keys") == 3
+
+
 JUDGE = """\
 import json, os, urllib.request
 address = os.environ["AGENTV_TARGET_PROXY_URL"] + "/invoke"

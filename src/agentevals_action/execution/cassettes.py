@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError, NotRecorded
@@ -29,6 +30,8 @@ from agentevals_action.targets.cache.keys import CacheKeys
 
 #: Cassettes in memory at once.
 _IN_MEMORY = 1_000
+#: Ids of tests in a sentence.
+_IN_SENTENCE = 10
 _RECORD = "record it with `agentevals-action run --record`, or let a maintainer run the test"
 
 
@@ -125,10 +128,12 @@ class RecordedCalls(Calls):
 
 class ReplayedCalls(Calls):
     """Answers requests from the cassettes in the folder `path` of the repository that a suite is
-    in; deterministic targets answer themselves (`calls`). No other target is called."""
+    in; deterministic targets answer themselves (`calls`). No other target is called. `head` is the
+    tree of head."""
 
-    def __init__(self, calls: Calls, keys: CacheKeys, path: str) -> None:
+    def __init__(self, calls: Calls, keys: CacheKeys, path: str, head: Path) -> None:
         self._calls, self._requests, self._path = calls, _Requests(keys), path
+        self._head = head.resolve()
         self._read = functools.lru_cache(_IN_MEMORY)(_read_cassette)
         self._trusted: tuple[CassetteFolder | None, ...] = ()
         self._not_recorded: dict[str, dict[str, None]] = {}
@@ -147,15 +152,22 @@ class ReplayedCalls(Calls):
         try:
             return replace(self._find(target, request), cached=True)
         except NotRecorded:
-            self._not_recorded.setdefault(request.suite, {})[request.eval_id] = None
+            if request.root.resolve() == self._head:
+                self._not_recorded.setdefault(request.suite, {})[request.eval_id] = None
             raise
 
     def notices(self) -> Sequence[str]:
-        """The tests that need a run by somebody who has the keys, by suite."""
+        """The tests of head that need a run by somebody who has the keys, by suite; several
+        sentences of many tests, because a report shortens a long one."""
+        parts = (
+            (suite, list(tests)[start : start + _IN_SENTENCE])
+            for suite, tests in self._not_recorded.items()
+            for start in range(0, len(tests), _IN_SENTENCE)
+        )
         return [
             f"{counted(len(tests), 'test')} of `{suite}` {plural(len(tests), 'needs', 'need')} a "
             f"run with keys, because a request is not recorded: {', '.join(map(repr, tests))}"
-            for suite, tests in self._not_recorded.items()
+            for suite, tests in parts
         ]
 
     def _find(self, target: Target, request: Request) -> Trace:

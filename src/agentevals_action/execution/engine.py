@@ -93,7 +93,7 @@ class Engine:
         self._replayed = self._recorded = None
         folder, notice = settings.cassettes, self._notices.add
         if settings.cache == "replay" and folder:
-            self._replayed = ReplayedCalls(self.calls, keys, folder)
+            self._replayed = ReplayedCalls(self.calls, keys, folder, workspace)
         elif records and folder:
             cassettes = CassetteFolder(workspace, folder)
             self._recorded = RecordedCalls(self.calls, keys, cassettes, notice)
