@@ -110,6 +110,12 @@ def test_overview__pass_rate_has_its_interval(browser: Window, tmp_path: Path) -
     assert browser.texts("td .interval") == ["21–94%", "21–100%", "30–95%"]
 
 
+def test_overview__lists_lead_to_the_tests_of_the_page(browser: Window, tmp_path: Path) -> None:
+    browser.open(_written(tmp_path, reviews.edited()))
+    browser.page.locator("#overview details li a", has_text="greets-by-name").first.click()
+    browser.expect("#test h1", ["greets-by-name"])
+
+
 def test_page__without_a_test_says_so(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, reviews.nothing_touched()))
     assert "No test ran." in browser.texts("section p")

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, plural, score, time, tokens
@@ -31,7 +31,7 @@ def report_page(view: ReportView) -> str:
     data = page_data(view)
     dots = scatter.dots(view.tests)
     context = {
-        "page": build_page(view, _LIMITS),
+        "page": build_page(replace(view, links=replace(view.links, report_url="")), _LIMITS),
         "dots": dots,
         "plot_label": _plot_label(view.tests),
         "size": scatter.SIZE,

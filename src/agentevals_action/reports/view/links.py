@@ -10,7 +10,8 @@ _LONGEST_URL = 500  # characters; a longer URL is left out
 
 @dataclass(frozen=True)
 class Links:
-    """The parts of URLs; without a server or a repository (`owner/name`) there are no links."""
+    """The parts of URLs; without a server or a repository (`owner/name`) there are no links.
+    `report_url` is the uploaded report page, empty within that page."""
 
     server_url: str | None = None
     repository: str | None = None
@@ -32,13 +33,13 @@ class Links:
         return self._url("commit", quote(sha, safe="", errors="replace")) if sha else None
 
     def report_test(self, suite: str, test: str) -> str | None:
-        """The URL of a test in the uploaded report page.
+        """The URL of a test in the report page.
 
         GitHub redirects the address of the artifact to a signed one; a browser keeps the fragment
         (https://fetch.spec.whatwg.org/#http-redirect-fetch)."""
         path = "/".join(quote(part, safe="", errors="replace") for part in (suite, test))
         url = f"{self.report_url}#test/{path}"
-        return url if self.report_url and len(url) <= _LONGEST_URL else None
+        return None if self.report_url is None or len(url) > _LONGEST_URL else url
 
     def _file(self, sha: str | None, path: str, line: int | None) -> str | None:
         if not sha or not path:
