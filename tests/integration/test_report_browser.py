@@ -123,6 +123,13 @@ def test_page__without_a_test_says_so(browser: Window, tmp_path: Path) -> None:
     assert browser.messages == []
 
 
+def test_list__states_why_a_test_could_not_be_scored(browser: Window, tmp_path: Path) -> None:
+    head = (reviews.result("a", None, error="the agent <b>hangs</b>"),)
+    suite = reviews.compared(head, (reviews.result("a"),))
+    browser.open(_written(tmp_path, reviews.review(suite)))
+    assert browser.texts("#list td.wide .small")[0].endswith(": the agent <b>hangs</b>")
+
+
 def test_list__without_a_match_says_so(browser: Window, tmp_path: Path) -> None:
     browser.open(_written(tmp_path, _review()), "#text=nowhere")
     browser.expect("[role=status]", ["No test matches the filters."])

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agentevals_action.model.comparison import Change
+from agentevals_action.formatting import error_kind
+from agentevals_action.model.comparison import Change, TestComparison
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.reports.html.layout import json_in_html
 from agentevals_action.reports.view import waivers
@@ -136,9 +137,19 @@ def _row(
         "evaluators": used,
         "conversation": one.conversation[1] if one.conversation else None,
         "turn": str(one.turn) if one.turn else None,
-        "miss": head.misses[0] if head and head.misses else None,
+        "miss": reason_of(test),
     }
     return {key: value for key, value in row.items() if value or (value == 0 and key == "suite")}
+
+
+def reason_of(test: TestComparison) -> str:
+    """Why a test is not fine, in a line: the first miss, the error, or why it is not compared."""
+    head = test.head
+    if head and head.misses:
+        return head.misses[0]
+    if head and head.error:
+        return f"{error_kind(head.error.kind)}: {head.error.message}"
+    return test.reason or ""
 
 
 def _figures(result: TestResult | None) -> dict[str, Any] | None:

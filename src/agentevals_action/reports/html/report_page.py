@@ -11,7 +11,7 @@ from agentevals_action.model.result import SampleResult, TestResult, TraceSummar
 from agentevals_action.reports.html import scatter
 from agentevals_action.reports.html.layout import page
 from agentevals_action.reports.html.markdown_html import markdown, markdown_line
-from agentevals_action.reports.html.page_data import page_data
+from agentevals_action.reports.html.page_data import page_data, reason_of
 from agentevals_action.reports.view import confirmation, verdict, waivers
 from agentevals_action.reports.view.models import ListedTest, ReportView
 from agentevals_action.reports.view.page import build_page
@@ -107,7 +107,7 @@ def _row(one: ListedTest) -> _Row:
         confirmation.change_word(test.change),
         verdicts(test),
         moved(score, scores[0], scores[-1]),
-        plain(head.misses[0], _TEXT) if head and head.misses else "",
+        plain(reason_of(test), _TEXT),
     )
 
 
