@@ -5,6 +5,7 @@ is a JSON object with the `value`, or the `problem`.
 It is started by `rendering`, which ends it when it takes too long."""
 
 import base64
+import codecs
 import contextlib
 import json
 import os
@@ -23,14 +24,17 @@ _NOBODY = 65534
 def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (TIME_LIMIT, TIME_LIMIT + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    # The parent process wrote it: texts of a pull request are strings in it. This imports modules,
+    # and Jinja imports a codec when it reads a string: both come before the change of the user, who
+    # may not read the folder of the interpreter.
+    function, arguments = pickle.loads(base64.b64decode(sys.stdin.read()))  # noqa: S301
+    codecs.lookup("unicode-escape")
     if os.geteuid() == 0:
         # Attack: a template that leaves the sandbox would read the token in /proc/1/environ.
         with contextlib.suppress(OSError):  # a container that has no other user
             os.setgroups(())
             os.setgid(_NOBODY)
             os.setuid(_NOBODY)
-    # The parent process wrote it: texts of a pull request are strings in it.
-    function, arguments = pickle.loads(base64.b64decode(sys.stdin.read()))  # noqa: S301
     try:
         answer = json.dumps({"value": getattr(templating, function)(*arguments)})
     except (TypeError, ValueError) as error:
