@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agentevals_action.baselines.history import FINGERPRINTS, FORGOTTEN_DAYS, SAMPLES
 from agentevals_action.baselines.history_format import Sha, StoredModel, Time, json_text
@@ -49,6 +49,13 @@ class Point(StoredModel):
     grading: _Count = 0
     agent: _Count = 0
     quarantined: _Count = 0
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> Self:
+        # Accident: a file that was edited by hand has a pass rate over 100 %.
+        if self.passed + self.errored > self.tests:
+            raise ValueError("more tests passed or ended in an error than there are")
+        return self
 
     @property
     def scored(self) -> int:
@@ -308,5 +315,8 @@ def overall(trends: Iterable[SuiteTrend], most: int) -> tuple[RatePoint, ...]:
 
 def _days_before(time: str, days: int) -> str:
     """A time in the form of the stored ones, which sort as texts."""
-    before = datetime.fromisoformat(time) - timedelta(days=days)
+    try:
+        before = datetime.fromisoformat(time) - timedelta(days=days)
+    except OverflowError:  # a file that was edited by hand has a time in the year 1
+        return ""
     return before.isoformat(timespec="milliseconds").replace("+00:00", "Z")

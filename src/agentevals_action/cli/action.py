@@ -189,7 +189,7 @@ class _Gate:
         job_log.report_refusal(self.refused)
         shown = self._history(view.review)
         job_log.write_review(view, published, (*self.host.notices, *shown.notices))
-        workflow_commands.append_summary(self.summary, published.summary + shown.chart)
+        workflow_commands.append_summary(self.summary, published.summary, shown.chart)
         outputs = publish.outputs(view, published, self.workspace.settings.report_dir)
         workflow_commands.write_outputs(self.outputs, outputs)
         return view.review.decision.exit_code

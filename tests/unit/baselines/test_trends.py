@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentevals_action.baselines import history, history_branch, history_format, trends
-from agentevals_action.baselines.trends import QuarantinedTest, SuiteTrend
+from agentevals_action.baselines.trends import QuarantinedTest, SuiteTrend, format_trends
 from agentevals_action.model.result import (
     Fingerprint,
     SampleResult,
@@ -162,10 +162,17 @@ def test_branch_of_an_earlier_version__runs_whose_samples_were_dropped_are_left_
     assert all((one.tests, one.passed) == (2, 1) for one in found.points)
 
 
-@pytest.mark.parametrize("damage", ["", "{}", "[", '{"version":2,"suites":[]}'])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *("", "{}", "[", '{"version":2,"suites":[]}'),
+        format_trends([trend(path=PATH, runs=1)]).replace('"passed":17', '"passed":20'),
+    ],
+)
 def test_damaged_file__starts_again_with_the_stored_samples(damage: str) -> None:
     branch = Branch()
     branch.store(0, ran("a", "pass"))
+    assert damage != branch["trends.json"]
     branch["trends.json"] = damage
     found = branch.store(1, ran("a", "pass"))
     assert [one.commit for one in found.points] == [commit(0), commit(1)]
@@ -206,6 +213,12 @@ def test_overall__is_of_each_suite_its_last_run() -> None:
     found = trends.overall([one, other], 10)
     assert [(each.passed, each.scored) for each in found] == [(5, 10), (6, 18), (11, 18)]
     assert trends.overall([one, other], 2) == found[-2:]
+
+
+def test_overall__of_a_time_that_has_no_days_before_it() -> None:
+    first = point(0).model_copy(update={"time": "0001-01-01T00:00:00.000Z"})
+    (found,) = trends.overall([trend().model_copy(update={"points": (first,)})], 10)
+    assert (found.passed, found.scored) == (18, 20)
 
 
 def test_overall__a_suite_that_does_not_run_any_more_ends_to_count() -> None:
