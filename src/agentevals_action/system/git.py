@@ -68,7 +68,7 @@ class Listing:
 
 class GitRepository:
     """The repository that contains `path`. `token` is sent to `server_url` alone, in a header;
-    only calls that fetch get it, and no other call uses the network.
+    only calls that fetch get it, and no other call uses the network; these take up to `seconds`.
 
     Every method raises GitError if git is missing, there is no repository with a working tree, or
     git fails."""
@@ -79,9 +79,10 @@ class GitRepository:
         token: str | None = None,
         server_url: str = "https://github.com",
         environ: Mapping[str, str] | None = None,
+        seconds: float = _LOCAL_SECONDS,
     ) -> None:
         self.path, self.token, self.server_url = path, token, server_url
-        self.environ = environ or {}
+        self.environ, self.seconds = environ or {}, seconds
 
     @cached_property
     def root(self) -> Path:
@@ -246,10 +247,7 @@ class GitRepository:
         Attack: an agent makes a repository with a filter in the folder of a submodule. For the
         files in there git would start a git, which runs the filter as root."""
         options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        # Without the optional lock a user's own git call at the same time does not fail.
-        entries = self._names(
-            "--no-optional-locks", "status", *options, "--ignore-submodules=dirty"
-        )
+        entries = self._names("status", *options, "--ignore-submodules=dirty")
         return tuple(entry[3:] for entry in entries)
 
     def ignores(self, path: Path) -> bool:
@@ -319,7 +317,7 @@ class GitRepository:
     def _call(
         self, *arguments: str, network: bool = False, cwd: Path | None = None
     ) -> process.CompletedBytes:
-        timeout = _NETWORK_SECONDS if network else _LOCAL_SECONDS
+        timeout = _NETWORK_SECONDS if network else self.seconds
         cwd = cwd or self.root
         # Git with a token in its environment is a target for other programs of its user.
         sends_token = network and (arguments[0] == "fetch" or self._is_partial)
@@ -350,6 +348,7 @@ class GitRepository:
         for name, value in self.environ.items():
             if _PASSED_ON.fullmatch(name) or (network and _PROXIES.fullmatch(name)):
                 environment[name] = value
+        # Without the optional lock a user's own git call at the same time does not fail.
         environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
         if not network:  # in a partial clone git would fetch; before 2.44 the first has no effect
             environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
