@@ -27,7 +27,7 @@ MAX_BODY, MAX_TOTAL = 20 * 1024 * 1024, 64 * 1024 * 1024
 #: Seconds to wait, after the end of the child, for the requests that it has sent.
 _SETTLE = 1.0
 _HEADER = "x-agentevals-token"
-_TRACES, _IGNORED = "/v1/traces", ("/v1/metrics", "/v1/logs")
+_TRACES, _LOGS, _IGNORED = "/v1/traces", "/v1/logs", "/v1/metrics"
 _TYPES = {"application/x-protobuf": True, "application/json": False}
 _MEGABYTE = 1024**2
 
@@ -50,7 +50,8 @@ class SpanReceiver:
     refused: int = 0
     #: Why the trace is not complete; empty if it is.
     problem: str = ""
-    _bodies: list[tuple[bool, bytes]] = field(default_factory=list)
+    #: Path, whether it is protobuf, and body of each request.
+    _bodies: list[tuple[str, bool, bytes]] = field(default_factory=list)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -85,8 +86,13 @@ class SpanReceiver:
 
         def read() -> Trace | None:
             reader = SpanReader()
-            for is_protobuf, body in self._bodies:
-                (reader.read_protobuf if is_protobuf else reader.read_json)(body)
+            for path, is_protobuf, body in self._bodies:
+                if not is_protobuf:
+                    reader.read_json(body)
+                elif path == _LOGS:
+                    reader.read_protobuf_logs(body)
+                else:
+                    reader.read_protobuf(body)
             reader.read_lines(lines)
             return read_trace(reader.spans)
 
@@ -128,21 +134,21 @@ class SpanReceiver:
         return HttpAnswer(str(error).encode("ascii", "replace"), "text/plain", error.status)
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
-        """Keeps the body of a request for traces. It is read after the end of the child: reading
-        does not delay the exporter, for which the child may wait."""
+        """Keeps the body of a request with spans or logs. It is read after the end of the child:
+        reading does not delay the exporter, for which the child may wait."""
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_protobuf = _TYPES.get(content_type)
-        if request.path not in (_TRACES, *_IGNORED):
+        if request.path not in (_TRACES, _LOGS, _IGNORED):
             raise RefusedRequest(HTTPStatus.NOT_FOUND, f"there is only {_TRACES}")
-        if request.path == _TRACES:
+        if request.path != _IGNORED:
             if is_protobuf is None:
                 message = f"a request has the content type {content_type[:100]!r}"
                 raise RefusedRequest(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
             body = _decompressed(request)
-            if sum(len(one) for _, one in self._bodies) + len(body) > MAX_TOTAL:
+            if sum(len(one) for *_, one in self._bodies) + len(body) > MAX_TOTAL:
                 message = f"there are more than {MAX_TOTAL // _MEGABYTE} MB of spans"
                 raise RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-            self._bodies.append((is_protobuf, body))
+            self._bodies.append((request.path, is_protobuf, body))
         return HttpAnswer(b"" if is_protobuf else b"{}", content_type or "application/json")
 
 

@@ -4,11 +4,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentevals_action.model.json_values import count, count_values, members, parse_json
-from agentevals_action.targets.otel.otlp.protobuf import Budget, read_request
+from agentevals_action.targets.otel.otlp.protobuf import Budget, read_log_request, read_request
 
 #: Spans of a sample, and values (messages of protobuf, objects and lists of JSON) of its requests
 #: and of the texts in them that may be JSON.
@@ -17,6 +17,10 @@ _ERROR_CODES = (2, "STATUS_CODE_ERROR", "ERROR")
 _ID = re.compile(r"[0-9A-Za-z+/=]{1,64}")
 #: Events of a span whose attributes are those of the span: the messages of a call to a model.
 _CONTENT_EVENTS = re.compile(r"gen_ai\.(?:client\.inference\.operation\.details|content\..*)")
+
+
+#: Log events of one message, by its role; `gen_ai.choice` is that of the answer.
+_MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,31 @@ class SpanReader:
 
     def __init__(self) -> None:
         self._spans: dict[tuple[str, str], Span] = {}
+        #: The contents of log events, by the span to which they belong.
+        self._contents: dict[tuple[str, str], dict[str, Any]] = {}
         self._budget = Budget(MAX_VALUES)
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The spans by their start."""
-        return tuple(sorted(self._spans.values(), key=lambda span: span.start))
+        """The spans by their start; an attribute takes precedence over a log event."""
+        spans = sorted(self._spans.values(), key=lambda span: span.start)
+        return tuple(
+            replace(span, attributes={**content, **span.attributes})
+            if (content := self._contents.get(span.key))
+            else span
+            for span in spans
+        )
 
     def read_protobuf(self, body: bytes) -> None:
-        """Reads a request of `http/protobuf`."""
+        """Reads a request of `http/protobuf` with spans."""
         self._add_request(read_request(body, self._budget))
 
+    def read_protobuf_logs(self, body: bytes) -> None:
+        """Reads a request of `http/protobuf` with logs."""
+        self._add_request(read_log_request(body, self._budget))
+
     def read_json(self, body: bytes) -> None:
-        """Reads a request of `http/json`."""
+        """Reads a request of `http/json`, with spans or logs."""
         self._add_request(self._parse(body))
 
     def read_lines(self, data: bytes) -> None:
@@ -98,6 +114,26 @@ class SpanReader:
                 for span in _objects(scope, "spans"):
                     self._add(span, name)
 
+        for resource in _objects(request, "resourceLogs"):
+            for scope in _objects(resource, "scopeLogs"):
+                for record in _objects(scope, "logRecords"):
+                    self._add_record(record)
+
+    def _add_record(self, record: Mapping[str, Any]) -> None:
+        """Keeps the messages in a log event of the GenAI conventions: all of a call, or, in events
+        of earlier versions, one in each."""
+        key = (str(record.get("traceId")).lower(), str(record.get("spanId")).lower())
+        attributes, body = _attributes(record.get("attributes")), _plain(record.get("body"))
+        name = str(record.get("eventName") or attributes.get("event.name"))
+        content = self._contents.setdefault(key, {})
+        if _CONTENT_EVENTS.fullmatch(name):
+            content |= {**members(body), **attributes}
+        elif name == "gen_ai.choice":
+            message = members(members(body).get("message"))
+            _append(content, "gen_ai.output.messages", message, "assistant")
+        elif role := _MESSAGE_EVENT.fullmatch(name):
+            _append(content, "gen_ai.input.messages", members(body), role[1])
+
     def _add(self, data: Mapping[str, Any], scope: Any) -> None:
         span = _read_span(data, scope)
         if span.key in self._spans:
@@ -108,6 +144,21 @@ class SpanReader:
         self._spans[span.key] = span
         if len(self._spans) > MAX_SPANS:
             raise ValueError(f"there are more than {MAX_SPANS} spans")
+
+
+def _append(content: dict[str, Any], name: str, data: Mapping[str, Any], role: str) -> None:
+    """Adds a message of an event to a list of messages, in the form of the attribute."""
+    text, calls, messages = data.get("content"), data.get("tool_calls"), content.get(name)
+    parts: list[Mapping[str, Any]] = []
+    if role == "tool":
+        parts = [{"type": "tool_call_response", "response": text, "id": data.get("id")}]
+    elif isinstance(text, str):
+        parts = [{"type": "text", "content": text}]
+    for call in calls if isinstance(calls, list) else ():
+        function = members(members(call).get("function"))
+        parts.append({**function, "type": "tool_call", "id": members(call).get("id")})
+    before = messages if isinstance(messages, list) else []
+    content[name] = [*before, {"role": role, "parts": parts}]
 
 
 def _texts(value: Any) -> Iterator[str]:

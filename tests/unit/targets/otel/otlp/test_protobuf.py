@@ -15,6 +15,7 @@ trace_service = pytest.importorskip(
     "opentelemetry.proto.collector.trace.v1.trace_service_pb2",
     reason="the extra `dev` installs the package `opentelemetry-proto`",
 )
+logs_service = pytest.importorskip("opentelemetry.proto.collector.logs.v1.logs_service_pb2")
 json_format = pytest.importorskip("google.protobuf.json_format")
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -90,6 +91,39 @@ def test_read__the_same_spans_as_the_official_package_encodes(spans: list[dict[s
     text.read_json(json.dumps(request_of(spans, bytes.hex)).encode())
     assert binary.spans == text.spans
     assert len(binary.spans) == len({(span["traceId"], span["spanId"]) for span in spans})
+
+
+EVENTS = st.fixed_dictionaries(
+    {
+        "eventName": st.sampled_from(
+            ["gen_ai.client.inference.operation.details", "gen_ai.choice", "gen_ai.user.message"]
+        ),
+        "attributes": pairs(VALUES),
+        "body": VALUES,
+        "severityText": TEXT,
+        "timeUnixNano": UINT64,
+    }
+)
+
+
+@given(SPANS, st.lists(EVENTS, max_size=3))
+def test_read__the_same_log_events_as_the_official_package_encodes(
+    span: dict[str, Any], events: list[dict[str, Any]]
+) -> None:
+    def logs_of(encode: Any) -> dict[str, Any]:
+        ids = {name: encode(span[name]) for name in ("traceId", "spanId")}
+        records = [{**event, **ids} for event in events]
+        return {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
+
+    message = logs_service.ExportLogsServiceRequest()
+    json_format.ParseDict(logs_of(lambda data: base64.b64encode(data).decode()), message)
+    spans = json.dumps(request_of([span], bytes.hex)).encode()
+    binary, text = SpanReader(), SpanReader()
+    binary.read_json(spans)
+    binary.read_protobuf_logs(message.SerializeToString())
+    text.read_json(spans)
+    text.read_json(json.dumps(logs_of(bytes.hex)).encode())
+    assert binary.spans == text.spans
 
 
 @given(st.binary(max_size=200))
