@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agentevals_action.review.sharding.plan import digest_inputs
 from agentevals_action.settings import INPUTS, OUTPUTS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,3 +50,26 @@ def test_action_yml__its_title_is_free_for_the_marketplace() -> None:
 def test_action_yml__runs_the_image() -> None:
     assert ACTION["runs"] == {"using": "docker", "image": "Dockerfile"}
     assert set(ACTION["branding"]) == {"icon", "color"}
+
+
+def test_sharded_workflow__gives_every_job_the_inputs_that_the_plan_compares() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/sharded.yml").read_text(encoding="utf-8"))[
+        "jobs"
+    ]
+    steps = {
+        name: next(step for step in job["steps"] if "agentevals-action@" in step["uses"])
+        for name, job in jobs.items()
+    }
+    given = {name: step["with"] for name, step in steps.items()}
+    for inputs in given.values():
+        assert inputs.keys() <= INPUTS.keys()
+    compared = {name.replace("_", "-") for name in digest_inputs(Settings())}
+    shared = [
+        {name: value for name, value in inputs.items() if name in compared}
+        for inputs in given.values()
+    ]
+    assert shared[0]
+    assert shared == [shared[0]] * 3
+    assert "env" not in steps["plan"]  # no key where nothing needs one
+    assert steps["shard"]["env"] == steps["merge"]["env"]
+    assert len({step["uses"] for step in steps.values()}) == 1

@@ -176,6 +176,19 @@ def check_steps(steps: list[dict[str, Any]]) -> None:
         assert set(step) <= {"uses", "with", "env"}
 
 
+def check_call(job: dict[str, Any]) -> None:
+    """A call of our own workflow, with what it takes and what its jobs may need."""
+    path = job["uses"].removeprefix("org/agentevals-action/").partition("@")[0]
+    called = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    taken = called[True]["workflow_call"]  # YAML 1.1 reads `on` as a boolean
+    assert set(job["with"]) <= set(taken["inputs"])
+    assert set(job["secrets"]) <= set(taken["secrets"])
+    needed = {scope for one in called["jobs"].values() for scope in one["permissions"].items()}
+    written = {scope for scope, level in needed if level == "write"}
+    assert set(job["permissions"]) == {scope for scope, _ in needed}
+    assert all(job["permissions"][scope] == "write" for scope in written)
+
+
 def check_suite(root: Path) -> None:
     (root / "project").mkdir()
     if not (root / ".agentv").exists():
@@ -197,7 +210,10 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         assert block.startswith("# yaml-language-server: $schema=")
     elif "jobs" in data:
         (job,) = data["jobs"].values()
-        check_steps(job["steps"])
+        if "uses" in job:
+            check_call(job)
+        else:
+            check_steps(job["steps"])
     elif "permissions" in data:  # a part of a workflow
         assert "steps as above" in block
     elif "tests" in data:
