@@ -362,6 +362,23 @@ def test_pull_request__another_or_a_moved_one_gets_nothing(
     assert trusted.server.comments == ()
 
 
+@pytest.mark.parametrize(
+    ("conclusion", "written"), [("failure", 1), ("success", 1), ("action_required", 2)]
+)
+def test_requested_run__its_decision_about_the_head_stands(
+    trusted: Trusted, report: Report, conclusion: str, written: int
+) -> None:
+    trusted.server.history.add_run(950, trusted.pull.main, event="issue_comment")
+    check = {"name": "agentevals", "head_sha": trusted.pull.head, "conclusion": conclusion}
+    external = {"external_id": f"agentevals/agentevals/950/1/{NUMBER}-0a1b2c3d"}
+    trusted.server.world.add_check_run(check | external, "https://github.com")
+    trusted.leave(report)
+    done = trusted.publish()
+    assert done.code == 0, done.log
+    assert len(trusted.conclusions()) == written, done.log
+    assert ("which a maintainer requested" in done.summary) == (written == 1)
+
+
 def test_attempt__an_older_one_gets_nothing(trusted: Trusted, report: Report) -> None:
     trusted.leave(report)
     event = payloads.workflow_run_event({"id": RUN, **trusted.run})

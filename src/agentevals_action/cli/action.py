@@ -241,9 +241,10 @@ class _Gate:
             return redact_record(invalid, self.workspace.redactor)
         try:
             if self.claimed:
-                return trusted_phase.review(
+                reviewed = trusted_phase.review(
                     self.claimed, self.workspace, self.runner, self.host, self.isolates
                 )
+                return redact_record(reviewed, self.workspace.redactor)
             if self.job.part:
                 requested_run.check_out(self.repository, self.job, self.workspace)
             with self._isolation() as users:

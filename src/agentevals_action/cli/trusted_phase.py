@@ -54,6 +54,7 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
     phase = FirstPhase(GitHubApi(runner.context(settings, runner.sha)))
     run = phase.run(read_completed(runner.payload()))
     sides = phase.pull(run)
+    phase.require_undecided(sides)
     event = Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
     pull = Pull(sides.number, sides.head_sha, sides.base_ref, sides.base_sha)
     options = events.JobOptions(settings.select, settings.fail_on)

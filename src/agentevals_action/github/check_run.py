@@ -29,6 +29,13 @@ def is_of_pull(external_id: str | None, pull: int) -> bool:
     return prefix == _PREFIX and rest.rpartition("/")[2].startswith(f"{pull}-")
 
 
+def run_of(external_id: str | None) -> int | None:
+    """The workflow run that opened a check run of this action."""
+    parts = (external_id or "").split("/")
+    is_own = len(parts) > 2 and parts[0] == _PREFIX and parts[2].isdecimal()
+    return int(parts[2]) if is_own else None
+
+
 class CheckRunWriter:
     """One check run on one commit. What fails becomes a notice."""
 

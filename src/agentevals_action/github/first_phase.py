@@ -2,6 +2,7 @@
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
@@ -9,14 +10,18 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.baselines.base import RunArchive
 from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.api import ApiError, GitHubApi
+from agentevals_action.github.check_run import is_of_pull, run_of
 from agentevals_action.github.events import DEPENDABOT
 from agentevals_action.github.history import GitHubHistory
-from agentevals_action.github.replies import Artifact, PullSides, WorkflowRun
+from agentevals_action.github.replies import Artifact, CheckRun, PullSides, WorkflowRun
+from agentevals_action.github.run_requests import EVENTS
 
 T = TypeVar("T")
 
 #: The artifact of the first phase.
 ARTIFACT = "agentevals-report"
+#: Runs of one head whose event is asked for.
+_RUNS = 50
 
 
 class CompletedRun(BaseModel):
@@ -97,6 +102,29 @@ class FirstPhase:
             latest = max(pulls, key=lambda one: one.number)
             raise NothingToPublish(f"the pull request {latest.number} is {latest.closed}")
         raise NothingToPublish(f"no pull request has the head of the run {run.id}")
+
+    def require_undecided(self, pull: PullSides) -> None:
+        """Raises NothingToPublish if a requested run has decided about the head, or is about to.
+
+        Attack: after a red requested run, the author closes and opens the pull request, which
+        starts another first phase with better claims."""
+        path = f"commits/{pull.head_sha}/check-runs"
+        checks = self._ask(
+            lambda: list(self._api.pages(path, CheckRun, "check_runs", filter="all")),
+            "checks: write",
+        )
+        runs = {
+            run_of(check.external_id)
+            for check in checks
+            if is_of_pull(check.external_id, pull.number) and check.conclusion != "action_required"
+        }
+        for number in sorted(run for run in runs if run)[-_RUNS:]:
+            path = f"actions/runs/{number}"
+            run = self._ask(partial(self._api.get, path, WorkflowRun), "actions: read")
+            if run.event in EVENTS:
+                raise NothingToPublish(
+                    f"the run {number}, which a maintainer requested, decides about the head"
+                )
 
     def results(self, run: WorkflowRun) -> RunArchive:
         """The artifact of the latest attempt. HostError if there is none.

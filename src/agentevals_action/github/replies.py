@@ -39,6 +39,7 @@ class CheckRun(Reply):
     id: int
     html_url: str
     status: str
+    conclusion: str | None = None
     external_id: str | None = None
     started_at: Time | None = None
     annotations_count: int = Field(

@@ -1,7 +1,7 @@
 """The review of results that an untrusted run claims: base's evaluators score its answers again
 where that needs no key."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +16,7 @@ from agentevals_action.github.run_requests import RUN
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.edits import SuiteEdits
 from agentevals_action.model.result import SuiteRun, TestResult
-from agentevals_action.model.review import Decision, Outcome, Review
+from agentevals_action.model.review import ChangedFile, Decision, Outcome, Review
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.progress import show_progress
 from agentevals_action.results.trace_summary import stored_work
@@ -27,6 +27,7 @@ from agentevals_action.review.comparison.compare import Side, compare_suite
 from agentevals_action.review.run_sides import Sides
 from agentevals_action.review.selection import SelectedSuites, select_suites
 from agentevals_action.review.workspace import Workspace
+from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, load_all, suite_paths
 from agentevals_action.suites.configuration_file import with_configuration
 from agentevals_action.suites.find import find_suites
@@ -82,22 +83,10 @@ def review_claims(
             sides = Sides(engine, base, base.folder, redactor, progress, log)
             verified = _verify(engine, sides, claims, valid)
         reviewed = _decide(job, claims, base, host, verified, selected)
-    changed = {path for file in files or () for path in file.paths}
-    new = find_suites(
-        checkout.root,
-        checkout.below,
-        settings.suites,
-        (),
-        sorted(changed - checkout.tracked),
-    )
-    # Attack: a workflow of the pull request uploads an artifact that it made up.
-    edits_workflow = any(path.startswith(".github/") for path in changed)
     doubts = (
-        *(["the changed files are not known"] if files is None else ()),
-        *(["the change edits `.github`, which made the results"] if edits_workflow else ()),
+        *_doubts_about_change(files, checkout, settings),
         *verified.doubts,
         *_missing_suites(claims, suites, selected),
-        *([f"{list_paths(new)} is not on base, and may be a suite"] if new else ()),
         *([f"the first phase ended as `{conclusion}`"] if conclusion != "success" else ()),
     )
     reviewed = _with_doubts(reviewed, claims, doubts)
@@ -177,6 +166,23 @@ def _different_tests(path: str, base: Iterable[str], head: Iterable[str]) -> Ite
         yield f"there is no answer to {counted(missing, 'test')} of {list_paths([path])}"
     if new := len(on_head - on_base):
         yield f"base does not have {counted(new, 'test')} of {list_paths([path])}"
+
+
+def _doubts_about_change(
+    files: Sequence[ChangedFile] | None, checkout: Checkout, settings: Settings
+) -> Iterator[str]:
+    """Attack: a workflow of the pull request uploads an artifact that it made up, or a new suite
+    that fails is left out."""
+    if files is None:
+        yield "the changed files are not known"
+        return
+    changed = {path for file in files for path in file.paths}
+    if any(path.startswith(".github/") for path in changed):
+        yield "the change edits `.github`, which made the results"
+    names = sorted(changed - checkout.tracked)
+    new = find_suites(checkout.root, checkout.below, settings.suites, (), names)
+    if new:
+        yield f"{list_paths(new)} is not on base, and may be a suite"
 
 
 def _missing_suites(
