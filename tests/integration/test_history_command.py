@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.baselines import history_branch
-from tests.support import command, results
+from tests.support import command
 from tests.support.repositories import Repository
-from tests.support.trends import time_of
-
-BRANCH = "agentevals-data"
+from tests.support.trends import BRANCH, store
 
 
 @pytest.fixture
@@ -21,27 +18,6 @@ def origin(tmp_path: Path) -> Repository:
     repository = Repository.create(tmp_path / "origin", {"code.py": "pass\n"})
     store(repository, 2)
     return repository
-
-
-def store(repository: Repository, runs: int) -> None:
-    """Writes the data branch with this number of runs."""
-    files: dict[str, str] = {}
-    for number in range(runs):
-        update = history_branch.update_files(
-            files.keys(),
-            files.__getitem__,
-            [results.run(results.result("a"), results.result("b", "fail"))],
-            f"{number + 1:040x}",
-            time_of(number),
-            {},
-        )
-        files |= update.files
-    repository.git("checkout", "--quiet", "--orphan", "new")
-    repository.git("rm", "-rfq", ".")
-    repository.commit("results", files)
-    repository.git("branch", "--force", BRANCH, "new")
-    repository.git("checkout", "--quiet", "main")
-    repository.git("branch", "--quiet", "-D", "new")
 
 
 def clone(origin: Repository, folder: Path, *options: str) -> Repository:

@@ -26,6 +26,7 @@ from agentevals_action.suites.quarantine_file import read_quarantines
 from agentevals_action.targets import providers
 from tests.support import command
 from tests.support.repositories import ENVIRONMENT, Repository
+from tests.support.trends import store
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -354,11 +355,13 @@ def test_evaluator_example__is_the_one_in_the_code() -> None:
 
 @pytest.fixture(scope="module")
 def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's pull request as a working tree, with the results of one run."""
+    """The demo's pull request as a working tree, with the results of one run and of the default
+    branch."""
     repository = Repository.create(tmp_path_factory.mktemp("reviewed") / "repository")
     steps = ROOT / "examples" / "demo"
     shutil.copytree(steps / "base", repository.path, dirs_exist_ok=True)
     repository.commit("base")
+    store(repository, 2)
     repository.git("checkout", "--quiet", "-b", "change")
     shutil.copytree(steps / "head", repository.path, dirs_exist_ok=True)
     repository.commit("head")
@@ -386,7 +389,7 @@ def test_commands__each_runs(line: str, checkout: Path) -> None:
     if words[:2] in (["python3", "-m"], ["bash", ".ci/run"]):
         pytest.skip("it is the project's own check")
     assert words[0] == "agentevals-action"
-    environment = {**os.environ, "PATH": command.PATH}
+    environment = {**os.environ, "PATH": command.PATH, "BROWSER": "true"}
     done = command.finish(checkout, words[1:], environment, timeout=110)
     # The demo's pull request fails its gate, so 1 is the right answer of what runs it; 2 and over
     # would be a command that is wrong.

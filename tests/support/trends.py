@@ -4,8 +4,12 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agentevals_action.baselines import history_branch
 from agentevals_action.baselines.trends import FlakyTest, Point, QuarantinedTest, SuiteTrend
+from tests.support import results
+from tests.support.repositories import Repository
 
+BRANCH = "agentevals-data"
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
 
 
@@ -53,3 +57,24 @@ def trend(path: str = "evals/EVAL.yaml", runs: int = 40, **fields: Any) -> Suite
     )
     made = {"flaky": 1, "tests": (flaky,), "quarantine": (held,), **fields}
     return SuiteTrend(path=path, name="suite", points=tuple(points), **made)
+
+
+def store(repository: Repository, runs: int) -> None:
+    """Writes the data branch with this number of runs."""
+    files: dict[str, str] = {}
+    for number in range(runs):
+        update = history_branch.update_files(
+            files.keys(),
+            files.__getitem__,
+            [results.run(results.result("a"), results.result("b", "fail"))],
+            f"{number + 1:040x}",
+            time_of(number),
+            {},
+        )
+        files |= update.files
+    repository.git("checkout", "--quiet", "--orphan", "new")
+    repository.git("rm", "-rfq", ".")
+    repository.commit("results", files)
+    repository.git("branch", "--force", BRANCH, "new")
+    repository.git("checkout", "--quiet", "main")
+    repository.git("branch", "--quiet", "-D", "new")
