@@ -32,7 +32,7 @@ class Durations:
             return ""
         how = "the median of the others" if self.known else "nothing is known of earlier runs"
         return (
-            f"the duration of {unknown:,} of {counted(len(tests), 'test')} is unknown: "
+            f"the duration of {unknown} of {counted(len(tests), 'test')} is unknown: "
             f"{time(self.typical * 1000)} is assumed ({how})"
         )
 
