@@ -137,10 +137,24 @@ def test_complete__what_is_not_an_answer_is_an_error_of_its_test(
 
 
 def test_complete__an_answer_too_many_is_not_that_of_the_next_test(tmp_path: Path) -> None:
-    body = "send(call=call, reply=prompt); send(call=call, reply='again')"
+    # One write, so that both lines are there when the first is read.
+    body = """
+        answer = json.dumps({"call": call, "reply": prompt}) + "\\n"
+        sys.stdout.write(answer * 2 if prompt == "a" else answer)
+        sys.stdout.flush()
+        """
     first, second, third = serve(tmp_path, body, "a", "b", "c")
-    assert (first, third) == ("a", "c")
-    assert second == "target: the worker answered call 1, and was asked call 2"
+    assert first == "target: the worker wrote more lines than its answer to its standard output"
+    assert (second, third) == ("b", "c")
+
+
+def test_complete__an_answer_of_another_call_is_an_error(tmp_path: Path) -> None:
+    body = "send(call=call - (prompt == 'b'), reply=prompt)"
+    assert serve(tmp_path, body, "a", "b", "c") == [
+        "a",
+        "target: the worker answered call 1, and was asked call 2",
+        "c",
+    ]
 
 
 def test_complete__a_time_out_ends_the_process(tmp_path: Path) -> None:
