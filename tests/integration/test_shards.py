@@ -311,6 +311,19 @@ def test_shard__fragments_that_the_change_commits_are_refused(shards: Repository
         assert "where the shards write their results" in done.err
 
 
+def test_shard__a_report_folder_that_is_a_committed_link_is_refused(shards: Repository) -> None:
+    """Attack: a change commits a link as the report folder, so that the folder is not protected and
+    a program of the change replaces the fragment after it was written."""
+    report = shards.path / "agentevals-report"
+    report.rename(shards.path / "agent")
+    report.symlink_to("agent")
+    shards.git("add", "--force", report.name)
+    for arguments in (("merge",), ("review", "--shard", "1/2"), PLAN[:1]):
+        done = command.run(shards.path, *arguments, "--base", "main")
+        assert done.code == 2, done.err
+        assert "the repository contains 'agentevals-report', where the shards" in done.err
+
+
 @pytest.mark.parametrize("shard", ["3/2", "0/4", "1/257", "1", "a/b", "1/3"])
 def test_shard__a_shard_that_does_not_exist_is_invalid(shards: Repository, shard: str) -> None:
     done = run_shard(shards, shard)

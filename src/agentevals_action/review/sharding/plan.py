@@ -23,7 +23,7 @@ from agentevals_action.review.pipeline import OpenChange, open_change
 from agentevals_action.review.sharding.assignment import Assignment, Item, Limits, assign
 from agentevals_action.review.sharding.durations import Durations, collect_durations
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests
-from agentevals_action.review.workspace import HEAD_RESULTS, Workspace
+from agentevals_action.review.workspace import HEAD_RESULTS, SHARDS, Workspace
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
@@ -134,12 +134,15 @@ def _describe(origin: Origin) -> str:
 
 
 def refuse_committed(workspace: Workspace, repository: GitRepository) -> None:
-    """Raises InvalidInput if the repository itself contains the folder of the shards.
+    """Raises InvalidInput if the repository itself contains the folder of the shards, or a link
+    that leads to it.
 
-    Attack: a change commits a plan or fragments with results that nobody measured."""
-    folder = f"{workspace.shards.path}/"
+    Attacks: a change commits a plan or fragments with results that nobody measured. It commits a
+    link as the report folder, which leads to a folder that programs of the change may write."""
+    folders = (f"{workspace.shards.path}/", f"{workspace.settings.report_dir}/{SHARDS}/")
     for path in repository.listing().tracked:
-        if f"{path}/".startswith(folder) or folder.startswith(f"{path}/"):
+        name = f"{path}/"
+        if any(name.startswith(folder) or folder.startswith(name) for folder in folders):
             raise InvalidInput(
                 f"the repository contains {path!r}, where the shards write their results",
                 "remove it from the repository, or name another folder in `report-dir`",
