@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeGuard
 
 from agentevals_action.formatting import counted, time
 from agentevals_action.model.history import SuiteHistory
@@ -11,6 +12,8 @@ from agentevals_action.model.shards import TestKey
 
 #: Seconds of a test if nothing is known about any test.
 _UNKNOWN_SECONDS = 10.0
+#: Milliseconds of a sample, at most: a day.
+_LONGEST = 86_400_000.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ def collect_durations(
     histories: Iterable[SuiteHistory], results: Iterable[TestResult]
 ) -> Durations:
     """The median duration of the samples of each test, by the path of its suite and its id.
-    `results` count for tests that no history has; cached answers do not count."""
+    `results` count for tests that no history has; cached answers do not count.
+
+    Accident: an agent reports a time that makes the sum of all times infinite, and every plan
+    fails."""
     samples: dict[TestKey, list[float]] = {}
     for key, milliseconds in _of_results(results):
         samples.setdefault(key, []).append(milliseconds)
@@ -50,7 +56,7 @@ def collect_durations(
             past = [
                 sample.duration_ms
                 for sample in several[0].samples
-                if sample.duration_ms is not None and not sample.cached
+                if _is_possible(sample.duration_ms) and not sample.cached
             ]
             if past:
                 samples[history.path, name] = past
@@ -61,6 +67,10 @@ def collect_durations(
 def _of_results(results: Iterable[TestResult]) -> Iterator[tuple[TestKey, float]]:
     for result in results:
         for sample in result.main_samples:
-            summary = sample.trace_summary
-            if summary is not None and summary.duration_ms is not None and not sample.cached:
-                yield (result.eval_path, result.eval_id), summary.duration_ms
+            milliseconds = sample.trace_summary.duration_ms if sample.trace_summary else None
+            if _is_possible(milliseconds) and not sample.cached:
+                yield (result.eval_path, result.eval_id), milliseconds
+
+
+def _is_possible(milliseconds: float | None) -> TypeGuard[float]:
+    return milliseconds is not None and 0 <= milliseconds <= _LONGEST

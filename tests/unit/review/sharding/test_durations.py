@@ -1,6 +1,9 @@
 """The expected durations of tests."""
 
+import math
 from dataclasses import replace
+
+import pytest
 
 from agentevals_action.model.history import PastSample, Series, SuiteHistory
 from agentevals_action.model.result import Fingerprint, TestResult, TraceSummary
@@ -48,3 +51,10 @@ def test_durations__a_renamed_suite_keeps_them() -> None:
     found = collect_durations([history(4.0)], [])
     assert found.of(("new", "known"), ("s", "known")) == 4.0
     assert found.note([[("new", "known"), ("s", "known")]]) == ""
+
+
+@pytest.mark.parametrize("seconds", [1e305, math.inf, math.nan, -1.0])
+def test_durations__an_impossible_one_is_unknown(seconds: float) -> None:
+    """Accident: an agent reports times whose sum is infinite, and nothing can be planned."""
+    assert collect_durations([history(seconds, 2.0)], []).of(("s", "known")) == 2.0
+    assert not collect_durations([history(seconds)], [finished("a", seconds)]).known
