@@ -249,6 +249,46 @@ def test_publish__a_failed_first_phase_is_not_green(trusted: Trusted, report: Re
     assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
 
 
+def test_publish__an_inconclusive_first_phase_is_not_green(
+    trusted: Trusted, report: Report
+) -> None:
+    """With `on-inconclusive: neutral`, it ended as a success."""
+    summary = {"outcome": "inconclusive", "headSha": trusted.pull.head}
+    trusted.leave({**report, "summary.json": json.dumps(summary)})
+    done = trusted.publish()
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert "its outcome is `inconclusive`" in done.summary
+
+
+def test_publish__untouched_all_needs_the_results_of_all_suites(
+    trusted: Trusted, report: Report
+) -> None:
+    trusted.announced.files[:] = [file("notes.txt")]
+    trusted.leave({**report, "results.jsonl": b"", "base.jsonl": b""})
+    done = trusted.publish({"untouched": "all"})
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert "there are no results of it" in done.summary
+
+
+def test_publish__a_base_without_suites_is_not_green(trusted: Trusted, report: Report) -> None:
+    trusted.leave({**report, "results.jsonl": b"", "base.jsonl": b""})
+    done = trusted.publish({"suites": "nowhere/*.yaml"})
+    assert trusted.conclusions() == [(trusted.pull.head, "action_required")], done.log
+    assert "base has no suite" in done.summary
+
+
+def test_publish__another_pull_request_with_the_head_is_not_made_green(
+    trusted: Trusted, report: Report
+) -> None:
+    """The red check run of pull request 8 is on the same commit."""
+    trusted.server.timeline.check(trusted.pull.head, 11, pull=8)
+    trusted.leave(report)
+    done = trusted.publish()
+    found = [conclusion for _, conclusion in trusted.conclusions()]
+    assert found == ["failure", "action_required"], done.log
+    assert "counts for another pull request with this head, too: 8" in done.summary
+
+
 def member(name: str, content: bytes, mode: int = 0) -> Callable[[Report], bytes]:
     """The report's archive with one more member."""
 
@@ -296,6 +336,12 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
         (
             lambda report: zipped({**report, "results.jsonl": report["results.jsonl"] * 2}),
             "has a test twice",
+        ),
+        (
+            lambda report: zipped(
+                changed_rows(report, lambda row: row.update(samples=row["samples"] * 201))
+            ),
+            "a test with more than 200 samples",
         ),
         (
             replaced("summary.json", b'{"outcome": "passed", "headSha": "%s"}' % (b"e" * 40)),

@@ -12,7 +12,11 @@ from agentevals_action.github import events
 from agentevals_action.github.api import GitHubApi
 from agentevals_action.github.base import Host
 from agentevals_action.github.events import Event, Job, Pull
-from agentevals_action.github.first_phase import FirstPhase, read_completed
+from agentevals_action.github.first_phase import (
+    FirstPhase,
+    doubts_about_run,
+    read_completed,
+)
 from agentevals_action.github.replies import WorkflowRun
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.model.review import Outcome, Review
@@ -32,11 +36,13 @@ _PREFIX = "agentevals-trusted-"
 
 @dataclass(frozen=True)
 class Claimed:
-    """A completed first phase, and the job that reports it."""
+    """A completed first phase, and the job that reports it. `doubts` are reasons in sentences why
+    the run proves no pass."""
 
     job: Job
     run: WorkflowRun
     phase: FirstPhase
+    doubts: tuple[str, ...]
 
 
 def is_wanted(runner: RunnerEnvironment, settings: Settings) -> bool:
@@ -54,11 +60,13 @@ def read(runner: RunnerEnvironment, settings: Settings) -> Claimed:
     phase = FirstPhase(GitHubApi(runner.context(settings, runner.sha)))
     run = phase.run(read_completed(runner.payload()))
     sides = phase.pull(run)
-    phase.require_undecided(sides)
+    checks = phase.checks(sides)
+    phase.require_undecided(sides, checks)
+    doubts = doubts_about_run(run, sides, checks)
     event = Event(runner.event_name, {}, runner.sha, runner.ref, runner.actor)
     pull = Pull(sides.number, sides.head_sha, sides.base_ref, sides.base_sha)
     options = events.JobOptions(settings.select, settings.fail_on)
-    return Claimed(events.published_job(event, pull, options), run, phase)
+    return Claimed(events.published_job(event, pull, options), run, phase, doubts)
 
 
 def review(
@@ -67,10 +75,9 @@ def review(
     """The review of the first phase. AgentEvalsError when its results cannot be used."""
     archive = claimed.phase.results(claimed.run)
     claims = read_claims(archive.content, claimed.run.head_sha)
-    conclusion = claimed.run.conclusion or "unknown"
     with _base_tree(claimed.job, workspace, runner, isolates) as (tree, users):
         base = replace(workspace, folder=tree)
-        return review_claims(claimed.job, claims, base, host, users, conclusion)
+        return review_claims(claimed.job, claims, base, host, users, claimed.doubts)
 
 
 def as_claims(reviewed: Review) -> Review:

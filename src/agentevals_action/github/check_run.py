@@ -25,8 +25,14 @@ _ORPHANED = {
 
 def is_of_pull(external_id: str | None, pull: int) -> bool:
     """Whether a check run is one of this action for a pull request."""
+    return pull_of(external_id) == pull
+
+
+def pull_of(external_id: str | None) -> int | None:
+    """The pull request of a check run of this action; 0 for one of a commit alone."""
     prefix, _, rest = (external_id or "").partition("/")
-    return prefix == _PREFIX and rest.rpartition("/")[2].startswith(f"{pull}-")
+    number = rest.rpartition("/")[2].partition("-")[0]
+    return int(number) if prefix == _PREFIX and number.isdecimal() else None
 
 
 def run_of(external_id: str | None) -> int | None:

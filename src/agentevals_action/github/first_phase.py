@@ -1,7 +1,7 @@
 """The first phase of a pull request that gets no token: its run, its pull request, and the results
 that it left as an artifact. All that is known about them is from GitHub's API."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.baselines.base import RunArchive
 from agentevals_action.errors import HostError, InvalidInput
 from agentevals_action.github.api import ApiError, GitHubApi
-from agentevals_action.github.check_run import is_of_pull, run_of
+from agentevals_action.github.check_run import is_of_pull, pull_of, run_of
 from agentevals_action.github.events import DEPENDABOT
 from agentevals_action.github.history import GitHubHistory
 from agentevals_action.github.replies import Artifact, CheckRun, PullSides, WorkflowRun
@@ -47,6 +47,26 @@ def read_completed(payload: Mapping[str, Any]) -> CompletedRun:
 
 class NothingToPublish(Exception):
     """The reason why a run has nothing that is to be published, in a sentence."""
+
+
+def doubts_about_run(
+    run: WorkflowRun, pull: PullSides, checks: Sequence[CheckRun]
+) -> tuple[str, ...]:
+    """The reasons why a run proves no pass, from what GitHub says of it.
+
+    Attack: GitHub takes a check run for all pull requests with its commit. Somebody opens another
+    one with the same head, for a release branch with fewer tests, and its green check run hides the
+    red one."""
+    found = {pull_of(check.external_id) for check in checks} - {pull.number, 0, None}
+    others = ", ".join(map(str, sorted(filter(None, found))))
+    doubts = []
+    if others:
+        doubts.append(
+            f"the check run counts for another pull request with this head, too: {others}"
+        )
+    if run.conclusion != "success":
+        doubts.append(f"the first phase ended as `{run.conclusion or 'unknown'}`")
+    return tuple(doubts)
 
 
 class FirstPhase:
@@ -103,16 +123,19 @@ class FirstPhase:
             raise NothingToPublish(f"the pull request {latest.number} is {latest.closed}")
         raise NothingToPublish(f"no pull request has the head of the run {run.id}")
 
-    def require_undecided(self, pull: PullSides) -> None:
+    def checks(self, pull: PullSides) -> Sequence[CheckRun]:
+        """The check runs of the head, of all attempts and pull requests."""
+        path = f"commits/{pull.head_sha}/check-runs"
+        return self._ask(
+            lambda: list(self._api.pages(path, CheckRun, "check_runs", filter="all")),
+            "checks: write",
+        )
+
+    def require_undecided(self, pull: PullSides, checks: Sequence[CheckRun]) -> None:
         """Raises NothingToPublish if a requested run has decided about the head, or is about to.
 
         Attack: after a red requested run, the author closes and opens the pull request, which
         starts another first phase with better claims."""
-        path = f"commits/{pull.head_sha}/check-runs"
-        checks = self._ask(
-            lambda: list(self._api.pages(path, CheckRun, "check_runs", filter="all")),
-            "checks: write",
-        )
         runs = {
             run_of(check.external_id)
             for check in checks

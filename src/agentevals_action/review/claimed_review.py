@@ -56,10 +56,16 @@ class Verified:
 
 
 def review_claims(
-    job: Job, claims: Claims, base: Workspace, host: Host, isolation: Isolation, conclusion: str
+    job: Job,
+    claims: Claims,
+    base: Workspace,
+    host: Host,
+    isolation: Isolation,
+    known_doubts: Sequence[str],
 ) -> Review:
     """Reviews claims about the head of a pull request. `base` is the checked out tree of base,
-    `conclusion` that of the first phase at GitHub. No program and no file of head is used."""
+    `known_doubts` are what GitHub's API says against a pass. No program and no file of head is
+    used."""
     # Without a key, and without one that the workflow gives by mistake.
     environ, _ = child_environment.scrub(base.environ, ())
     settings = with_configuration(base.settings, base.folder).model_copy(update={"env": ()})
@@ -74,6 +80,8 @@ def review_claims(
         everything=job.select == "all",
     )
     selected = select_suites(suites, change, settings.watch_rules)
+    if selected.is_empty and settings.untouched == "all":
+        selected = select_suites(suites, replace(change, everything=True), settings.watch_rules)
     with open_engine(settings, environ, base.folder, isolation=isolation) as engine:
         valid = [suite for suite in suites if isinstance(suite, Suite)]
         engine.load(valid, checkout.tracked)
@@ -87,7 +95,7 @@ def review_claims(
         *_doubts_about_change(files, checkout, settings),
         *verified.doubts,
         *_missing_suites(claims, suites, selected),
-        *([f"the first phase ended as `{conclusion}`"] if conclusion != "success" else ()),
+        *known_doubts,
     )
     reviewed = _with_doubts(reviewed, claims, doubts)
     return redact_record(replace(reviewed, suites_in_repository=len(suites)), redactor)
@@ -186,10 +194,12 @@ def _doubts_about_change(
 
 
 def _missing_suites(
-    claims: Claims, suites: Iterable[Suite | BrokenSuite], selected: SelectedSuites
+    claims: Claims, suites: Sequence[Suite | BrokenSuite], selected: SelectedSuites
 ) -> Iterator[str]:
     """Attack: a suite that would fail is left out."""
     missing = [one.path for one in selected.selections if one.path not in claims.head]
+    if not suites:
+        yield "base has no suite"
     if missing:
         yield f"the change affects {list_paths(missing)}, and there are no results of it"
     broken = [suite.path for suite in suites if isinstance(suite, BrokenSuite)]
@@ -237,11 +247,10 @@ def _decide(
 def _with_doubts(reviewed: Review, claims: Claims, doubts: tuple[str, ...]) -> Review:
     """The review of claims: green only without any doubt."""
     decision = reviewed.decision
+    if claims.outcome is not Outcome.PASSED:
+        # With `on-inconclusive: neutral`, a run that could not decide ends as a success.
+        doubts = (f"the run says that its outcome is `{claims.outcome}`", *doubts)
     if claims.outcome in (Outcome.FAILED, Outcome.INVALID):
-        doubts = (
-            f"the run says that its outcome is `{claims.outcome}`",
-            *doubts,
-        )
         if decision.outcome is not Outcome.FAILED:
             decision = Decision(
                 Outcome.FAILED, ExitCode.FAILED, "failure", (*decision.reasons, *doubts)

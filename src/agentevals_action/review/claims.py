@@ -21,6 +21,7 @@ from agentevals_action.reports import REPORTS
 from agentevals_action.results.jsonl import RESULT
 from agentevals_action.results.summary import summarise
 from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS
+from agentevals_action.settings import MAX_SAMPLES
 
 _SUMMARY = "summary.json"
 #: All names that the archive of a report folder has. Only three of the files are read.
@@ -31,6 +32,8 @@ _PACKED, _UNPACKED = 16 << 20, 64 << 20
 #: Unpacked bytes per packed one. Results reach 50.
 _RATIO = 200
 _MAX_TESTS = 20_000
+#: Samples of a test: those of the run and of its confirmation. Base's judges score each again.
+_MAX_SCORED = 2 * MAX_SAMPLES
 _MAX_TEXT, _MAX_ITEMS, _MAX_DEPTH = 1_000_000, 100_000, 100
 #: The errors that a damaged ZIP, or text that is nested too deep, raises.
 _DAMAGED = (
@@ -125,6 +128,9 @@ def _runs(content: bytes, name: str) -> dict[str, SuiteRun]:
         of_suite = by_suite.setdefault(result.eval_path, {})
         if result.eval_id in of_suite:
             raise _refused(f"`{name}` has a test twice")
+        if len(result.samples) > _MAX_SCORED:
+            # Attack: a process of a judge for each of 100,000 samples holds the job for hours.
+            raise _refused(f"`{name}` has a test with more than {_MAX_SCORED} samples")
         of_suite[result.eval_id] = result
     return {path: suite_run(path, tuple(found.values())) for path, found in by_suite.items()}
 
