@@ -20,8 +20,8 @@ from pathlib import Path
 from random import Random
 
 from agentevals_action.model.result import GateRecord, SampleResult
+from agentevals_action.results.rates import interval
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
-from agentevals_action.review.selftest.flakiness import interval
 from agentevals_action.review.selftest.simulation import (
     Conditions,
     Key,

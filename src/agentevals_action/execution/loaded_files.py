@@ -152,16 +152,21 @@ class LoadedFiles:
         and configuration of interpreters are copied.
 
         Attack: an agent adds a module next to a script that is imported before the real one, or a
-        configuration that replaces modules. What appears in the tree after this call is not
-        linked. Files are read with the rights of `user`, whose programs may replace them by links.
+        configuration or compiled code that replaces modules. What appears in the tree after this
+        call is not linked, and `__pycache__` never is. Files are read with the rights of `user`,
+        whose programs may replace them by links.
         OSError."""
         for root, top in self._copies.items():
             if not tree.resolve().is_relative_to(root):
                 continue
-            for folder, _, _ in os.walk(top):
-                for entry in os.scandir(root / Path(folder).relative_to(top)):
-                    copy = Path(folder) / entry.name
-                    if not os.path.lexists(copy):
+            # Not what a judge has written there since, such as its own __pycache__.
+            copies = (copy for copy in self.digests if copy.is_relative_to(top))
+            for folder in {folder for copy in copies for folder in copy.parents}:
+                if not folder.is_relative_to(top):
+                    continue
+                for entry in os.scandir(root / folder.relative_to(top)):
+                    copy = folder / entry.name
+                    if entry.name != "__pycache__" and not os.path.lexists(copy):
                         if _is_loaded(entry):
                             with file_access_as(user):
                                 content = read_regular(Path(entry.path), _MAX_LOADED)

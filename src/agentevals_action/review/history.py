@@ -33,7 +33,7 @@ def store_and_show(
     notices: list[str] = []
     runs = [run for suite in review.suites if (run := suite.head_run())]
     if runs and job.is_default_branch:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         notices += branch.store(runs, job.head_sha, now, _quarantine(review))
     try:
         trends = branch.trends()

@@ -249,3 +249,21 @@ def test_check__a_file_without_an_end_takes_no_time(root: Path) -> None:
     assert problems(files, suite)["compared"] == expected
     with pytest.raises(OSError, match="File too large"):
         digest_of(root / "evals/answer.txt")
+
+
+def test_copies__load_no_compiled_code_of_the_tree(root: Path) -> None:
+    """Attack: an agent replaces `__pycache__/score.cpython-313.pyc`, which the judge loads in place
+    of `score.py`."""
+    suites.write(root, {"evals/judges/__pycache__/score.cpython-313.pyc": "compiled"})
+    files, _ = loaded(root, tracked(root) - {"evals/judges/__pycache__/score.cpython-313.pyc"})
+    judges = files.copy_of(root / "evals/judges")
+    assert judges != root / "evals/judges"
+    assert not (judges / "__pycache__").exists()
+
+
+def test_copies__are_linked_again_after_a_judge_wrote_its_cache(root: Path) -> None:
+    files, _ = loaded(root)
+    cache = files.copy_of(root / "evals/judges") / "__pycache__"
+    cache.mkdir()
+    files.link_rest(root)
+    assert list(cache.iterdir()) == []
