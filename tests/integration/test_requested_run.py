@@ -201,6 +201,23 @@ def test_run__a_hook_of_the_change_does_not_run(tmp_path: Path, server: GitHubSe
     assert not mark.exists()
 
 
+@pytest.mark.parametrize(("trusts_head", "whose"), [("false", "base"), ("true", "head")])
+def test_run__setup_runs_in_the_tree_of_base(
+    tmp_path: Path, server: GitHubServer, trusts_head: str, whose: str
+) -> None:
+    """`setup` is root in the container, and installs what a file of the tree names."""
+    pull = pull_request(
+        tmp_path / "origin",
+        {**BASE, "install.sh": "echo installed by base\n"},
+        {"agent.sh": f"{GOOD}# fine\n", "install.sh": "echo installed by head\n"},
+    )
+    job = Requested(tmp_path, server, pull).comment("/agentevals run")
+    job.inputs = {**job.inputs, "setup": "sh install.sh", "trust-head": trusts_head}
+    done = job.finish()
+    assert done.code == 0, done.log
+    assert f"installed by {whose}" in done.log
+
+
 def test_run__programs_of_head_get_no_key(tmp_path: Path, server: GitHubServer) -> None:
     spy = f'{GOOD}env > "{tmp_path}/seen"\n'
     gate = requested(tmp_path, server, {"agent.sh": spy})

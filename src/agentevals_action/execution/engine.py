@@ -157,6 +157,10 @@ class Engine:
         if self._replayed:
             self._replayed.trust_only(folder)
 
+    def set_up_in(self, tree: Path) -> None:
+        """Runs `setup` in this tree (absolute) in place of the workspace."""
+        self._preparation.folder = tree
+
     def record(self, result: TestResult) -> None:
         """Writes the cassette of a test that is done, if the run records. Raises OutputError."""
         if self._recorded:

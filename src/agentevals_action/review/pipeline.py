@@ -304,6 +304,8 @@ def _read_decisive(
             why = base.problem or base.reason
             problem = f"a requested run needs the judges and targets of a base: {why}"
             raise GitError(problem)
+        # Attack: `setup: npm ci` runs scripts of the pull request as the user of the action.
+        engine.set_up_in(base.root)
         suites = apply_base(suites, base.suites, selected, engine.fingerprints.content)
     plan = _plan(selected, suites, base, engine, job)
     quarantines = _read_quarantines(request, checkout, base)
