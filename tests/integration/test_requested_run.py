@@ -341,6 +341,34 @@ def test_refusal__of_a_head_that_comes_back_after_the_comment(fine: Requested) -
     refused(fine.comment("/agentevals run").finish(), "no run of it from before the comment")
 
 
+@pytest.mark.parametrize("is_other_pull", [False, True])
+def test_refusal__of_a_head_that_was_replaced_before_its_run_began(
+    fine: Requested, is_other_pull: bool
+) -> None:
+    """The run of a push begins seconds after it. The head was replaced before, by force or by
+    another pull request of the branch, and came back after the comment without force."""
+    fine.first_phase(fine.pull.head, 20.05)
+    if is_other_pull:
+        earlier = fine.server.add_pull(6, "e" * 40, fine.pull.main)
+        earlier.repository, earlier.state = "mallory/agent", "closed"
+        fine.announced.created_at = moment(20)
+    else:
+        fine.server.timeline.push(NUMBER, "e" * 40, 20, forced=True)
+        fine.server.timeline.push(NUMBER, fine.pull.head, 31)
+    refused(fine.comment("/agentevals run").finish(), "no run of it from before the comment")
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_run__of_a_head_after_a_force_push(fine: Requested, forced: bool) -> None:
+    """The head that the force-push made, and one that was pushed minutes later."""
+    made = fine.pull.head if forced else "e" * 40
+    fine.server.timeline.push(NUMBER, made, 20, forced=True)
+    fine.server.timeline.push(NUMBER, fine.pull.head, 20 if forced else 26)
+    fine.first_phase(fine.pull.head, 20.05 if forced else 26.05)
+    done = fine.comment("/agentevals run").finish()
+    assert done.code == 0, done.log
+
+
 def test_refusal__of_a_head_from_before_the_pull_request_was_opened(fine: Requested) -> None:
     """Another pull request had the branch then, with this head; a push without force is enough."""
     fine.announced.created_at = moment(20)

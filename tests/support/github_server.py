@@ -423,6 +423,10 @@ class GitHubServer:
                     "viewer": {"login": self.world.viewer.login, "databaseId": self.world.viewer.id}
                 }
             }
+        if "HEAD_REF_FORCE_PUSHED_EVENT" in query:
+            nodes = self.timeline.force_pushes(variables["number"])[-1:]
+            items = {"timelineItems": {"nodes": nodes}}
+            return {"data": {"repository": {"pullRequest": items}}}
         by_node = {comment.node_id: comment for comment in self.world.comments}
         if "addReaction" in query:
             content = variables["content"]

@@ -101,6 +101,21 @@ class TimelineEvent(Reply):
     label: Label | None = None
 
 
+class ForcePush(Reply):
+    """A force-push of a head; `after` is None when the commit is gone."""
+
+    after: str | None = Field(default=None, validation_alias=AliasPath("afterCommit", "oid"))
+
+
+class ForcePushes(Reply):
+    """GraphQL's force-pushes of a pull request."""
+
+    nodes: Annotated[tuple[ForcePush | None, ...], _list] = Field(
+        default=(),
+        validation_alias=AliasPath("repository", "pullRequest", "timelineItems", "nodes"),
+    )
+
+
 class File(Reply):
     """A changed file."""
 

@@ -4,6 +4,7 @@ commit that it is for."""
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from agentevals_action.github.check_run import is_of_pull
 from agentevals_action.github.events import Part, Sha
 from agentevals_action.github.replies import (
     CheckRun,
+    ForcePushes,
     Permission,
     PullSides,
     Time,
@@ -31,6 +33,13 @@ EVENTS = ("issue_comment", "pull_request_review")
 #: What GitHub calls the permission of those who may push, maintainers included.
 _MAY_PUSH = frozenset({"admin", "write"})
 _FORCED = "head_ref_force_pushed"
+#: Time by which GitHub may note the run of a push after the push itself.
+_RUN_DELAY = timedelta(minutes=5)
+_LAST_FORCED = """query($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    timelineItems(last: 1, itemTypes: [HEAD_REF_FORCE_PUSHED_EVENT]) {
+      nodes { ... on HeadRefForcePushedEvent { afterCommit { oid } } } } } }
+}"""
 _REACT = """mutation($id: ID!, $content: ReactionContent!) {
   addReaction(input: {subjectId: $id, content: $content}) { reaction { content } }
 }"""
@@ -237,10 +246,14 @@ class RunRequests:
 
         Attack: a head that was pushed once and then replaced by a harmless one comes back after the
         comment, also from the time before the pull request was opened: the opening and a force-push
-        make all earlier runs no evidence."""
+        make all earlier runs no evidence. GitHub notes the run of a push some seconds later, so
+        that of a head which was replaced at once has a time after that: for some minutes, only the
+        head that the force-push made has evidence, or that of a branch's first pull request."""
         events = self._api.pages(f"issues/{request.number}/timeline", TimelineEvent)
         replaced = [one.created_at for one in events if one.event == _FORCED and one.created_at]
         since = max(pull.created_at, *replaced) if replaced else pull.created_at
+        is_first = self._is_of_force_push(pull) if replaced else self._is_first_of_branch(pull)
+        since = since if is_first else since + _RUN_DELAY
         runs = self._api.pages(
             "actions/runs",
             WorkflowRun,
@@ -255,4 +268,23 @@ class RunRequests:
             and run.head_sha == pull.head_sha
             and run.head_branch == pull.head_ref
             and run.head_repository == pull.head_repository
+        )
+
+    def _is_of_force_push(self, pull: PullSides) -> bool:
+        """Whether the last force-push made the head what it is."""
+        owner, _, name = self._api.context.repository.partition("/")
+        variables = {"owner": owner, "name": name, "number": pull.number}
+        reply = ForcePushes.model_validate(self._api.graphql(_LAST_FORCED, variables))
+        return any(one and one.after == pull.head_sha for one in reply.nodes)
+
+    def _is_first_of_branch(self, pull: PullSides) -> bool:
+        """Whether no other pull request ever had the branch of the head."""
+        owner = (pull.head_repository or "").partition("/")[0]
+        head = f"{owner}:{pull.head_ref}"
+        pulls = self._api.pages("pulls", PullSides, state="all", head=head)
+        return not any(
+            one.number != pull.number
+            and one.head_ref == pull.head_ref
+            and one.head_repository == pull.head_repository
+            for one in pulls
         )
