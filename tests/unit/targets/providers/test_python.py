@@ -451,7 +451,7 @@ def test_complete__a_module_that_changed_is_not_imported_again(agent: Agent) -> 
         ("float('nan')", "the reply is not JSON: "),
         ("None", "the answer is empty (null)"),
         ("'x' * 11_000_000", "the worker wrote more than 10 MB"),
-        ("[[]] * 1_000_001", "more than 1,000,000 values"),
+        ("[[]] * 1_000_001", "the worker wrote an answer with more than 1,000,000 values"),
     ],
 )
 def test_complete__a_reply_that_cannot_be_read_is_an_error(
