@@ -26,6 +26,9 @@ from pathlib import Path
 IMAGE = "ghcr.io/org/agentevals-action"
 ACTION, CHANGELOG = "action.yml", "CHANGELOG.md"
 VERSION_FILE = "src/agentevals_action/__init__.py"
+#: The reusable workflow, and its steps that use the action.
+SHARDED = ".github/workflows/sharded.yml"
+USED = re.compile(r"(?<= uses: org/agentevals-action@)[0-9a-f]{40}(?= # the release moves it\n)")
 #: `action.yml` on main, whose image is built, and on a release.
 BUILT = "\n  image: Dockerfile\n"
 PULLED = re.compile(rf"\n  image: docker://{re.escape(IMAGE)}@(sha256:[0-9a-f]{{64}})\n")
@@ -82,6 +85,8 @@ def check(version: str) -> None:
         problems.append("files are not committed; commit or remove them")
     if BUILT not in show("HEAD", ACTION):
         problems.append(f"{ACTION} does not build its image; on main it has `image: Dockerfile`")
+    if not USED.search(show("HEAD", SHARDED)):
+        problems.append(f"{SHARDED} has no step that uses the action by a commit")
     if not _is_on_main("HEAD"):
         problems.append("HEAD is not on origin/main; release a commit that was merged")
     if git("ls-remote", "--tags", "origin", f"refs/tags/v{version}"):
@@ -124,8 +129,8 @@ def build(folder: Path) -> None:
 
 
 def tag(version: str, digest: str) -> None:
-    """Commits `action.yml` with the digest of the image on HEAD, and makes the tags of the version
-    and of its major version."""
+    """Commits `action.yml` with the digest of the image on HEAD, then the reusable workflow that
+    uses the action of that commit, and makes the tags of the version and of its major version."""
     if not _DIGEST.fullmatch(digest):
         raise Refused(f"`{digest}` is not the digest of an image (sha256:…)")
     path = Path(ACTION)
@@ -133,16 +138,21 @@ def tag(version: str, digest: str) -> None:
     path.write_text(
         text.replace(BUILT, f"\n  image: docker://{IMAGE}@{digest}\n"), encoding="utf-8"
     )
-    git("add", ACTION)
-    git(*_AUTHOR, "commit", "--quiet", "--message", f"Release {version}")
+    git(*_AUTHOR, "commit", "--quiet", "--message", f"The image of {version}", "--", ACTION)
+    used = USED.sub(git("rev-parse", "HEAD"), show("HEAD", SHARDED))
+    Path(SHARDED).write_text(used, encoding="utf-8")
+    git(*_AUTHOR, "commit", "--quiet", "--message", f"Release {version}", "--", SHARDED)
     git(*_AUTHOR, "tag", "--annotate", f"v{version}", "--message", f"Release {version}")
     git("tag", "--force", major_tag(version), "HEAD")
     check_tag(f"v{version}")
 
 
 def check_tag(name: str) -> None:
-    """Refused if a tag is not that of a release: the version, the changes, a pulled image, and a
-    commit whose only difference from a commit of main is `action.yml`."""
+    """Refused if a tag is not that of a release: the version, the changes, a pulled image, and two
+    commits after one of main, that of the image in `action.yml` and that of the reusable workflow,
+    which uses the action of the first one.
+
+    Accident: a release of which the reusable workflow runs the action of an older commit."""
     version = name.removeprefix("v")
     problems = list(_problems_of_source(name, version))
     if git("cat-file", "-t", name) != "tag":
@@ -150,18 +160,28 @@ def check_tag(name: str) -> None:
     action = show(name, ACTION)
     if not PULLED.search(action):
         problems.append(f"{ACTION} does not name the image by its digest, so that it can change")
-    parents = git("rev-list", "--parents", "--max-count=1", name).split()[1:]
-    if len(parents) != 1 or not _is_on_main(parents[0]):
-        problems.append("the release commit has not exactly one parent, which is on origin/main")
+    image, *others = _parents(name)
+    source, *more = _parents(image)
+    if others or more or not _is_on_main(source):
+        problems.append("the release is not two commits with one parent each after origin/main")
     else:
-        changed = git("diff", "--name-only", parents[0], name).splitlines()
         expected = PULLED.sub(BUILT, action)
-        if changed != [ACTION] or show(parents[0], ACTION) != expected:
+        changed = git("diff", "--name-only", source, image).splitlines()
+        if changed != [ACTION] or show(source, ACTION) != expected:
             problems.append(f"the release commit changes more than the image in {ACTION}")
+        expected = USED.sub(image, show(image, SHARDED))
+        changed = git("diff", "--name-only", image, name).splitlines()
+        if changed != [SHARDED] or show(name, SHARDED) != expected:
+            problems.append(f"{SHARDED} does not use the action of the release, or more is changed")
     major = git("rev-parse", "--verify", "--quiet", f"{major_tag(version)}^{{commit}}", expect=None)
     if major != git("rev-parse", f"{name}^{{commit}}"):
         problems.append(f"the tag {major_tag(version)} is not on the commit of {name}")
     _refuse(problems)
+
+
+def _parents(revision: str) -> list[str]:
+    """The parents of a commit; one empty text if it has none."""
+    return git("rev-list", "--parents", "--max-count=1", revision).split()[1:] or [""]
 
 
 def push(version: str) -> None:

@@ -18,10 +18,13 @@ WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(enc
 DIGEST = f"sha256:{'ab' * 32}"
 IMAGE = f"docker://ghcr.io/org/agentevals-action@{DIGEST}"
 VERSION_FILE = "src/agentevals_action/__init__.py"
+SHARDED = ".github/workflows/sharded.yml"
+USES = "jobs: {plan: {steps: [\n  uses: org/agentevals-action@%s # the release moves it\n]}}\n"
 FILES: Mapping[str, str] = {
     "action.yml": "name: Gate\nruns:\n  using: docker\n  image: Dockerfile\n",
     "CHANGELOG.md": "# Changelog\n\n## 1.2.3\n\n- A cassette.\n\n## 1.2.2\n\n- Older.\n",
     VERSION_FILE: '__version__ = "1.2.3"\n',
+    SHARDED: USES % ("0" * 40),
 }
 
 
@@ -61,7 +64,11 @@ def test_release__the_tag_names_the_image_by_digest_and_the_major_tag_moves(
     action = yaml.safe_load(user.git("show", "v1:action.yml"))
     assert action["runs"] == {"using": "docker", "image": IMAGE}
     assert user.git("rev-parse", "v1^{commit}") == user.git("rev-parse", "v1.2.3^{commit}")
-    assert user.git("rev-parse", "v1^") == main == user.git("rev-parse", "origin/main")
+    assert user.git("rev-parse", "v1~2") == main == user.git("rev-parse", "origin/main")
+    # The reusable workflow uses the action of the release, also where it is pinned by commit.
+    used = user.git("rev-parse", "v1~")
+    assert used in user.git("show", f"v1:{SHARDED}")
+    assert user.git("show", f"{used}:action.yml") == user.git("show", "v1:action.yml")
     assert release(user, "check-tag", "v1.2.3") == (0, "")
     assert release(user, "notes", "1.2.3") == (0, "- A cassette.\n")
 
@@ -115,8 +122,10 @@ def test_check__refuses_what_is_no_version(clone: Repository, version: str) -> N
 
 
 def retag(clone: Repository, files: Mapping[str, str], *, annotated: bool = True) -> None:
-    """The tags v1.2.3 and v1 on a new commit with these files."""
-    clone.commit("Release 1.2.3", files)
+    """The tags v1.2.3 and v1 on a new commit with these files, and on that of the reusable
+    workflow."""
+    clone.commit("The image of 1.2.3", files)
+    clone.commit("Release 1.2.3", {SHARDED: USES % clone.head(), **files})
     options = ("--annotate", "--message", "1.2.3") if annotated else ()
     clone.git("tag", "--force", *options, "v1.2.3")
     clone.git("tag", "--force", "v1", "HEAD")
@@ -135,6 +144,7 @@ RELEASED = {"action.yml": FILES["action.yml"].replace("Dockerfile", IMAGE)}
         ({**RELEASED, "src/x.py": "x"}, "changes more than the image in action.yml"),
         ({"action.yml": RELEASED["action.yml"] + "#\n"}, "changes more than the image"),
         ({**RELEASED, VERSION_FILE: '__version__ = "1.2.4"\n'}, "has the version 1.2.4"),
+        ({**RELEASED, SHARDED: USES % ("1" * 40)}, "does not use the action of the release"),
     ],
 )
 def test_tag__of_another_commit_is_refused(
@@ -155,7 +165,7 @@ def test_tag__not_on_main_not_annotated_or_without_its_major_tag_is_refused(
     assert code == 1
     assert printed.splitlines() == [
         "v1.2.3 is not an annotated tag",
-        "the release commit has not exactly one parent, which is on origin/main",
+        "the release is not two commits with one parent each after origin/main",
         "the tag v1 is not on the commit of v1.2.3",
     ]
 
