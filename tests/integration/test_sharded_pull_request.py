@@ -144,3 +144,15 @@ def test_plan__what_cannot_be_planned_is_a_red_check(workflow: Workflow) -> None
     assert "input `shard`: `mode: plan` runs no shard" in done.log
     (check,) = workflow.server.check_runs
     assert (check.status, check.conclusion) == ("completed", "failure")
+
+
+@pytest.mark.parametrize("workflow", [AGENT], indirect=True)
+def test_merge__without_the_plan_completes_its_check_run(workflow: Workflow) -> None:
+    """Accident: the plan opened the check run, and its files could not be uploaded."""
+    assert workflow.job(mode="plan").code == 0
+    (workflow.artifacts / "plan.json").unlink()
+    merged = workflow.job(mode="merge")
+    assert merged.code == 2, merged.log
+    assert "plan.json cannot be read: No such file or directory" in merged.log
+    (check,) = workflow.server.check_runs
+    assert (check.status, check.conclusion) == ("completed", "failure")
