@@ -91,7 +91,22 @@ def check(version: str) -> None:
         problems.append("HEAD is not on origin/main; release a commit that was merged")
     if git("ls-remote", "--tags", "origin", f"refs/tags/v{version}"):
         problems.append(f"the tag v{version} exists, and a tag never changes; raise the version")
+    if newer := _newer_release(version):
+        problems.append(f"v{newer} is released, and {major_tag(version)} would move back from it")
     _refuse(problems)
+
+
+def _newer_release(version: str) -> str:
+    """The latest release of the same major version if it is newer, else an empty text.
+
+    Accident: a release of an older commit of main gives its old code to all users of `v1`."""
+    if not _VERSION.fullmatch(version):
+        return ""
+    listed = git("ls-remote", "--tags", "origin", f"refs/tags/{major_tag(version)}.*").splitlines()
+    found = [line.rpartition("/v")[2] for line in listed]
+    versions = [*filter(_VERSION.fullmatch, found), version]
+    latest = max(versions, key=lambda one: tuple(map(int, one.split("."))))
+    return latest if latest != version else ""
 
 
 def _is_on_main(revision: str) -> bool:

@@ -116,6 +116,16 @@ def test_check__refuses_what_is_not_merged_or_not_committed(clone: Repository) -
     assert "HEAD is not on origin/main" in release(clone, "check", "1.2.3")[1]
 
 
+def test_check__refuses_a_version_before_the_latest_release(clone: Repository) -> None:
+    """Accident: a release of an older commit of main moves v1 back."""
+    for tag in ("v1.2.2", "v1.10.0", "v2.0.0", "v1.x"):
+        clone.git("push", "--quiet", "origin", f"main:refs/tags/{tag}")
+    refused = "v1.10.0 is released, and v1 would move back from it\n"
+    assert release(clone, "check", "1.2.3") == (1, refused)
+    clone.git("push", "--quiet", "--delete", "origin", "v1.10.0")
+    assert release(clone, "check", "1.2.3") == (0, "")
+
+
 @pytest.mark.parametrize("version", ["1.2", "v1.2.3", "1.2.3-rc1", "01.2.3", "1.2.3; x"])
 def test_check__refuses_what_is_no_version(clone: Repository, version: str) -> None:
     assert f"`{version}` is not a version" in release(clone, "check", version)[1]
