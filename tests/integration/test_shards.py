@@ -167,6 +167,23 @@ def test_merge__a_missing_shard_is_named_and_the_others_are_reported(shards: Rep
     assert summary["changes"]["errorOnHead"] > 0
 
 
+def test_merge__the_share_of_a_missing_shard_is_spent(tmp_path: Path) -> None:
+    """Accident: a shard that was killed after its calls makes the run cost more than its budget."""
+    calls = tmp_path / "calls"
+    paid = f'read name; echo "$name" >> {calls}; echo \'{{"output": "Yo", "cost_usd": 1}}\'\n'
+    repository = make(tmp_path / "r", {"agent.sh": paid})
+    budget = ("--max-cost-usd", "16")
+    assert plan(repository, most=2) == 2
+    for shard in ("1/2", "2/2"):
+        assert run_shard(repository, shard, *budget).code == 0
+    assert len(calls.read_text().splitlines()) == 16
+    fragment(repository, 2).unlink()
+    calls.unlink()
+    code, summary = merge(repository, *budget, "--confirm", "6")
+    assert code in (1, 3), summary
+    assert not calls.exists()
+
+
 def test_merge__without_any_fragment_nothing_is_green(shards: Repository) -> None:
     for number in (1, 2):
         fragment(shards, number).unlink()

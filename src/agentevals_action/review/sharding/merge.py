@@ -71,15 +71,18 @@ def merge_shards(
 
 
 def _remaining_budget(settings: Settings, fragments: Fragments) -> Settings:
-    """The settings with the part of the budget that the shards did not use."""
+    """The settings with the part of the budget that the shards did not use. What a shard without a
+    usable fragment spent is unknown: its share counts."""
     if settings.max_cost_usd is None:
         return settings
+    missing = len(fragments.missing)
+    shares = settings.max_cost_usd * missing / (missing + len(fragments.by_shard))
     spent = sum(
         result.cost_usd or 0.0
         for fragment in fragments.by_shard.values()
         for result in (*fragment.head.values(), *fragment.base.values())
     )
-    left = max(settings.max_cost_usd - spent, 0.0)
+    left = max(settings.max_cost_usd - shares - spent, 0.0)
     return settings.model_copy(update={"max_cost_usd": left})
 
 
