@@ -451,10 +451,12 @@ def test_mode__publish_needs_a_completed_run(trusted: Trusted) -> None:
     assert "`on: workflow_run`" in done.log
 
 
+@pytest.mark.parametrize("inputs", [{}, {"cache": "replay", "cassettes": "evals/cassettes"}])
 def test_keys__where_base_needs_one_the_check_asks_for_a_person(
-    tmp_path: Path, report: Report
+    tmp_path: Path, report: Report, inputs: Mapping[str, str]
 ) -> None:
-    """Also if the workflow gives the key to the trusted phase: answers are not proof then."""
+    """Also if the workflow gives the key to the trusted phase, or the inputs of the first phase,
+    which replays without keys: answers are not proof then."""
     key = "targets:\n  - {name: default, provider: openai, model: m, api_key: '${{ KEY }}'}\n"
     pull = pull_request(tmp_path / "keyed", {**BASE, ".agentv/targets.yaml": key}, {"x.txt": "x"})
     with (
@@ -465,7 +467,7 @@ def test_keys__where_base_needs_one_the_check_asks_for_a_person(
         trusted = Trusted(tmp_path, server, blobs, pull, site)
         summary = {"outcome": "passed", "headSha": pull.head}
         trusted.leave({**report, "summary.json": json.dumps(summary)})
-        done = trusted.publish(env={"KEY": "sk-given-by-mistake"})
+        done = trusted.publish(inputs, env={"KEY": "sk-given-by-mistake"})
         assert trusted.conclusions() == [(pull.head, "action_required")], done.log
     assert "needs a key" in done.summary
     assert "`/agentevals run`" in done.summary

@@ -68,7 +68,10 @@ def review_claims(
     used."""
     # Without a key, and without one that the workflow gives by mistake.
     environ, _ = child_environment.scrub(base.environ, ())
-    settings = with_configuration(base.settings, base.folder).model_copy(update={"env": ()})
+    # Attack: the workflow replays cassettes in both phases. An agent that is replayed needs no key,
+    # and answers that nobody recorded would be proof.
+    changed = {"env": (), "cache": "off"}
+    settings = with_configuration(base.settings, base.folder).model_copy(update=changed)
     base = replace(base, settings=settings, environ=environ)
     checkout = Checkout.at(base.folder, settings, environ, is_commit=True)
     paths = suite_paths(checkout, settings)
