@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agentevals_action.github.first_phase import ARTIFACT
 from agentevals_action.review.sharding.plan import digest_inputs
 from agentevals_action.settings import INPUTS, OUTPUTS, Settings
 
@@ -66,6 +67,16 @@ def test_sharded_workflow__merges_after_a_failed_upload_or_download() -> None:
     assert merge["if"] == "${{ !cancelled() && needs.plan.outputs.matrix }}"
     downloads = [step for step in merge["steps"] if "download-artifact" in step["uses"]]
     assert [step["continue-on-error"] for step in downloads] == [True, True]
+
+
+def test_sharded_workflow__leaves_the_report_that_the_trusted_phase_reads() -> None:
+    """Accident: a fork's pull request on several machines leaves no artifact, or one with files
+    that are refused."""
+    upload = sharded_jobs()["merge"]["steps"][-1]
+    assert upload["uses"].startswith("actions/upload-artifact@")
+    assert upload["if"] == "${{ !cancelled() }}"
+    assert upload["with"]["name"] == ARTIFACT
+    assert upload["with"]["path"].split() == ["agentevals-report", "!agentevals-report/shards/**"]
 
 
 def test_sharded_workflow__gives_every_job_the_inputs_that_the_plan_compares() -> None:
