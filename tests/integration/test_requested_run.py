@@ -49,6 +49,7 @@ class Requested:
         self.folder, self.server, self.pull = folder, server, pull
         self.announced = server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
         self.announced.repository = "mallory/agent"
+        self.announced.merge_sha = pull.merge
         server.world.merge_base = pull.base
         server.world.permissions = {"ada": "write", "root": "admin", "eve": "read"}
         server.timeline.push(NUMBER, pull.head, 10)
@@ -142,6 +143,37 @@ def test_run__trust_head_uses_the_judges_of_head(rude: Requested) -> None:
 
 def test_run__of_everything_turns_the_check_green(fine: Requested) -> None:
     done = fine.comment("/agentevals run\nThanks!").finish()
+    assert done.code == 0, done.log
+    assert fine.conclusions() == [(fine.pull.head, "success")]
+
+
+def test_run__of_an_old_branch_has_the_judges_of_the_base_branch_now(
+    tmp_path: Path, server: GitHubServer
+) -> None:
+    """The pull request leaves main at a commit whose judge was weak."""
+    weak = {**BASE, "evals/judges/polite.sh": "exit 0\n"}
+    strict = {"evals/judges/polite.sh": JUDGE}
+    pull = pull_request(tmp_path / "origin", weak, {"agent.sh": RUDE}, strict)
+    done = Requested(tmp_path, server, pull).comment("/agentevals run").finish()
+    assert done.code == 1, done.log
+    assert [(one.head_sha, one.conclusion) for one in server.check_runs] == [(pull.head, "failure")]
+
+
+@pytest.mark.parametrize("merge", [None, "main", "other"])
+def test_run__without_a_merge_commit_of_the_head_is_of_the_head(
+    fine: Requested, merge: str | None
+) -> None:
+    """There is a conflict, or GitHub has the merge commit of an older head."""
+    origin, sha = fine.pull.origin, None
+    if merge == "main":
+        sha = fine.pull.main
+    elif merge == "other":
+        tree = f"{fine.pull.main}^{{tree}}"
+        parents = ("-p", fine.pull.head, "-p", fine.pull.main)
+        sha = origin.git("commit-tree", *parents, "-m", "older", tree).strip()
+        origin.git("update-ref", "refs/pull/1/merge", sha)
+    fine.announced.merge_sha = sha
+    done = fine.comment("/agentevals run").finish()
     assert done.code == 0, done.log
     assert fine.conclusions() == [(fine.pull.head, "success")]
 

@@ -269,6 +269,7 @@ class GitHubServer:
             "state": pull.state,
             "created_at": pull.created_at,
             "merged_at": pull.merged_at,
+            "merge_commit_sha": pull.merge_sha,
             "labels": self.timeline.labels(pull.number),
             "head": {
                 "ref": pull.branch,

@@ -109,6 +109,7 @@ class Pull:
     state: str = "open"
     created_at: str = "2026-01-05T10:00:00Z"
     merged_at: str | None = None
+    merge_sha: str | None = None
 
 
 def file(path: str, status: str = "modified", previous: str | None = None) -> dict[str, Any]:

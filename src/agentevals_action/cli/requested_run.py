@@ -81,7 +81,7 @@ def answer(
         _print(host.notices)
         return None
     options = events.JobOptions(settings.select, settings.fail_on, trust_head=settings.trust_head)
-    sides = Pull(pull.number, pull.head_sha, pull.base_ref, pull.base_sha)
+    sides = Pull(pull.number, pull.head_sha, pull.base_ref, pull.base_sha, merge_sha=pull.merge_sha)
     job = events.requested_job(event, sides, command.part, options)
     samples = {"samples": command.samples} if command.samples else {}
     return job, settings.model_copy(update=samples)
@@ -121,12 +121,16 @@ def _print(notices: Sequence[str] | dict[str, None]) -> None:
 
 
 def check_out(repository: GitRepository, job: Job, workspace: Workspace) -> None:
-    """Puts the workspace on the requested head. The owner of the workspace gets the files that
+    """Puts the workspace on GitHub's merge commit of the requested head, as `on: pull_request` has
+    it, or without one (a conflict) on that head. The owner of the workspace gets the files that
     root wrote, as from `actions/checkout`. GitError.
 
     Attack: a workflow that checks out the branch of a pull request gets what was pushed after the
-    consent."""
-    if not repository.has(job.head_sha):
-        repository.fetch(job.head_sha)
-    repository.check_out(job.head_sha)
+    consent. Or a head leaves the base branch at an old commit, whose tests and judges are weak."""
+    merge = job.pull.merge_sha if job.pull else None
+    for commit in filter(None, (job.head_sha, merge)):
+        if not repository.has(commit):
+            repository.fetch(commit)
+    is_of_head = merge is not None and repository.parents(merge)[1:] == (job.head_sha,)
+    repository.check_out(merge if merge and is_of_head else job.head_sha)
     base_tree.restore_owner((workspace.folder,), workspace.folder)

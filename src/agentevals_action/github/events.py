@@ -45,13 +45,15 @@ class JobOptions:
 @dataclass(frozen=True)
 class Pull:
     """The pull request; `base_sha` is the tip of its base branch at the time of the event.
-    `labeled` is the label whose addition is the event, empty for other events."""
+    `labeled` is the label whose addition is the event, empty for other events. `merge_sha` is the
+    merge commit that GitHub made, which may be of an older head."""
 
     number: int
     head_sha: str
     base_ref: str
     base_sha: str
     labeled: str = ""
+    merge_sha: str | None = None
 
 
 @dataclass(frozen=True)

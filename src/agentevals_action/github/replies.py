@@ -64,7 +64,7 @@ class Pull(Reply):
 class PullSides(Reply):
     """The head and the base of a pull request at the time of the request, also in a list;
     `head_repository` is None when the repository is gone. `base_sha` is the tip of the base
-    branch."""
+    branch, `merge_sha` GitHub's merge commit, which may be of an older head."""
 
     number: int
     state: str
@@ -77,6 +77,7 @@ class PullSides(Reply):
     )
     base_sha: str = Field(validation_alias=AliasPath("base", "sha"))
     base_ref: str = Field(validation_alias=AliasPath("base", "ref"))
+    merge_sha: str | None = Field(default=None, validation_alias="merge_commit_sha")
 
     @property
     def closed(self) -> str:
