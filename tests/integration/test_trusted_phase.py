@@ -327,6 +327,10 @@ def replaced(name: str, content: bytes) -> Callable[[Report], bytes]:
         (replaced("results.jsonl", b"NaN\n"), "no valid JSON"),
         (replaced("results.jsonl", b"[" * 200 + b"]" * 200), "nested more than any report"),
         (replaced("results.jsonl", b"1"), "does not have the schema"),
+        (  # the first error, without a search for a better one among 100,000
+            replaced("results.jsonl", json.dumps({"misses": [*range(100_001)]}).encode()),
+            "the schema of a report (`maxItems`)",
+        ),
         (
             lambda report: zipped(
                 {**report, "results.jsonl": report["results.jsonl"].replace(b'"evalId"', b'"x"')}
