@@ -44,11 +44,12 @@ class Workflow:
         self.jobs = 0
         server.add_pull(NUMBER, pull.head, pull.main, [file("agent.sh")])
 
-    def job(self, attempt: int = 1, **inputs: str) -> Finished:
-        """The next job, with the artifacts of those before it."""
+    def job(self, attempt: int = 1, edits: Files | None = None, **inputs: str) -> Finished:
+        """The next job, with the artifacts of those before it; a step before it makes `edits`."""
         self.jobs += 1
         folder = self.folder / f"job{self.jobs}"
         workspace = self.pull.checkout(folder / "workspace", self.pull.merge)
+        workspace.write(edits or {})
         shared = workspace.path / "agentevals-report/shards"
         shutil.copytree(self.artifacts, shared)
         event = payloads.pull_request_event(self.pull.head, self.pull.main, NUMBER)
@@ -156,3 +157,17 @@ def test_merge__without_the_plan_completes_its_check_run(workflow: Workflow) -> 
     assert "plan.json cannot be read: No such file or directory" in merged.log
     (check,) = workflow.server.check_runs
     assert (check.status, check.conclusion) == ("completed", "failure")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workflow", [BROKEN], indirect=True)
+def test_merge__names_the_files_that_differ_from_the_commit_on_a_shard(workflow: Workflow) -> None:
+    """Attack: an install script of the change, which a step before the action runs, removes a gate
+    on the shards and not where they are merged."""
+    assert workflow.job(mode="plan").code == 0
+    weak: Files = {"evals/EVAL.yaml": SUITE.replace("value: Ada", "value: Good")}
+    for shard in ("1/2", "2/2"):
+        assert workflow.job(edits=weak, shard=shard).code == 0
+    merged = workflow.job(mode="merge")
+    notice = "evals/EVAL.yaml differs from the commit: the review is of what was on disk"
+    assert notice in workflow.server.comments[-1].body.replace("`", ""), merged.log

@@ -215,8 +215,9 @@ class OpenChange:
 
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
+        differing = _differing_notice(self.request.job, self.decisive.differing)
         changed = _changed_notice(self.engine.loaded.changed())
-        return (*filter(None, [changed]), *self.engine.notices)
+        return (*filter(None, [differing, changed]), *self.engine.notices)
 
 
 @contextmanager
@@ -355,7 +356,6 @@ def _decide(
         settings.untouched,
     )
     invalid = (*distinct_errors(selected.broken), *plan.missing, *quarantines.errors)
-    differing = _differing_notice(request.job, decisive.differing)
     decision = gate.decide(policy, compared, runs.base.info, invalid)
     if decisive.left_out:
         decision = gate.with_left_out(decision, decisive.left_out)
@@ -378,7 +378,7 @@ def _decide(
         ),
         gone_suites=selected.gone,
         suites_in_repository=len(suites),
-        notices=(*decisive.notices, *filter(None, [refusal, differing, who, asked])),
+        notices=(*decisive.notices, *filter(None, [refusal, who, asked])),
         samples=settings.samples,
         replayed=settings.cache == "replay",
         uncommitted=decisive.uncommitted,
