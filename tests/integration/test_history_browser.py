@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,23 +13,13 @@ from agentevals_action.baselines import trends
 from agentevals_action.baselines.trends import FlakyTest, QuarantinedTest, SuiteTrend
 from agentevals_action.reports.html.history_page import history_page
 from agentevals_action.reports.rate_chart import rate_chart
-from tests.support.browser import Window, opened, started
+from tests.support.browser import Window, opened
 from tests.support.trends import trend
+
+pytestmark = pytest.mark.slow
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'</script><script>alert(1)</script>\u202e&#suite=a%2F"
 BILLING = "#suite=evals%2Fbilling%2FEVAL.yaml"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Chromium]:
-    with started() as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(chromium: Chromium) -> Iterator[Window]:
-    with opened(chromium) as window:
-        yield window
 
 
 def _written(folder: Path, suites: Sequence[SuiteTrend] | None = None) -> Path:

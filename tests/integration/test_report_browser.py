@@ -1,6 +1,5 @@
 """The report page in a real browser."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,24 +12,12 @@ from agentevals_action.model.review import Review
 from agentevals_action.reports.html.report_page import report_page
 from agentevals_action.reports.view.build import build_view
 from tests.support import reviews
-from tests.support.browser import Window, opened, started
+from tests.support.browser import Window, opened
 
 pytestmark = pytest.mark.slow
 
 _ROWS = "#list tbody tr"
 _IDS = "#list tbody a"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Chromium]:
-    with started() as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(chromium: Chromium) -> Iterator[Window]:
-    with opened(chromium) as window:
-        yield window
 
 
 def _written(folder: Path, review: Review) -> Path:

@@ -9,9 +9,11 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from tests.support.loopback import LoopbackServer
 
 RUN, JOB = "ce7f54c7-61c7-4aae-887f-30da475f5f1a", "ca395085-040a-526b-2ce8-bdc85f692774"
 SIGNATURE = "c2lnbmVkLWJ5LXRoZS1zZXJ2aWNl"
@@ -51,7 +53,7 @@ class Failure:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ArtifactServer:
+class ArtifactServer(LoopbackServer):
     """Use as a context manager. `routes` are the requests that came, `METHOD /path`."""
 
     def __init__(self, *failures: Failure) -> None:
@@ -61,10 +63,7 @@ class ArtifactServer:
         self.headers: list[Mapping[str, str]] = []
         self._failures = list(failures)
         self._ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(_handler(self))
 
     @property
     def variables(self) -> dict[str, str]:
@@ -74,10 +73,6 @@ class ArtifactServer:
             "ACTIONS_RESULTS_URL": f"{self.url}/results/",
         }
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -85,9 +80,7 @@ class ArtifactServer:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
 
     def answer(
         self, route: str, headers: Mapping[str, str], body: bytes

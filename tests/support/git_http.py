@@ -3,20 +3,18 @@ the one of GitHub, which gives single commits."""
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
+from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import ENVIRONMENT, Repository
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Prints nothing."""
+class _Handler(QuietHandler, SimpleHTTPRequestHandler):
+    pass
 
 
 @contextmanager
@@ -24,14 +22,8 @@ def served(repository: Repository) -> Iterator[str]:
     """The URL of the repository, with the branches and tags that it has now."""
     repository.git("update-server-info")
     handler = partial(_Handler, directory=str(repository.path / ".git"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with LoopbackServer(handler) as server:
+        yield f"{server.url}/"
 
 
 @contextmanager
@@ -49,7 +41,7 @@ def served_as_github(repository: Repository, folder: Path, full_name: str) -> It
         "GIT_CONFIG_VALUE_0": "*",
     }
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             path, _, query = self.path.partition("?")
             body = self.rfile.read(int(self.headers.get("content-length", "0")))
@@ -77,14 +69,5 @@ def served_as_github(repository: Repository, folder: Path, full_name: str) -> It
 
         do_POST = do_GET
 
-        def log_message(self, format: str, *arguments: Any) -> None:
-            """Prints nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with LoopbackServer(Handler) as server:
+        yield server.url

@@ -3,16 +3,15 @@ runs, and what they left as artifacts."""
 
 import contextlib
 import io
-import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.support.github_http import Answer, Request
 from tests.support.github_world import Refused, World
+from tests.support.loopback import LoopbackServer
 from tests.support.repositories import Repository
 
 #: GitHub lists no more files of a comparison.
@@ -54,7 +53,7 @@ class StoredArtifact:
     of_run: int | None = None
 
 
-class BlobServer:
+class BlobServer(LoopbackServer):
     """Where the archives lie: elsewhere, and whoever shows it a token has given it away. Use as a
     context manager."""
 
@@ -82,26 +81,7 @@ class BlobServer:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> "BlobServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 @dataclass

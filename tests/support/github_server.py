@@ -5,8 +5,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from http.server import ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 
 from tests.support.github_git import GitData
@@ -23,6 +21,7 @@ from tests.support.github_world import (
     World,
     now,
 )
+from tests.support.loopback import LoopbackServer
 
 _LEVELS = ("none", "read", "write")
 SECONDARY_LIMIT = (
@@ -30,7 +29,7 @@ SECONDARY_LIMIT = (
 )
 
 
-class GitHubServer:
+class GitHubServer(LoopbackServer):
     """Use as a context manager. `url` is the API's address, `enterprise_url` the same as an
     Enterprise Server has it.
 
@@ -58,32 +57,13 @@ class GitHubServer:
         self.requests: list[Request] = []
         self._injected: list[InjectedFailure] = []
         self._lock = threading.RLock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self.answer))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(handler(self.answer))
         self.graphql_url = f"{self.url}/graphql"
         self.git = GitData(f"{self.url}/repos/{owner}/{repo}", self._need)
         self.history = History(self.world, self.url, self._need, self._page)
         self.timeline = Timeline(self.world, self._need, self._page)
         self.enterprise_url = f"{self.url}/api/v3"
         self.enterprise_graphql_url = f"{self.url}/api/graphql"
-
-    def __enter__(self) -> "GitHubServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     @property
     def comments(self) -> Sequence[Comment]:

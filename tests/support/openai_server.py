@@ -178,15 +178,9 @@ class OpenAIServer(stand_in.StandIn[Received, Reply]):
         self._open = 0
         self._count_lock = threading.Lock()
         self._gathered = threading.Barrier(gather)
-
-    @property
-    def azure_url(self) -> str:
-        """The URL of an Azure resource."""
-        return super().url
-
-    @property
-    def url(self) -> str:
-        return f"{self.azure_url}/v1"
+        #: The URL of an Azure resource.
+        self.azure_url = self.url
+        self.url = f"{self.azure_url}/v1"
 
     def answer(self, received: Received) -> Reply:
         with self._count_lock:
@@ -246,9 +240,9 @@ class OpenAIServer(stand_in.StandIn[Received, Reply]):
 class AzureServer(OpenAIServer):
     """The same server, its `url` the one of an Azure resource."""
 
-    @property
-    def url(self) -> str:
-        return self.azure_url
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.url = self.azure_url
 
 
 def _keys(received: Received) -> tuple[str | None, ...]:

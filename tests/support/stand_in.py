@@ -5,9 +5,11 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
+
+from tests.support.loopback import LoopbackServer
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ Request = TypeVar("Request", bound=Received)
 Reply = TypeVar("Reply", bound=Sent)
 
 
-class StandIn(Generic[Request, Reply]):
+class StandIn(LoopbackServer, Generic[Request, Reply]):
     """`with SomeServer(...) as server:` then `server.url` and `server.requests`. `script` answers
     the first requests in the order of arrival."""
 
@@ -55,19 +57,8 @@ class StandIn(Generic[Request, Reply]):
         self._script = list(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        super().__init__(_handler(self))
         self._server.daemon_threads = False
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
-        )
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(
         self,
@@ -76,9 +67,7 @@ class StandIn(Generic[Request, Reply]):
         trace: TracebackType | None,
     ) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
 
     def answer(self, received: Request) -> Reply:
         with self._lock:

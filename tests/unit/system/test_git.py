@@ -3,10 +3,8 @@
 import base64
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.model.review import ChangedFile
 from agentevals_action.system.git import GitRepository
+from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.repositories import Repository, pull_request
 
 LONG = "".join(f"line {number}\n" for number in range(50))
@@ -245,31 +244,20 @@ def test_hooks__of_the_workspace_are_not_run(made: Repository, tmp_path: Path) -
     assert not (tmp_path / "hooked").exists()
 
 
-class _Recording(BaseHTTPRequestHandler):
-    """A server that wants nobody, and remembers the headers of who came."""
-
-    def do_GET(self) -> None:
-        self.server.seen.append(self.headers.get_all("Authorization"))  # type: ignore[attr-defined]  # set in serving()
-        self.send_response(404)
-        self.end_headers()
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
 @contextmanager
 def serving() -> Iterator[tuple[str, list[list[str] | None]]]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Recording)
     seen: list[list[str] | None] = []
-    server.seen = seen  # type: ignore[attr-defined]  # read in do_GET
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+
+    class Handler(QuietHandler):
+        """Wants nobody, and remembers the headers of who came."""
+
+        def do_GET(self) -> None:
+            seen.append(self.headers.get_all("Authorization"))
+            self.send_response(404)
+            self.end_headers()
+
+    with LoopbackServer(Handler) as server:
+        yield server.url, seen
 
 
 def test_token__one_header_in_place_of_the_one_that_checkout_left(made: Repository) -> None:

@@ -4,9 +4,7 @@ import json
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from agentevals_action.system.paths import Folder
 from agentevals_action.targets.base import Provider
 from agentevals_action.targets.providers.cli import Cli
 from tests.support import targets
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -332,42 +331,28 @@ def test_healthcheck__its_own_time_limit(tmp_path: Path) -> None:
     assert "the healthcheck took over 0.2 s" in str(error)
 
 
-class Health:
-    """`with Health(statuses) as url:` a server that answers its requests with these, in turn;
-    `paths` are what it was asked for."""
+class Health(LoopbackServer):
+    """A server that answers its requests with these statuses, in turn; `paths` are what it was
+    asked for."""
 
     def __init__(self, *statuses: int) -> None:
         left, self.paths = list(statuses), list[str]()
         paths = self.paths
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 paths.append(self.path)
                 self.send_response(left.pop(0))
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Keeps quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}
-        )
-
-    def __enter__(self) -> str:
-        self._thread.start()
-        return f"http://127.0.0.1:{self._server.server_address[1]}/health/live?deep=1"
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
+        self.url += "/health/live?deep=1"
 
 
 def test_healthcheck__by_url_is_asked_once(tmp_path: Path) -> None:
-    with (server := Health(200)) as url:
-        provider = connect(["cat"], healthcheck={"url": url, "timeout_seconds": 5})
+    with Health(200) as server:
+        provider = connect(["cat"], healthcheck={"url": server.url, "timeout_seconds": 5})
 
         async def twice() -> list[Trace]:
             return [await provider.complete(targets.request(tmp_path, "hello")) for _ in range(2)]
@@ -377,12 +362,12 @@ def test_healthcheck__by_url_is_asked_once(tmp_path: Path) -> None:
 
 
 def test_healthcheck__a_url_that_does_not_answer_well_ends_the_target(tmp_path: Path) -> None:
-    with Health(503) as url:
-        error = refused(tmp_path, ["cat"], healthcheck={"type": "http", "url": url})
+    with Health(503) as server:
+        error = refused(tmp_path, ["cat"], healthcheck={"type": "http", "url": server.url})
         assert isinstance(error, TargetDead)
         assert "the healthcheck failed" in str(error)
         assert "answered 503" in str(error)
-    gone = refused(tmp_path, ["cat"], healthcheck={"url": url})
+    gone = refused(tmp_path, ["cat"], healthcheck={"url": server.url})
     assert isinstance(gone, TargetDead)
     assert "the connection to 127.0.0.1" in str(gone)
 
