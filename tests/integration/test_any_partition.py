@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from agentevals_action.cli.review import open_folder
-from agentevals_action.github.base import Host
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.review import Review
 from agentevals_action.model.shards import Fragment, FragmentEnd, FragmentHeader, TestKey
@@ -69,9 +68,9 @@ class Reviewed:
         made = Repository.create(folder, files("base"))
         made.git("checkout", "--quiet", "-b", "change")
         made.commit("change", files("head"))
-        self.opened = open_folder(folder, "main", {}, os.environ)
-        job, workspace, repository = self.opened
-        self.expected = without_times(pipeline.review(job, workspace, repository, Host()))
+        self.request = open_folder(folder, "main", {}, os.environ)
+        workspace = self.request.workspace
+        self.expected = without_times(pipeline.review(self.request))
         self.results = {
             side: {
                 (one.eval_path, one.eval_id): one for one in read_results(workspace.report / name)
@@ -79,11 +78,11 @@ class Reviewed:
             for side, name in (("head", "results.jsonl"), ("base", "base.jsonl"))
         }
         self.tests = sorted({*self.results["head"], *self.results["base"]})
-        self.plan = plan_shards(job, workspace, repository, Host(), None, RUN)
+        self.plan = plan_shards(self.request, RUN)
 
     def merge(self, shards: list[int]) -> Any:
         """The merged review, if the tests run on these shards (from 0)."""
-        job, workspace, repository = self.opened
+        workspace = self.request.workspace
         total = max(shards) + 1
         owners = dict(zip(self.tests, shards, strict=True))
         parts: list[dict[str, tuple[str, ...]]] = [{} for _ in range(total)]
@@ -105,7 +104,7 @@ class Reviewed:
             )
             end = FragmentEnd(rows=len(head) + len(base))
             write_fragment(workspace.shards, Fragment(header, head, base, end))
-        return without_times(merge_shards(job, workspace, repository, Host(), None, RUN))
+        return without_times(merge_shards(self.request, RUN))
 
     def part(self, side: str, owners: dict[TestKey, int], number: int) -> dict[TestKey, TestResult]:
         return {key: one for key, one in self.results[side].items() if owners[key] == number}

@@ -119,6 +119,7 @@ def refused(done: Finished, sentence: str) -> None:
     assert done.code == 2, done.log
     assert sentence in done.log
     assert "The run was refused" in done.summary
+    assert done.outputs == {"outcome": "invalid"}
 
 
 def test_run__base_judges_the_answers_of_head(rude: Requested) -> None:
@@ -388,6 +389,15 @@ def test_refusal__of_a_head_that_was_replaced_before_its_run_began(
         fine.server.timeline.push(NUMBER, "e" * 40, 20, forced=True)
         fine.server.timeline.push(NUMBER, fine.pull.head, 31)
     refused(fine.comment("/agentevals run").finish(), "no run of it from before the comment")
+
+
+def test_refusal__of_a_reply_that_is_not_github_s(fine: Requested) -> None:
+    fine.server.timeline.add(NUMBER, 20, "head_ref_force_pushed", commit_id=7)
+    done = fine.comment("/agentevals run").finish()
+    assert done.code == 3, done.log
+    assert "whether the head was pushed after the comment is not known" in done.log
+    assert "the reply has an unexpected structure" in done.log
+    assert done.outputs == {"outcome": "inconclusive"}
 
 
 @pytest.mark.parametrize("forced", [False, True])

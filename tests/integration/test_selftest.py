@@ -72,6 +72,7 @@ def test_selftest__json_is_one_document_and_the_same_each_time(folder: Path) -> 
         ("flaky", 0.5, {"pass": 2, "fail": 2}),
         ("steady", 1.0, {"pass": 4}),
     ]
+    assert [test["scored"] for test in found["tests"]] == [4, 4]
     assert [way["history"] for way in found["gate"]] == [20, 1]
     assert all(way["interval"][0] <= way["blocks"] <= way["interval"][1] for way in found["gate"])
 

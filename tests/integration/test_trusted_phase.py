@@ -453,6 +453,7 @@ def test_mode__publish_needs_a_completed_run(trusted: Trusted) -> None:
     done = job.finish()
     assert done.code == 2
     assert "`on: workflow_run`" in done.log
+    assert done.outputs == {"outcome": "invalid"}
 
 
 @pytest.mark.parametrize("inputs", [{}, {"cache": "replay", "cassettes": "evals/cassettes"}])

@@ -29,7 +29,7 @@ from agentevals_action.github.run_requests import EVENTS
 from agentevals_action.github.runner_environment import RunnerEnvironment
 from agentevals_action.github.workflow_commands import CommandFile
 from agentevals_action.model.report import CheckReport, Published
-from agentevals_action.model.review import Review
+from agentevals_action.model.review import Outcome, Review
 from agentevals_action.model.shards import ShardPlan
 from agentevals_action.reports import console
 from agentevals_action.reports.view.build import build_view
@@ -38,6 +38,7 @@ from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.shard_files import fragment_name
 from agentevals_action.review import base_tree, pipeline, publish
 from agentevals_action.review.history import ShownHistory, store_and_show
+from agentevals_action.review.pipeline import Request
 from agentevals_action.review.sharding.merge import merge_shards
 from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
 from agentevals_action.review.sharding.shard import run_shard
@@ -78,21 +79,24 @@ def command() -> int:
     settings, invalid = _settings(environ)
     refused: Sequence[str] = ()
     claimed = None
-    if trusted_phase.is_wanted(runner, settings):
-        try:
+    try:
+        if trusted_phase.is_wanted(runner, settings):
             claimed = trusted_phase.read(runner, settings)
-        except NothingToPublish as nothing:
-            print(f"{nothing}: there is nothing to publish")
-            workflow_commands.append_summary(summary, f"Nothing was published: {nothing}.\n")
-            return ExitCode.PASSED
-        job = claimed.job
-    elif runner.event_name in EVENTS:
-        requested = requested_run.answer(runner, settings, summary)
-        if requested is None:
-            return ExitCode.PASSED
-        job, settings = requested
-    else:
-        job, refused = _job(runner, settings)
+            job = claimed.job
+        elif runner.event_name in EVENTS:
+            requested = requested_run.answer(runner, settings, summary)
+            if requested is None:
+                return ExitCode.PASSED
+            job, settings = requested
+        else:
+            job, refused = _job(runner, settings)
+    except NothingToPublish as nothing:
+        print(f"{nothing}: there is nothing to publish")
+        workflow_commands.append_summary(summary, f"Nothing was published: {nothing}.\n")
+        return ExitCode.PASSED
+    except AgentEvalsError as error:
+        workflow_commands.write_outputs(outputs, {"outcome": _outcome_of(error)})
+        raise
     obstacle = find_obstacle(environ)
     conflicts = (*_isolation_errors(settings, obstacle), *_sharding_errors(job, settings))
     reasons = (*invalid, *refused, *conflicts)
@@ -117,6 +121,11 @@ def command() -> int:
         return ExitCode.PASSED if claimed and not reasons else exit_code
     finally:
         _restore_owner(workspace)
+
+
+def _outcome_of(error: AgentEvalsError) -> Outcome:
+    is_inconclusive = error.exit_code is ExitCode.INCONCLUSIVE
+    return Outcome.INCONCLUSIVE if is_inconclusive else Outcome.INVALID
 
 
 def _isolation_errors(settings: Settings, obstacle: str) -> Sequence[str]:
@@ -258,15 +267,16 @@ class _Gate:
             return redact_record(ended, self.workspace.redactor)
 
     def _run_review(self, users: Isolation) -> Review:
-        return pipeline.review(
-            self.job, self.workspace, self.repository, self.host, self.host, isolation=users
-        )
+        return pipeline.review(self._request(users))
+
+    def _request(self, users: Isolation = NO_ISOLATION) -> Request:
+        return Request(self.job, self.workspace, self.repository, self.host, self.host, users)
 
     def _ended(self, problem: AgentEvalsError) -> Review:
         reasons, on_inconclusive = _reasons(problem), self.workspace.settings.on_inconclusive
         if isinstance(problem, ResourceError):
             return pipeline.inconclusive_review(self.job, reasons, "fail")
-        if problem.exit_code is ExitCode.INCONCLUSIVE:
+        if _outcome_of(problem) is Outcome.INCONCLUSIVE:
             return pipeline.inconclusive_review(self.job, reasons, on_inconclusive)
         return pipeline.invalid_review(self.job, reasons)
 
@@ -301,15 +311,7 @@ class _MergeGate(_Gate):
         self.host.resume_check()
 
     def _run_review(self, users: Isolation) -> Review:
-        return merge_shards(
-            self.job,
-            self.workspace,
-            self.repository,
-            self.host,
-            self.host,
-            self._run_identity,
-            isolation=users,
-        )
+        return merge_shards(self._request(users), self._run_identity)
 
 
 class _PlanGate(_Gate):
@@ -337,9 +339,7 @@ class _PlanGate(_Gate):
         return ExitCode.PASSED
 
     def _plan(self) -> ShardPlan:
-        return plan_shards(
-            self.job, self.workspace, self.repository, self.host, self.host, self._run_identity
-        )
+        return plan_shards(self._request(), self._run_identity)
 
 
 class _ShardGate(_Gate):
@@ -356,9 +356,7 @@ class _ShardGate(_Gate):
         path = f"{self.workspace.settings.report_dir}/{SHARDS}/{name}"
         workflow_commands.write_outputs(self.outputs, {"fragment-path": path})
         with self._isolation() as users:
-            result = run_shard(
-                self.job, self.workspace, self.repository, self.host, self.host, run, users
-            )
+            result = run_shard(self._request(users), run)
         print(result.describe())
         workflow_commands.append_summary(self.summary, result.describe())
         return result.exit_code

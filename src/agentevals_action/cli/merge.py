@@ -19,7 +19,6 @@ from agentevals_action.cli.review import (
     open_folder,
     report,
 )
-from agentevals_action.github.base import Host
 from agentevals_action.review.sharding.merge import merge_shards
 from agentevals_action.review.sharding.plan import RunIdentity
 
@@ -33,7 +32,6 @@ from agentevals_action.review.sharding.plan import RunIdentity
 def command(base: str, attempt: int, as_json: bool, as_markdown: bool, **inputs: str | None) -> int:
     """Merge the results of all shards, which are in the report folder, into one review as `review`
     makes it. Suspects are confirmed here."""
-    job, workspace, repository = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
-    run = RunIdentity(attempt=attempt)
-    review = merge_shards(job, workspace, repository, Host(), None, run)
-    return report(review, workspace, form_of(as_json, as_markdown))
+    request = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
+    review = merge_shards(request, RunIdentity(attempt=attempt))
+    return report(review, request.workspace, form_of(as_json, as_markdown))

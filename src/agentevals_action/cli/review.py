@@ -17,11 +17,11 @@ from agentevals_action.cli.options import (
 )
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
-from agentevals_action.github.events import Job
 from agentevals_action.model.review import Review
 from agentevals_action.reports import markdown, screen, summary_json
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.review import pipeline, publish
+from agentevals_action.review.pipeline import Request
 from agentevals_action.review.sharding.plan import RunIdentity
 from agentevals_action.review.sharding.shard import run_shard
 from agentevals_action.review.workspace import Workspace
@@ -71,22 +71,21 @@ def form_of(as_json: bool, as_markdown: bool) -> Form:
 
 
 def _run_shard(base: str, inputs: Mapping[str, str], attempt: int) -> int:
-    job, workspace, repository = open_folder(Path.cwd(), base, inputs, os.environ)
-    run = RunIdentity(attempt=attempt)
-    result = run_shard(job, workspace, repository, Host(), None, run)
+    request = open_folder(Path.cwd(), base, inputs, os.environ)
+    result = run_shard(request, RunIdentity(attempt=attempt))
     print(result.describe())
     return result.exit_code
 
 
 def open_folder(
     folder: Path, base: str, inputs: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[Job, Workspace, GitRepository]:
-    """What a review of the repository that contains a folder is about."""
+) -> Request:
+    """The review of the repository that contains a folder."""
     settings = Settings.from_environ(inputs)
     repository = GitRepository(folder, environ=environ)
     options = events.JobOptions(settings.select, settings.fail_on)
     job = events.local_job(repository.head(), base, options)
-    return job, Workspace(repository.root, settings, environ), repository
+    return Request(job, Workspace(repository.root, settings, environ), repository, Host())
 
 
 def review_folder(
@@ -98,8 +97,8 @@ def review_folder(
 ) -> int:
     """Prints the review of the repository that contains a folder, and writes the report folder;
     gives the gate's exit code. A `screen` that is not a terminal gets the comment."""
-    job, workspace, repository = open_folder(folder, base, inputs, environ)
-    return report(pipeline.review(job, workspace, repository, Host()), workspace, form)
+    request = open_folder(folder, base, inputs, environ)
+    return report(pipeline.review(request), request.workspace, form)
 
 
 def report(result: Review, workspace: Workspace, form: Form) -> int:

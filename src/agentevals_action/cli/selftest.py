@@ -318,7 +318,7 @@ def _test_entry(test: Flakiness) -> dict[str, object]:
     return {
         "suite": test.suite,
         "test": test.test,
-        "told": test.passed.trials,
+        "scored": test.passed.trials,
         "errors": test.errors,
         "error": test.problem or None,
         "passRate": rate,

@@ -9,7 +9,6 @@ import click
 
 from agentevals_action.cli.options import as_environment, input_options
 from agentevals_action.cli.review import REVIEW_INPUTS, base_option, open_folder
-from agentevals_action.github.base import Host
 from agentevals_action.reports import console
 from agentevals_action.review.sharding.plan import RunIdentity, matrix_of, plan_shards
 from agentevals_action.settings import INPUTS
@@ -22,9 +21,8 @@ from agentevals_action.settings import INPUTS
 def command(base: str, **inputs: str | None) -> int:
     """Plan a review on several machines: write the plan into the report folder, and print the
     matrix of the jobs as JSON."""
-    opened = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
-    job, workspace, repository = opened
-    plan = plan_shards(job, workspace, repository, Host(), None, RunIdentity())
+    request = open_folder(Path.cwd(), base, as_environment(inputs), os.environ)
+    plan, workspace = plan_shards(request, RunIdentity()), request.workspace
     console.print_sentences(plan.notes, sys.stderr)
     print(f"plan: {workspace.folder / workspace.shards.path}", file=sys.stderr)
     print(json.dumps(matrix_of(plan)))

@@ -227,6 +227,10 @@ class GitHubApi:
                 raise
             return self.repeat(send)
 
+    def query(self, query: str, variables: Mapping[str, Any], model: type[R]) -> R:
+        """Reads one object by GraphQL."""
+        return _validate(model, self.graphql(query, variables))
+
     def _url(self, path: str) -> str:
         repository = f"/repos/{self.context.repository}"
         return f"{repository}/{path}" if path else repository

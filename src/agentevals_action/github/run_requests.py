@@ -274,7 +274,7 @@ class RunRequests:
         """Whether the last force-push made the head what it is."""
         owner, _, name = self._api.context.repository.partition("/")
         variables = {"owner": owner, "name": name, "number": pull.number}
-        reply = ForcePushes.model_validate(self._api.graphql(_LAST_FORCED, variables))
+        reply = self._api.query(_LAST_FORCED, variables, ForcePushes)
         return any(one and one.after == pull.head_sha for one in reply.nodes)
 
     def _is_first_of_branch(self, pull: PullSides) -> bool:

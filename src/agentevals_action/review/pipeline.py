@@ -86,20 +86,19 @@ _ASK = f"a person with write access can request a run with keys: comment `{RUN}`
 
 @dataclass(frozen=True)
 class Request:
-    """What is reviewed, and where. `inputs` are the settings without those of `.agentevals.yaml`,
-    `github` is the host if it is GitHub."""
+    """What is reviewed, and where. `github` is the host if it is GitHub; `isolation` gives the
+    users of the programs that run."""
 
     job: Job
-    inputs: Settings
     workspace: Workspace
     repository: GitRepository
     host: Host
-    github: GitHubHost | None
-    isolation: Isolation
+    github: GitHubHost | None = None
+    isolation: Isolation = NO_ISOLATION
 
     @property
     def settings(self) -> Settings:
-        """The inputs and those of `.agentevals.yaml`."""
+        """The inputs; in an open change, also those of `.agentevals.yaml`."""
         return self.workspace.settings
 
     @property
@@ -119,18 +118,11 @@ class RunnableSuites:
     missing: tuple[Diagnostic, ...]
 
 
-def review(
-    job: Job,
-    workspace: Workspace,
-    repository: GitRepository,
-    host: Host,
-    github: GitHubHost | None = None,
-    isolation: Isolation = NO_ISOLATION,
-) -> Review:
+def review(request: Request) -> Review:
     """Reviews a change: finds the affected suites, runs them on head and base, compares the results
-    and decides. `isolation` gives the users of the programs that run. The review contains no
-    secrets. Raises AgentEvalsError when nothing can be reviewed."""
-    with open_change(job, workspace, repository, host, github, isolation) as change:
+    and decides. The review contains no secrets. Raises AgentEvalsError when nothing can be
+    reviewed."""
+    with open_change(request) as change:
         baseline = change.find_baseline()
         return change.decide(change.run(_run(change, baseline)))
 
@@ -221,20 +213,13 @@ class OpenChange:
 
 
 @contextmanager
-def open_change(
-    job: Job,
-    workspace: Workspace,
-    repository: GitRepository,
-    host: Host,
-    github: GitHubHost | None = None,
-    isolation: Isolation = NO_ISOLATION,
-) -> Iterator[OpenChange]:
+def open_change(request: Request) -> Iterator[OpenChange]:
     """Finds what a change affects and what decides about it, before any of its programs starts.
     Raises AgentEvalsError when nothing can be reviewed."""
-    started, inputs = monotonic(), workspace.settings
-    settings = with_configuration(inputs, repository.root)
-    workspace = replace(workspace, settings=settings)
-    request = Request(job, inputs, workspace, repository, host, github, isolation)
+    started, inputs, job = monotonic(), request.settings, request.job
+    settings = with_configuration(inputs, request.repository.root)
+    workspace = replace(request.workspace, settings=settings)
+    request = replace(request, workspace=workspace)
     is_commit = job.event != "local"
     checkout = Checkout.at(workspace.folder, settings, workspace.environ, is_commit=is_commit)
     require_decidable(settings.samples, settings.confirm, settings.alpha)
@@ -244,10 +229,11 @@ def open_change(
         workspace.make_report_folder()
     paths = suite_paths(checkout, settings)
     suites = load_all(checkout, settings, paths, workspace.folder, workspace.environ)
+    isolation = request.isolation
     with open_engine(settings, workspace.environ, workspace.folder, isolation=isolation) as engine:
         redactor = engine.redactor(suite for suite in suites if isinstance(suite, Suite))
-        head_sha = base_tree.check_head(repository, job)
-        with _open_base(request, head_sha) as base:
+        head_sha = base_tree.check_head(request.repository, job)
+        with _open_base(request, inputs, head_sha) as base:
             decisive = _read_decisive(request, checkout, suites, engine, head_sha, base)
             log = partial(job_log.folded, redact=redactor.redact, in_actions=workspace.in_actions)
             with show_progress() as progress:
@@ -401,9 +387,9 @@ def inconclusive_review(job: Job, reasons: Sequence[str], on_inconclusive: str) 
 
 
 @contextmanager
-def _open_base(request: Request, head_sha: str) -> Iterator[Base]:
-    """The base with its worktree and suites. A failure is the base's problem and does not end the
-    review."""
+def _open_base(request: Request, inputs: Settings, head_sha: str) -> Iterator[Base]:
+    """The base with its worktree and suites; `inputs` are without head's `.agentevals.yaml`. A
+    failure is the base's problem and does not end the review."""
     repository = request.repository
     base = base_tree.resolve_base(repository, request.job, head_sha, request.host.merge_base)
     with ExitStack() as opened:
@@ -412,7 +398,7 @@ def _open_base(request: Request, head_sha: str) -> Iterator[Base]:
                 user = request.isolation.base
                 worktree = base_tree.base_worktree(repository, base.sha, user=user)
                 root = opened.enter_context(worktree)
-                base = _with_suites(request, replace(base, root=root), root)
+                base = _with_suites(request, inputs, replace(base, root=root), root)
             except GitError as error:
                 base = replace(base, problem=error.sentence)
             except InvalidInput as error:
@@ -421,14 +407,14 @@ def _open_base(request: Request, head_sha: str) -> Iterator[Base]:
         yield base
 
 
-def _with_suites(request: Request, base: Base, root: Path) -> Base:
+def _with_suites(request: Request, inputs: Settings, base: Base, root: Path) -> Base:
     """Base with all its suites, none if the working directory is new. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
     decides which suites base has, and its rules of `watch` hold, too."""
     settings = request.settings
     with suppress(InvalidInput):  # head's corrects it
-        settings = with_configuration(request.inputs, root)
+        settings = with_configuration(inputs, root)
     if not (root / settings.working_directory).is_dir():
         return base
     environ = request.workspace.environ

@@ -10,9 +10,6 @@ from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, plural
-from agentevals_action.github.base import Host
-from agentevals_action.github.events import Job
-from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.result import SuiteRun, TestResult
 from agentevals_action.model.review import Review, Selection
@@ -21,23 +18,13 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import CostTally, error_result, test_result
 from agentevals_action.results.shard_files import read_base_results, read_fragments, read_plan
 from agentevals_action.results.summary import summarise
-from agentevals_action.review.pipeline import compare_sides, open_change
+from agentevals_action.review.pipeline import Request, compare_sides, open_change
 from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
-from agentevals_action.review.workspace import SHARDS, Workspace
+from agentevals_action.review.workspace import SHARDS
 from agentevals_action.settings import Settings
-from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 
 
-def merge_shards(
-    job: Job,
-    workspace: Workspace,
-    repository: GitRepository,
-    host: Host,
-    github: GitHubHost | None,
-    run: RunIdentity,
-    isolation: Isolation = NO_ISOLATION,
-) -> Review:
+def merge_shards(request: Request, run: RunIdentity) -> Review:
     """Reviews a change by the results of its shards.
 
     What needs the results of all tests happens here, in one process with the targets: answers are
@@ -45,13 +32,14 @@ def merge_shards(
     because `alpha` is the probability for the whole change. Tests without a result are errors, and
     each unusable fragment makes a pass inconclusive. All files are read before the first program of
     the change starts. Raises AgentEvalsError when nothing can be reviewed."""
-    refuse_committed(workspace, repository)
+    workspace = request.workspace
+    refuse_committed(workspace, request.repository)
     folder = workspace.report.resolve() / SHARDS
     plan, digest = read_plan(folder)
     recorded = read_base_results(folder, plan)
     fragments = read_fragments(folder, plan, digest, run.attempt)
     workspace = replace(workspace, settings=_remaining_budget(workspace.settings, fragments))
-    with open_change(job, workspace, repository, host, github, isolation) as change:
+    with open_change(replace(request, workspace=workspace)) as change:
         check_plan(plan, change, run)
         results = _Results(plan, fragments, change.engine.fingerprints)
 

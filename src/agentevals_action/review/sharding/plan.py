@@ -8,8 +8,6 @@ from typing import ClassVar
 from agentevals_action.baselines.base import Baseline, split_selections
 from agentevals_action.baselines.rerun import RerunBaseline
 from agentevals_action.errors import HostError, InvalidInput
-from agentevals_action.github.base import Host
-from agentevals_action.github.events import Job
 from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.baseline import BaseRun
 from agentevals_action.model.history import SuiteHistory
@@ -19,7 +17,7 @@ from agentevals_action.model.shards import Origin, Shard, ShardPlan
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.shard_files import digest_of, encode_base_results, write_plan
-from agentevals_action.review.pipeline import OpenChange, open_change
+from agentevals_action.review.pipeline import OpenChange, Request, open_change
 from agentevals_action.review.sharding.assignment import Assignment, Item, Limits, assign
 from agentevals_action.review.sharding.durations import Durations, collect_durations
 from agentevals_action.review.sharding.items import PlannedSuite, group_tests
@@ -44,26 +42,20 @@ class RunIdentity:
     attempt: int = 1
 
 
-def plan_shards(
-    job: Job,
-    workspace: Workspace,
-    repository: GitRepository,
-    host: Host,
-    github: GitHubHost | None,
-    run: RunIdentity,
-) -> ShardPlan:
+def plan_shards(request: Request, run: RunIdentity) -> ShardPlan:
     """Plans the shards of a review and writes the plan into the report folder. No program of the
     change runs. Raises AgentEvalsError when nothing can be planned."""
-    refuse_committed(workspace, repository)
+    workspace = request.workspace
+    refuse_committed(workspace, request.repository)
     earlier = _earlier_results(workspace)
     # The plan calls no target: the variables of targets may be unset.
-    job = replace(job, without_secrets="a plan of shards needs no secrets")
-    with open_change(job, workspace, repository, host, github) as change:
+    job = replace(request.job, without_secrets="a plan of shards needs no secrets")
+    with open_change(replace(request, job=job)) as change:
         sources = _Sources()
         plan, settings = change.decisive.plan, change.request.settings
         found = change.run(change.find_baseline(sources.around).results(plan.selections))
         stored = [result for suite in found.suites.values() for result in suite.results]
-        histories, problem = _read_histories(github, settings, plan.selections)
+        histories, problem = _read_histories(request.github, settings, plan.selections)
         durations = collect_durations(histories, (*stored, *earlier))
         suites = [
             PlannedSuite(

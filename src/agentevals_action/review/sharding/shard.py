@@ -7,9 +7,6 @@ from types import MappingProxyType
 
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted, InvalidInput
 from agentevals_action.formatting import counted
-from agentevals_action.github.base import Host
-from agentevals_action.github.events import Job
-from agentevals_action.github.host import GitHubHost
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.shards import (
     Fragment,
@@ -21,12 +18,10 @@ from agentevals_action.model.shards import (
 )
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.shard_files import read_plan, write_fragment
-from agentevals_action.review.pipeline import OpenChange, open_change
+from agentevals_action.review.pipeline import OpenChange, Request, open_change
 from agentevals_action.review.sharding.plan import RunIdentity, check_plan, refuse_committed
-from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS, Workspace
+from agentevals_action.review.workspace import BASE_RESULTS, HEAD_RESULTS, SHARDS
 from agentevals_action.settings import Settings
-from agentevals_action.system.git import GitRepository
-from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 
 
 @dataclass(frozen=True)
@@ -59,22 +54,15 @@ class _Part:
     base: Mapping[str, Suite]
 
 
-def run_shard(
-    job: Job,
-    workspace: Workspace,
-    repository: GitRepository,
-    host: Host,
-    github: GitHubHost | None,
-    run: RunIdentity,
-    isolation: Isolation = NO_ISOLATION,
-) -> ShardResult:
+def run_shard(request: Request, run: RunIdentity) -> ShardResult:
     """Runs the part of the input `shard` on head and base, and writes the fragment. If the shard
     cannot run, or a signal ends it, the fragment states the reason. Nothing is compared or
     confirmed: the merge does that over all shards. Raises AgentEvalsError."""
+    workspace = request.workspace
     shard = workspace.settings.shard
     if shard is None:
         raise ValueError("the settings name no shard")
-    refuse_committed(workspace, repository)
+    refuse_committed(workspace, request.repository)
     plan, digest = read_plan(workspace.report.resolve() / SHARDS)
     total = len(plan.shards)
     if shard.total != total:
@@ -102,7 +90,7 @@ def run_shard(
         return f"{workspace.shards.path}/{name}"
 
     try:
-        with open_change(job, workspace, repository, host, github, isolation) as change:
+        with open_change(replace(request, workspace=workspace)) as change:
             check_plan(plan, change, run)
             if missing := change.decisive.plan.missing:
                 raise InvalidInput("; ".join(map(str, missing)))
