@@ -71,11 +71,7 @@ def test_render__a_value_keeps_its_type() -> None:
             "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
             "took longer than",
         ),
-        (
-            "{% set n = namespace(t='aaaaaaaa') %}"
-            "{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}",
-            "too much memory",
-        ),
+        ("{{ '%9000000000d' | format(1) }}", "too much memory"),
         ("{{ '%100000000000d' | format(1) }}", "cannot be rendered"),
         ("{% for a in range(99999) %}{{ answer }}{% endfor %}", "more than 20,000,000 characters"),
         ("{{ answer }}" * 5_000, "more than 20,000,000 characters"),
